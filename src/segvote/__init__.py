@@ -1,0 +1,31 @@
+"""segvote: two folders to masks.
+
+Segments of images that show a thing and of images that do not vote for and against each other; what survives is the thing.
+The names below are imported when first used, so that ``import segvote`` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "EXPORTS": "segvote.io",
+    "FEATURES": "segvote.features",
+    "SEGMENTERS": "segvote.segmentation",
+    "VOTERS": "segvote.voting",
+}
+
+__all__ = sorted([*_PUBLIC, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'segvote' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,45 @@
+"""Names to parts: the registries from which choices, documentation rows and test parameters come."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from segvote.errors import UnknownNameError
+
+__all__ = ["Registry"]
+
+
+class Registry(Mapping[str, Any]):
+    """A read-only mapping from names to parts that are imported when first asked for.
+
+    Parameters
+    ----------
+    kind
+        What the parts are, in one word, for error messages (``"voter"``).
+    parts
+        Name to ``"module:attribute"``.
+    """
+
+    def __init__(self, kind: str, parts: dict[str, str]) -> None:
+        self.kind = kind
+        self._parts = dict(sorted(parts.items()))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._parts:
+            raise UnknownNameError(f"unknown {self.kind} {name!r}; the known ones are: {', '.join(self._parts)}")
+        module, attribute = self._parts[name].split(":")
+        return getattr(importlib.import_module(module), attribute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts
+
+    def __repr__(self) -> str:
+        return f"Registry({self.kind!r}: {', '.join(self._parts)})"
