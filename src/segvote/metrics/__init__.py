@@ -1,1 +1,35 @@
-"""Metrics."""
+"""Figures of merit: arrays in, numbers out. Truth is 255 object, 128 ignore, 0 background."""
+
+from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
+from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.limit import label_by_truth, measure_areas, measure_limit, resize_labels
+from segvote.metrics.overlap import (
+    IMAGE_THRESHOLD,
+    VIDEO_THRESHOLD,
+    find_box,
+    measure_box_iou,
+    measure_corloc,
+    measure_iou,
+)
+from segvote.metrics.ranking import average_precision, measure_auc, precision_recall
+
+__all__ = [
+    "IMAGE_THRESHOLD",
+    "VIDEO_THRESHOLD",
+    "Difference",
+    "Interval",
+    "average_precision",
+    "bootstrap_difference",
+    "bootstrap_mean",
+    "find_box",
+    "label_by_truth",
+    "measure_areas",
+    "measure_auc",
+    "measure_boundary_f",
+    "measure_box_iou",
+    "measure_corloc",
+    "measure_iou",
+    "measure_limit",
+    "precision_recall",
+    "resize_labels",
+]

@@ -1,0 +1,64 @@
+"""Boundary F: how well the outline of a mask follows the outline of the truth, within a tolerance in pixels.
+
+A boundary pixel is a pixel of the object with a neighbour (up, down, left, right) that is background. The image's edge
+is no boundary, for an object that leaves the picture has no outline there; nor is the edge of an ignored region.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from segvote.errors import BadInputError
+from segvote.metrics.overlap import split_truth
+
+__all__ = ["find_boundary", "measure_boundary_f"]
+
+CROSS = ndimage.generate_binary_structure(2, 1)
+
+
+def find_boundary(inside: NDArray[np.bool_], outside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Find the pixels of one region that touch the other, up, down, left or right.
+
+    Parameters
+    ----------
+    inside, outside
+        (h, w) bool; pixels in neither (ignored ones) make no boundary.
+    """
+    return inside & ndimage.binary_dilation(outside, CROSS)
+
+
+def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = 2.0) -> float:
+    """Harmonic mean of boundary precision and boundary recall.
+
+    Parameters
+    ----------
+    mask
+        (h, w) bool.
+    truth
+        (h, w) 255 object, 128 ignore, 0 background, or bool.
+    tolerance
+        Distance in pixels up to which two boundary pixels agree.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 if neither has a boundary, 0 if only one has.
+    """
+    mask = np.asarray(mask, dtype=bool)
+    is_object, is_visible = split_truth(truth)
+    if mask.ndim != 2 or mask.shape != is_object.shape:
+        raise BadInputError(f"mask and truth must be images of one size, got {mask.shape} and {is_object.shape}")
+    found = find_boundary(mask & is_visible, ~mask & is_visible)
+    wanted = find_boundary(is_object, ~is_object & is_visible)
+    if not found.any() or not wanted.any():
+        return float(found.any() == wanted.any())
+    precision, recall = _measure_nearby(found, wanted, tolerance), _measure_nearby(wanted, found, tolerance)
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _measure_nearby(boundary: NDArray[np.bool_], other: NDArray[np.bool_], tolerance: float) -> float:
+    """Measure which part of a boundary lies within the tolerance of the other."""
+    distances = ndimage.distance_transform_edt(~other)
+    return float(np.mean(distances[boundary] <= tolerance))

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from segvote.errors import BadInputError
+from segvote.metrics import bootstrap, bootstrap_difference, bootstrap_mean
+
+
+@pytest.fixture
+def values():
+    return np.random.default_rng(0).normal(0.6, 0.2, size=150)
+
+
+def test_interval_of_a_mean_is_near_the_normal_one(values):
+    interval = bootstrap_mean(values, n_rounds=4000)
+    half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
+    assert interval.mean == pytest.approx(values.mean())
+    assert interval.low == pytest.approx(values.mean() - half, abs=0.004)
+    assert interval.high == pytest.approx(values.mean() + half, abs=0.004)
+
+
+def test_interval_is_near_scipys_percentile_bootstrap(values):
+    hits = values > 0.5
+    expected = stats.bootstrap((hits,), np.mean, method="percentile", rng=1, n_resamples=4000).confidence_interval
+    interval = bootstrap_mean(hits, n_rounds=4000)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=0.01)
+
+
+def test_equal_seeds_give_equal_intervals(values):
+    assert bootstrap_mean(values) == bootstrap_mean(values)
+    assert bootstrap_mean(values, seed=1) != bootstrap_mean(values)
+
+
+def test_blocks_keep_the_number_of_rounds(values, monkeypatch):
+    whole = bootstrap_mean(values, n_rounds=500)
+    monkeypatch.setattr(bootstrap, "N_BLOCK", 1000)
+    assert bootstrap_mean(values, n_rounds=500) == whole
+
+
+def test_a_constant_has_no_width():
+    interval = bootstrap_mean([0.25] * 10)
+    assert (interval.mean, interval.low, interval.high) == (0.25, 0.25, 0.25)
+
+
+def test_pairing_finds_a_small_steady_difference(values):
+    noise = np.random.default_rng(1).normal(0, 0.01, size=len(values))
+    difference = bootstrap_difference(values + 0.02 + noise, values)
+    assert difference.low > 0 and difference.p_value == pytest.approx(2 / 2001)
+
+
+def test_no_difference_is_not_found():
+    rng = np.random.default_rng(0)
+    difference = bootstrap_difference(rng.normal(size=100), rng.normal(size=100))
+    assert difference.low < 0 < difference.high and difference.p_value > 0.05
+    assert bootstrap_difference([1, 2, 3], [1, 2, 3]).p_value == 1.0
+
+
+def test_swapping_the_methods_swaps_the_sign(values):
+    others = values[::-1]
+    forth, back = bootstrap_difference(values, others), bootstrap_difference(others, values)
+    assert forth.mean == -back.mean
+    assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
+
+
+@pytest.mark.parametrize("bad", [[], [[1, 2]], [1, np.nan]])
+def test_bad_values_are_an_error(bad):
+    with pytest.raises(BadInputError, match="per image"):
+        bootstrap_mean(bad)
+
+
+def test_unequal_numbers_of_images_are_an_error():
+    with pytest.raises(BadInputError, match="same images"):
+        bootstrap_difference([1, 2], [1])

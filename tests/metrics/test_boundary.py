@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.metrics import measure_boundary_f
+
+
+def make_square(start, stop, size=40):
+    mask = np.zeros((size, size), bool)
+    mask[start:stop, start:stop] = True
+    return mask
+
+
+def list_boundary(mask, visible):
+    """The definition, pixel by pixel."""
+    found = []
+    for y, x in np.argwhere(mask & visible):
+        around = [(y + 1, x), (y - 1, x), (y, x + 1), (y, x - 1)]
+        inside_image = [(v, u) for v, u in around if 0 <= v < mask.shape[0] and 0 <= u < mask.shape[1]]
+        if any(visible[p] and not mask[p] for p in inside_image):
+            found.append((y, x))
+    return np.array(found, float)
+
+
+def measure_slowly(mask, truth, tolerance):
+    visible = truth != 128
+    found, wanted = list_boundary(mask, visible), list_boundary(truth == 255, visible)
+    near = np.linalg.norm(found[:, None] - wanted[None], axis=-1) <= tolerance
+    precision, recall = near.any(axis=1).mean(), near.any(axis=0).mean()
+    return 2 * precision * recall / (precision + recall)
+
+
+def test_equal_masks_agree():
+    assert measure_boundary_f(make_square(5, 20), make_square(5, 20), tolerance=0) == 1.0
+
+
+def test_a_shift_within_the_tolerance_is_forgiven():
+    assert measure_boundary_f(make_square(5, 20), make_square(7, 22), tolerance=3) == 1.0
+    assert measure_boundary_f(make_square(5, 20), make_square(7, 22), tolerance=1) < 0.5
+    assert measure_boundary_f(make_square(2, 8), make_square(25, 35)) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("tolerance", [0, 1, 1.5])
+def test_boundary_f_equals_the_slow_way(seed, tolerance):
+    rng = np.random.default_rng(seed)
+    mask = rng.random((14, 17)) < 0.5
+    truth = rng.choice(np.array([0, 128, 255], np.uint8), (14, 17), p=[0.7, 0.1, 0.2])
+    assert measure_boundary_f(mask, truth, tolerance) == pytest.approx(measure_slowly(mask, truth, tolerance))
+
+
+def test_the_edge_of_the_image_is_no_boundary():
+    left = np.zeros((10, 10), bool)
+    left[:, :5] = True
+    assert measure_boundary_f(left, left, 0) == 1.0
+    assert measure_boundary_f(np.ones((10, 10)), np.ones((10, 10), bool)) == 1.0
+
+
+def test_the_edge_of_an_ignored_region_is_no_boundary():
+    truth = np.where(make_square(5, 20), 255, 0).astype(np.uint8)
+    truth[:, 15:] = 128
+    cut, whole = make_square(5, 20), make_square(5, 20)
+    cut[:, 15:] = False
+    assert measure_boundary_f(cut, truth, 0) == measure_boundary_f(whole, truth, 0) == 1.0
+
+
+def test_one_empty_mask_is_zero_and_two_are_one():
+    assert measure_boundary_f(make_square(0, 0), make_square(5, 20)) == 0.0
+    assert measure_boundary_f(make_square(5, 20), make_square(0, 0)) == 0.0
+    assert measure_boundary_f(make_square(0, 0), make_square(0, 0)) == 1.0
+
+
+def test_another_size_is_an_error():
+    with pytest.raises(BadInputError, match="one size"):
+        measure_boundary_f(make_square(0, 3, 10), make_square(0, 3, 11))

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from pycocotools import mask as coco
+
+from segvote.errors import BadInputError
+from segvote.metrics import find_box, measure_box_iou, measure_corloc, measure_iou
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def make_truth(rng, shape=(17, 23)):
+    return rng.choice(np.array([0, 128, 255], dtype=np.uint8), size=shape)
+
+
+def test_iou_by_hand():
+    mask = np.array([[1, 1, 0, 0]], dtype=bool)
+    assert measure_iou(mask, np.array([[0, 255, 255, 0]], dtype=np.uint8)) == 1 / 3
+
+
+def test_ignored_pixels_count_neither_for_nor_against():
+    truth = np.array([[255, 255, 128, 128, 0]], dtype=np.uint8)
+    assert measure_iou([[1, 1, 1, 0, 0]], truth) == 1.0
+    assert measure_iou([[1, 1, 0, 0, 0]], truth) == 1.0
+    assert measure_iou([[1, 0, 1, 1, 1]], truth) == 1 / 3
+
+
+def test_nothing_to_find_and_nothing_found_is_agreement():
+    assert measure_iou(np.zeros((2, 2)), np.zeros((2, 2), np.uint8)) == 1.0
+    assert measure_iou(np.ones((2, 2)), np.full((2, 2), 128, np.uint8)) == 1.0
+    assert measure_iou(np.ones((2, 2)), np.zeros((2, 2), np.uint8)) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_iou_equals_that_of_pycocotools(seed):
+    rng = np.random.default_rng(seed)
+    mask, truth = rng.random((2, 40, 30)) < 0.4
+    codes = [coco.encode(np.asfortranarray(m.astype(np.uint8))) for m in (mask, truth)]
+    assert measure_iou(mask, truth) == pytest.approx(coco.iou(codes[:1], codes[1:], [0])[0, 0])
+
+
+def test_iou_equals_counting_pixel_by_pixel(rng):
+    mask, truth = rng.random((17, 23)) < 0.5, make_truth(rng)
+    both = either = 0
+    for pixel in np.ndindex(mask.shape):
+        if truth[pixel] == 128:
+            continue
+        both += mask[pixel] and truth[pixel] == 255
+        either += mask[pixel] or truth[pixel] == 255
+    assert measure_iou(mask, truth) == both / either
+
+
+def test_iou_of_a_video_is_taken_over_all_frames_at_once(rng):
+    mask, truth = rng.random((3, 5, 6)) < 0.5, make_truth(rng, (3, 5, 6))
+    assert measure_iou(mask, truth) == measure_iou(mask.reshape(15, 6), truth.reshape(15, 6))
+
+
+def test_inputs_are_not_modified(rng):
+    mask, truth = rng.random((17, 23)) < 0.5, make_truth(rng)
+    before = mask.copy(), truth.copy()
+    measure_iou(mask, truth)
+    assert np.array_equal(mask, before[0]) and np.array_equal(truth, before[1])
+
+
+def test_other_values_in_the_truth_are_an_error():
+    with pytest.raises(BadInputError, match="1, 7"):
+        measure_iou(np.zeros((1, 3)), np.array([[0, 1, 7]]))
+
+
+def test_another_shape_is_an_error():
+    with pytest.raises(BadInputError, match="one shape"):
+        measure_iou(np.zeros((2, 3)), np.zeros((3, 2), bool))
+
+
+def test_corloc_is_strictly_above_the_threshold():
+    assert measure_corloc([0.5, 0.51, 0.9, 0.1]) == 0.5
+    assert measure_corloc([0.125, 0.126], threshold=0.125) == 0.5
+
+
+def test_corloc_of_no_image_is_an_error():
+    with pytest.raises(BadInputError, match="at least one image"):
+        measure_corloc([])
+
+
+def test_box_ends_are_left_out():
+    mask = np.zeros((10, 20), bool)
+    mask[3:5, 7:16] = True
+    assert find_box(mask).tolist() == [7, 3, 16, 5]
+    assert find_box(np.zeros((4, 4))).tolist() == [0, 0, 0, 0]
+
+
+def test_box_iou_by_hand():
+    assert measure_box_iou([0, 0, 2, 2], [1, 0, 3, 2])[0, 0] == pytest.approx(1 / 3)
+    assert measure_box_iou([0, 0, 2, 2], [2, 0, 3, 2])[0, 0] == 0
+    assert measure_box_iou([0, 0, 0, 0], [0, 0, 0, 0])[0, 0] == 0
+
+
+def test_box_iou_equals_that_of_pycocotools(rng):
+    corners = np.sort(rng.integers(0, 50, size=(12, 2, 2)), axis=1).reshape(12, 4) + [0, 0, 1, 1]
+    sizes = np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]).astype(float)
+    expected = coco.iou(sizes[:5], sizes[5:], [0] * 7)
+    np.testing.assert_allclose(measure_box_iou(corners[:5], corners[5:]), expected)
+
+
+def test_box_iou_of_box_shaped_masks_is_their_iou():
+    masks = np.zeros((2, 20, 20), bool)
+    masks[0, 2:9, 3:12] = masks[1, 5:15, 1:10] = True
+    assert measure_box_iou(find_box(masks[0]), find_box(masks[1]))[0, 0] == measure_iou(*masks)

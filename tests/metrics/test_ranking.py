@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
+
+from segvote.errors import BadInputError
+from segvote.metrics import average_precision, measure_auc, precision_recall
+
+
+def make_ranking(seed, n=200, n_levels=20):
+    """Scores with many ties, truth of both kinds, weights of which some are zero."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.3
+    scores = np.round((rng.random(n) + truth) * n_levels) / n_levels
+    return scores, truth, rng.integers(0, 50, n).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n_levels", [1, 5, 10**6])
+def test_average_precision_equals_that_of_sklearn(seed, n_levels):
+    scores, truth, weights = make_ranking(seed, n_levels=n_levels)
+    assert average_precision(scores, truth) == pytest.approx(average_precision_score(truth, scores))
+    expected = average_precision_score(truth, scores, sample_weight=weights)
+    assert average_precision(scores, truth, weights) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_auc_equals_that_of_sklearn(seed):
+    scores, truth, weights = make_ranking(seed)
+    assert measure_auc(scores, truth) == pytest.approx(roc_auc_score(truth, scores))
+    assert measure_auc(scores, truth, weights) == pytest.approx(roc_auc_score(truth, scores, sample_weight=weights))
+
+
+def test_curve_equals_that_of_sklearn():
+    scores, truth, weights = make_ranking(3)
+    precision, recall, thresholds = precision_recall(scores, truth, weights + 1)
+    expected = precision_recall_curve(truth, scores, sample_weight=weights + 1)
+    np.testing.assert_allclose(precision[::-1], expected[0][:-1])
+    np.testing.assert_allclose(recall[::-1], expected[1][:-1])
+    np.testing.assert_array_equal(thresholds[::-1], expected[2])
+
+
+def test_average_precision_by_hand():
+    # object, background, object: precision 1 at recall 1/2, 2/3 at recall 1.
+    assert average_precision([3, 2, 1], [1, 0, 1]) == pytest.approx((1 + 2 / 3) / 2)
+    # One tie holds everything: precision is the fraction of object.
+    assert average_precision([5, 5, 5, 5], [1, 0, 0, 0]) == 0.25
+
+
+def test_weight_two_equals_doubling_the_segment():
+    scores, truth, _ = make_ranking(1, n=40)
+    doubled = np.arange(40) % 3 == 0
+    weighted = average_precision(scores, truth, 1 + doubled)
+    repeated = average_precision(np.append(scores, scores[doubled]), np.append(truth, truth[doubled]))
+    assert weighted == pytest.approx(repeated)
+
+
+def test_parts_of_segments_with_areas_give_the_pixels_ranking():
+    scores, areas, parts = np.array([3.0, 2.0, 2.0, 1.0]), np.array([4, 10, 2, 8]), np.array([0.75, 0.5, 0, 0.25])
+    n_object = (areas * parts).astype(int)
+    pixel_scores = np.repeat(scores, areas)
+    pixel_truth = np.concatenate([np.arange(area) < n for area, n in zip(areas, n_object, strict=True)])
+    assert average_precision(scores, parts, areas) == pytest.approx(average_precision(pixel_scores, pixel_truth))
+    assert measure_auc(scores, parts, areas) == pytest.approx(measure_auc(pixel_scores, pixel_truth))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=30), st.randoms())
+def test_order_of_segments_does_not_matter(pairs, random):
+    shuffled = random.sample(pairs, len(pairs))
+    assert average_precision(*np.array(pairs, float).T) == pytest.approx(
+        average_precision(*np.array(shuffled, float).T)
+    )
+
+
+def test_no_object_gives_zero_precision_and_no_auc():
+    assert average_precision([1, 2], [0, 0]) == 0.0
+    assert np.isnan(measure_auc([1, 2], [0, 0]))
+
+
+def test_infinite_scores_are_scores():
+    assert average_precision([np.inf, -np.inf, 0], [1, 0, 1]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "truth", "weights"),
+    [([], [], None), ([1], [1, 0], None), ([np.nan], [1], None), ([1], [2], None), ([1], [1], [-1])],
+)
+def test_bad_input_is_an_error(scores, truth, weights):
+    with pytest.raises(BadInputError):
+        average_precision(scores, truth, weights)
