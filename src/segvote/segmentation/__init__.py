@@ -1,4 +1,8 @@
-"""Segmenters: an image in, a label map and its tree out."""
+"""Segmenters: an image in, a label map and its tree out.
+
+Every segmenter is a function ``segment_*(image, n_segments=..., ...) -> segvote.types.Segmentation`` of an (h, w, 3)
+uint8 RGB image at working size; its options are keyword parameters whose defaults stand in the signature.
+"""
 
 from segvote.registry import Registry
 
@@ -6,5 +10,9 @@ __all__ = ["SEGMENTERS"]
 
 SEGMENTERS = Registry(
     "segmenter",
-    {},
+    {
+        "felzenszwalb": "segvote.segmentation.felzenszwalb:segment_felzenszwalb",
+        "slic": "segvote.segmentation.slic:segment_slic",
+        "ward": "segvote.segmentation.ward:segment_ward",
+    },
 )

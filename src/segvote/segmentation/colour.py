@@ -1,0 +1,69 @@
+"""What segmenters ask of an image before they look at it: that it is RGB bytes, and its Lab colours.
+
+Lab is the space in which equal distances look equally different, so that means and squared distances make sense.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+from segvote.errors import BadInputError
+
+__all__ = ["check_image", "convert_to_lab", "measure_gradient"]
+
+
+def check_image(image: np.ndarray, n_segments: int = 1) -> np.ndarray:
+    """Return the image as a contiguous array, or say what is wrong with it or with the number of segments.
+
+    Parameters
+    ----------
+    image
+        (h, w, 3) uint8 RGB with at least one pixel.
+    n_segments
+        How many segments are wanted, at least one.
+    """
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+        raise BadInputError(
+            f"a segmenter wants (h, w, 3) uint8 RGB, got {image.dtype} of shape {image.shape}; convert it first"
+        )
+    if n_segments < 1:
+        raise BadInputError(f"n_segments must be at least 1, got {n_segments}; ask for one segment or more")
+    return np.ascontiguousarray(image)
+
+
+def convert_to_lab(image: np.ndarray) -> np.ndarray:
+    """Lab colours of an image: L in 0..100, a and b about -127..127.
+
+    Parameters
+    ----------
+    image
+        (..., 3) uint8 RGB; an image or a stack of frames.
+
+    Returns
+    -------
+    (..., 3) float32.
+    """
+    rows = np.asarray(image, np.float32).reshape(1, -1, 3) / np.float32(255)
+    return cv2.cvtColor(rows, cv2.COLOR_RGB2LAB).reshape(image.shape)
+
+
+def measure_gradient(lab: np.ndarray, sigma: float) -> np.ndarray:
+    """Length of the colour gradient after smoothing: high where colour changes.
+
+    Parameters
+    ----------
+    lab
+        (h, w, 3) float32.
+    sigma
+        Width of the Gaussian in pixels; 0 does not smooth.
+
+    Returns
+    -------
+    (h, w) float32.
+    """
+    smooth = cv2.GaussianBlur(lab, (0, 0), sigma, borderType=cv2.BORDER_REFLECT) if sigma > 0 else lab
+    across = cv2.filter2D(smooth, -1, np.array([[-0.5, 0, 0.5]], np.float32), borderType=cv2.BORDER_REPLICATE)
+    down = cv2.filter2D(smooth, -1, np.array([[-0.5], [0], [0.5]], np.float32), borderType=cv2.BORDER_REPLICATE)
+    return np.sqrt((across**2 + down**2).sum(axis=2))

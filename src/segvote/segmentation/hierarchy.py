@@ -1,0 +1,154 @@
+"""Trees over segments: building them, cutting them, dropping their fine end.
+
+A tree over n segments has 2n - 1 nodes; node i < n is segment i, parents have higher numbers than their children, the
+root is last and its own parent. Altitudes never fall on the way up. This is the tree of `segvote.types.Segmentation`.
+"""
+
+from __future__ import annotations
+
+import higra as hg
+import numpy as np
+from scipy import sparse
+
+from segvote.errors import BadInputError
+from segvote.segmentation.colour import convert_to_lab
+from segvote.segmentation.labels import find_neighbours, measure_areas
+from segvote.types import Segmentation
+
+__all__ = ["build_segmentation", "build_tree", "crop_segmentation", "crop_tree", "cut_tree", "link_ward"]
+
+
+def cut_tree(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> np.ndarray:
+    """Merge segments, the most alike first, until n_regions are left.
+
+    Parameters
+    ----------
+    parents, altitudes
+        (2 n - 1,) a tree over n segments.
+    n_regions
+        How many regions to leave; all segments are left when there are fewer.
+
+    Returns
+    -------
+    (n,) int32: the region of each segment, 0 .. m-1 in the order of each region's first segment.
+    """
+    return number_by_appearance(find_tops(parents, altitudes, n_regions))
+
+
+def crop_tree(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut a tree and keep the part above the cut as the tree of the regions.
+
+    Parameters
+    ----------
+    parents, altitudes
+        (2 n - 1,) a tree over n segments.
+    n_regions
+        As for `cut_tree`.
+
+    Returns
+    -------
+    regions, parents, altitudes
+        (n,) int32 the region of each segment, (2 m - 1,) int32 and (2 m - 1,) float32 the tree over the m regions.
+    """
+    tops = find_tops(parents, altitudes, n_regions)
+    regions = number_by_appearance(tops)
+    n_left = int(regions.max()) + 1
+    above = order_merges(altitudes)[len(regions) - n_left :]
+    kept = np.concatenate([tops[np.unique(regions, return_index=True)[1]], above])
+    numbers = np.zeros(len(parents), np.int32)
+    numbers[kept] = np.arange(len(kept))
+    heights = np.concatenate([np.zeros(n_left), altitudes[above]]).astype(np.float32)
+    return regions, numbers[parents[kept]], heights
+
+
+def order_merges(altitudes: np.ndarray) -> np.ndarray:
+    """Inner nodes, the first merged first."""
+    n_segments = (len(altitudes) + 1) // 2
+    # A stable sort keeps children before parents of the same altitude, so that any prefix is a proper cut.
+    return n_segments + np.argsort(altitudes[n_segments:], kind="stable")
+
+
+def find_tops(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> np.ndarray:
+    """Node that stands for each segment when n_regions are left: its highest merged ancestor, or itself; (n,)."""
+    if n_regions < 1:
+        raise BadInputError(f"n_regions must be at least 1, got {n_regions}; ask for one region or more")
+    n_segments = (len(parents) + 1) // 2
+    merged = np.zeros(len(parents), bool)
+    merged[order_merges(altitudes)[: max(n_segments - n_regions, 0)]] = True
+    return climb(np.where(merged[parents], parents, np.arange(len(parents))))[:n_segments]
+
+
+def climb(steps: np.ndarray) -> np.ndarray:
+    """Where each node ends when it follows steps to the end; by doubling, as trees may be as deep as they are large."""
+    while True:
+        longer = steps[steps]
+        if np.array_equal(longer, steps):
+            return steps
+        steps = longer
+
+
+def number_by_appearance(values: np.ndarray) -> np.ndarray:
+    """Replace values by 0, 1, 2, ... in the order in which they first occur."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), np.int32)
+    ranks[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return ranks[inverse]
+
+
+def build_tree(image: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Merge any label map into a tree by Ward's rule on mean Lab colour.
+
+    Parameters
+    ----------
+    image
+        (h, w, 3) or (frames, h, w, 3) uint8 RGB.
+    labels
+        (h, w) or (frames, h, w), numbers 0 .. n-1, every segment connected.
+
+    Returns
+    -------
+    parents, altitudes
+        (2 n - 1,) int32 and (2 n - 1,) float32.
+    """
+    return link_ward(convert_to_lab(image), labels)
+
+
+def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As `build_tree`, for colours already in Lab (or any other space): (h, w, channels) float."""
+    areas = measure_areas(labels)
+    if len(areas) == 1:
+        return np.zeros(1, np.int32), np.zeros(1, np.float32)
+    shared = sparse.triu(find_neighbours(labels)).tocoo()
+    graph = hg.UndirectedGraph(len(areas))
+    graph.add_edges(shared.row, shared.col)
+    means = measure_means(lab, labels, areas)
+    tree, altitudes = hg.binary_partition_tree_ward_linkage(graph, means, areas.astype(np.float64))
+    return tree.parents().astype(np.int32), altitudes.astype(np.float32)
+
+
+def measure_means(values: np.ndarray, labels: np.ndarray, areas: np.ndarray) -> np.ndarray:
+    """Mean of each channel over each segment: (n, channels) float64."""
+    flat, channels = labels.ravel(), values.reshape(-1, values.shape[-1]).T
+    return np.stack([np.bincount(flat, channel) for channel in channels], axis=1) / areas[:, None]
+
+
+def build_segmentation(image: np.ndarray, labels: np.ndarray, n_segments: int | None = None) -> Segmentation:
+    """Label map of any origin with its Ward tree, merged down to n_segments where it has more.
+
+    Parameters
+    ----------
+    image
+        (h, w, 3) uint8 RGB.
+    labels
+        (h, w) numbers 0 .. n-1, every segment connected.
+    n_segments
+        The most segments to keep; None keeps all.
+    """
+    parents, altitudes = build_tree(image, labels)
+    return crop_segmentation(labels, parents, altitudes, n_segments or len(parents))
+
+
+def crop_segmentation(labels: np.ndarray, parents: np.ndarray, altitudes: np.ndarray, n_segments: int) -> Segmentation:
+    """Segmentation of at most n_segments from a finer label map (h, w) and its tree."""
+    regions, parents, altitudes = crop_tree(parents, altitudes, n_segments)
+    return Segmentation(regions[labels], parents, altitudes)

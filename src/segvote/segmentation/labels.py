@@ -1,0 +1,188 @@
+"""Label maps: making them connected and gapless, checking a user's own, and measuring their segments.
+
+A label map is an integer array (h, w), or (frames, h, w) for a video; after `relabel_connected` its segments are
+4-connected (6-connected in a video), numbered 0 .. n-1 in the order in which a reader meets them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from skimage.measure import label as label_components
+
+from segvote.errors import BadInputError
+
+__all__ = [
+    "absorb_small",
+    "check_labels",
+    "find_border",
+    "find_neighbours",
+    "measure_areas",
+    "measure_border",
+    "relabel_connected",
+]
+
+
+def relabel_connected(labels: np.ndarray) -> np.ndarray:
+    """Give every connected piece of equal label its own number.
+
+    Parameters
+    ----------
+    labels
+        Integer array of any dimension; any values.
+
+    Returns
+    -------
+    int32 array of the same shape, numbers 0 .. n-1 in reading order of each segment's first pixel.
+    """
+    dense = compress_numbers(labels)
+    # No pixel is background: a number that does not occur keeps the component search from leaving one out.
+    return label_components(dense, background=-1, connectivity=1).astype(np.int32) - 1
+
+
+def compress_numbers(labels: np.ndarray) -> np.ndarray:
+    """Replace the values that occur by 0, 1, 2, ... in their order, so that no width of integer overflows."""
+    return np.unique(labels, return_inverse=True)[1].reshape(labels.shape).astype(np.int32)
+
+
+def check_labels(labels: np.ndarray, shape: tuple[int, int] | None = None) -> np.ndarray:
+    """Accept a user's own label map: any integers, any numbering, pieces that need not be connected.
+
+    Parameters
+    ----------
+    labels
+        (h, w) integer or boolean array.
+    shape
+        (h, w) wanted; a map of another size is resized to the nearest label.
+
+    Returns
+    -------
+    (h, w) int32, every segment connected, numbers 0 .. n-1 without gaps.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 2 or labels.dtype.kind not in "biu" or labels.size == 0:
+        raise BadInputError(
+            f"a label map must be an (h, w) integer array, got {labels.dtype} of shape {labels.shape}; "
+            "give one number per pixel"
+        )
+    dense = compress_numbers(labels)
+    if shape is not None and dense.shape != tuple(shape):
+        dense = resize_nearest(dense, shape)
+    return relabel_connected(dense)
+
+
+def resize_nearest(labels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Resize a label map so that each new pixel takes the label under its centre."""
+    # INTER_NEAREST samples corners and shifts the map by half a pixel; the exact variant samples centres, but only of
+    # bytes and halves on some builds, so the rows and columns are picked here.
+    rows, columns = (pick_centres(old, new) for old, new in zip(labels.shape, shape, strict=True))
+    return labels[np.ix_(rows, columns)]
+
+
+def pick_centres(n_old: int, n_new: int) -> np.ndarray:
+    """Indices of the old cells under the centres of the new ones."""
+    return ((2 * np.arange(n_new) + 1) * n_old) // (2 * n_new)
+
+
+def find_neighbours(labels: np.ndarray) -> sparse.csr_matrix:
+    """Length of the boundary that two segments share.
+
+    Parameters
+    ----------
+    labels
+        (h, w) or (frames, h, w), numbers 0 .. n-1.
+
+    Returns
+    -------
+    (n, n) float64 symmetric matrix: the number of pixel faces between segment i and segment j, none on the diagonal.
+    """
+    n_segments = int(labels.max()) + 1
+    first, second = list_faces(labels)
+    keys, counts = np.unique(first * n_segments + second, return_counts=True)
+    pairs = (keys // n_segments, keys % n_segments)
+    shared = sparse.coo_matrix((counts.astype(np.float64), pairs), shape=(n_segments, n_segments))
+    return sparse.csr_matrix(shared + shared.T)
+
+
+def list_faces(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Segments on the two sides of every pixel face at which the label changes."""
+    pairs = [face_pairs(labels, axis) for axis in range(labels.ndim)]
+    return np.concatenate([first for first, _ in pairs]), np.concatenate([second for _, second in pairs])
+
+
+def face_pairs(labels: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels before and after each change of label along one axis, the faces in reading order."""
+    along = np.moveaxis(labels, axis, 0)
+    before, after = along[:-1], along[1:]
+    changes = before != after
+    return before[changes].astype(np.int64), after[changes].astype(np.int64)
+
+
+def absorb_small(labels: np.ndarray, min_size: int) -> np.ndarray:
+    """Join every segment below min_size pixels to the neighbour with which it shares most boundary, until none is left.
+
+    Parameters
+    ----------
+    labels
+        (h, w) or (frames, h, w), numbers 0 .. n-1, every segment connected.
+    min_size
+        Pixels; an image smaller than this becomes one segment.
+
+    Returns
+    -------
+    int32 array of the same shape, every segment connected, numbers 0 .. m-1 without gaps.
+    """
+    while (small := np.flatnonzero(measure_areas(labels) < min_size)).size and labels.max() > 0:
+        shared = find_neighbours(labels)
+        nearest = np.asarray(shared[small].argmax(axis=1)).ravel()
+        joins = sparse.coo_matrix((np.ones(len(small)), (small, nearest)), shape=shared.shape)
+        labels = connected_components(joins, directed=False)[1][labels]
+    return relabel_connected(labels)
+
+
+def find_border(labels: np.ndarray) -> np.ndarray:
+    """Which segments touch the border of the image (of any frame, in a video).
+
+    Parameters
+    ----------
+    labels
+        (h, w) or (frames, h, w), numbers 0 .. n-1.
+
+    Returns
+    -------
+    (n,) bool.
+    """
+    return measure_border(labels) > 0
+
+
+def measure_border(labels: np.ndarray) -> np.ndarray:
+    """Length of each segment's boundary that is the border of the image; a corner pixel has two faces there.
+
+    Parameters
+    ----------
+    labels
+        (h, w) or (frames, h, w), numbers 0 .. n-1. The first and last frame of a video are no border.
+
+    Returns
+    -------
+    (n,) float64.
+    """
+    sides = [labels[..., 0, :], labels[..., -1, :], labels[..., :, 0], labels[..., :, -1]]
+    numbers = np.concatenate([side.ravel() for side in sides])
+    return np.bincount(numbers, minlength=int(labels.max()) + 1).astype(np.float64)
+
+
+def measure_areas(labels: np.ndarray) -> np.ndarray:
+    """Number of pixels of each segment.
+
+    Parameters
+    ----------
+    labels
+        Any shape, numbers 0 .. n-1.
+
+    Returns
+    -------
+    (n,) int64.
+    """
+    return np.bincount(labels.ravel())

@@ -1,0 +1,48 @@
+"""The default segmenter: watershed regions of the colour gradient, merged by Ward's rule.
+
+At a fixed number of segments it keeps more of the objects' outlines than superpixels or the paper's gPb-owt-ucm, in a
+tenth of a second; the rest of the merging is kept as the tree.
+"""
+
+from __future__ import annotations
+
+import higra as hg
+import numpy as np
+
+from segvote.segmentation.colour import check_image, convert_to_lab, measure_gradient
+from segvote.segmentation.hierarchy import crop_segmentation, link_ward
+from segvote.segmentation.labels import relabel_connected
+from segvote.types import Segmentation
+
+__all__ = ["segment_ward"]
+
+
+def segment_ward(image: np.ndarray, n_segments: int = 200, *, sigma: float = 1.5) -> Segmentation:
+    """Segment an image into n_segments regions of even colour.
+
+    Parameters
+    ----------
+    image
+        (h, w, 3) uint8 RGB at working size.
+    n_segments
+        The number of segments; fewer come out where the gradient has fewer basins (a constant image has one).
+    sigma
+        Width in pixels of the Gaussian before the gradient: larger means fewer, smoother basins.
+
+    Returns
+    -------
+    Segmentation whose tree is the rest of the merging.
+    """
+    lab = convert_to_lab(check_image(image, n_segments))
+    basins = find_basins(measure_gradient(lab, sigma))
+    parents, altitudes = link_ward(lab, basins)
+    return crop_segmentation(basins, parents, altitudes, n_segments)
+
+
+def find_basins(gradient: np.ndarray) -> np.ndarray:
+    """Watershed basins of a gradient (h, w): connected regions 0 .. n-1, one for each of its minima."""
+    graph = hg.get_4_adjacency_graph(gradient.shape)
+    if graph.num_edges() == 0:
+        return np.zeros(gradient.shape, np.int32)
+    weights = hg.weight_graph(graph, gradient, hg.WeightFunction.mean)
+    return relabel_connected(hg.labelisation_watershed(graph, weights).reshape(gradient.shape))
