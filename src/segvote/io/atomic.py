@@ -1,0 +1,84 @@
+"""Files that are either whole or absent: written to a hidden sibling, flushed to the disk, then renamed.
+
+Every writer of segvote goes through `atomic_path`, so a process killed at any moment leaves the old file or the new,
+never half of one. The sibling keeps the extension, because many encoders choose their format by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["atomic_path", "remove_leftovers", "write_bytes", "write_text"]
+
+_PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path | str) -> Iterator[Path]:
+    """Give a temporary sibling to write to; on leaving the block it becomes `path`, on an error it disappears.
+
+    Parameters
+    ----------
+    path
+        The file to write; its folder is made when it is missing, an older file is replaced.
+
+    Yields
+    ------
+    Path
+        A file name in the same folder with the same extension. The block must create it.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{path.suffix}")
+    try:
+        yield temporary
+        _flush(temporary)
+        os.replace(temporary, path)
+    except BaseException:  # Ctrl-C leaves no rubbish either
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_folder(path.parent)
+
+
+def write_bytes(path: Path | str, data: bytes) -> None:
+    """Write `data` to `path`, whole or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write `text` as UTF-8 with the line ends it has, whole or not at all.
+
+    File names that are not valid UTF-8 reach Python as lone surrogates; they are written as ``?`` instead of failing.
+    """
+    write_bytes(path, text.encode("utf-8", errors="replace"))
+
+
+def remove_leftovers(folder: Path | str) -> int:
+    """Delete what a killed process left half-written below `folder`; returns how many files that were."""
+    leftovers = sorted(Path(folder).rglob(f"{_PREFIX}*"))
+    for leftover in leftovers:
+        leftover.unlink(missing_ok=True)
+    return len(leftovers)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _flush_folder(folder: Path) -> None:
+    # Windows cannot open a folder, some network file systems cannot flush one; the rename is atomic there all the same.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,192 @@
+"""Pictures on disk to arrays: always (h, w, 3) uint8 RGB in the displayed orientation, whatever the file holds.
+
+What cannot be read raises `UnreadableImageError` with a short reason. Rules for unusual files: transparency is laid on
+white; 16-bit channels keep their high byte, except that grey TIFF pages whose values all fit 12 bits count as 12-bit
+(cameras and microscopes write those); other widths follow `segvote.io.samples`; only the first page or frame is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, read_orientation
+from segvote.io.samples import scale_to_bytes
+
+__all__ = [
+    "IMAGE_EXTENSIONS",
+    "hash_file",
+    "list_images",
+    "read_image",
+    "read_image_size",
+    "resize_image",
+    "resize_labels",
+]
+
+IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+
+
+def list_images(folder: Path | str) -> list[Path]:
+    """Image files below `folder`, by extension in any case, sorted by their path below it (with forward slashes).
+
+    Hidden files and folders, FIFOs and sockets are left out. Linked folders are followed, each folder once, so links
+    in a circle end. A link to nothing is listed: reading it then gives the reason, instead of the image silently missing.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise BadInputError(
+            f"expected a folder of images, got {folder}, which is {'a file' if folder.exists() else 'absent'}"
+        )
+    found: list[Path] = []
+    _collect_images(folder, set(), found)
+    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def _collect_images(folder: Path, visited: set[tuple[int, int]], found: list[Path]) -> None:
+    status = folder.stat()
+    if (status.st_dev, status.st_ino) in visited:
+        return
+    visited.add((status.st_dev, status.st_ino))
+    try:
+        entries = sorted(
+            (entry for entry in os.scandir(folder) if not entry.name.startswith(".")), key=lambda e: e.name
+        )
+    except OSError as error:
+        raise BadInputError(
+            f"cannot list the folder {folder}: {error.strerror}; give permission or remove it"
+        ) from error
+    folders = [entry for entry in entries if _is_folder(entry)]
+    found += [Path(entry) for entry in entries if entry not in folders and _is_image(entry)]
+    # Real folders first: a link to one of them must not take its place in the listing.
+    for entry in sorted(folders, key=lambda entry: entry.is_symlink()):
+        _collect_images(Path(entry), visited, found)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that points to itself
+        return False
+
+
+def _is_image(entry: os.DirEntry[str]) -> bool:
+    if os.path.splitext(entry.name)[1].lower() not in IMAGE_EXTENSIONS:
+        return False
+    try:
+        return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
+    except OSError:
+        return True
+
+
+def read_image(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
+    """Read a picture as it is displayed.
+
+    Parameters
+    ----------
+    path
+        JPEG, PNG, WebP, BMP, TIFF (first page) or GIF (first frame), recognised by content.
+    max_pixels
+        Largest width times height that is accepted.
+
+    Returns
+    -------
+    ndarray
+        (h, w, 3) uint8 RGB, contiguous, writeable; EXIF orientation applied.
+
+    Raises
+    ------
+    UnreadableImageError
+        The file is missing, empty, damaged, truncated, too large, or no picture; the message says which.
+    """
+    with open_picture(path, max_pixels) as picture:
+        return np.array(_convert_to_rgb(orient(picture)), dtype=np.uint8, order="C")
+
+
+def read_image_size(path: Path | str) -> tuple[int, int]:
+    """(height, width) of the picture as it is displayed, from its header alone."""
+    with open_picture(path, max_pixels=np.iinfo(np.int64).max) as picture:
+        width, height = picture.size
+        turned = read_orientation(picture) >= 5
+    return (width, height) if turned else (height, width)
+
+
+def hash_file(path: Path | str) -> str:
+    """SHA-256 of the file's bytes, in hexadecimal."""
+    path = Path(path)
+    check_regular_file(path)
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UnreadableImageError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def resize_image(image: np.ndarray, longest: int, enlarge: bool = False) -> np.ndarray:
+    """Scale so that the longer side is `longest` pixels, averaging the pixels that fall together.
+
+    Parameters
+    ----------
+    image
+        (h, w) or (h, w, c) array, uint8 or float32.
+    longest
+        Wanted length of the longer side.
+    enlarge
+        Whether a smaller image is enlarged (bicubic); otherwise it is returned as it is.
+
+    Returns
+    -------
+    ndarray
+        The scaled image, each side at least one pixel; the same array when nothing is to do.
+    """
+    height, width = image.shape[:2]
+    scale = longest / max(height, width)
+    if scale == 1 or (scale > 1 and not enlarge):
+        return image
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
+
+
+def resize_labels(labels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Nearest-neighbour scaling, for label maps and masks.
+
+    Parameters
+    ----------
+    labels
+        (h, w) array of any type.
+    size
+        Wanted (height, width).
+
+    Returns
+    -------
+    ndarray
+        Array of that size whose values all occur in `labels`: each pixel takes the value under its centre.
+    """
+    rows, columns = (_find_centres(old, new) for old, new in zip(labels.shape, size, strict=True))
+    return labels[rows[:, None], columns]
+
+
+def _find_centres(old: int, new: int) -> np.ndarray:
+    # Whole numbers only: rounding of floats would differ between sizes that should give mirrored results.
+    return (2 * np.arange(new) + 1) * old // (2 * new)
+
+
+def _convert_to_rgb(picture: Image.Image) -> Image.Image:
+    if picture.mode.startswith(("I", "F")):
+        return Image.fromarray(_convert_to_bytes(picture)).convert("RGB")
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        white = Image.new("RGBA", picture.size, "white")
+        return Image.alpha_composite(white, picture).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _convert_to_bytes(picture: Image.Image) -> np.ndarray:
+    values = np.asarray(picture)
+    is_12_bit = picture.format == "TIFF" and values.dtype.itemsize == 2 and values.max() < 4096
+    return scale_to_bytes(values, n_bits=12 if is_12_bit else 16)

@@ -1,0 +1,132 @@
+"""Run lengths: a mask as the lengths of its alternating runs, starting with background.
+
+COCO counts down the columns and may pack the counts into a text of 6-bit characters; CVAT counts along the rows of a
+crop. All functions are exact inverses of each other, and a damaged input raises `BadInputError` instead of giving a
+wrong mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from segvote.errors import BadInputError
+
+__all__ = ["count_runs", "decode_rle", "encode_rle", "fill_runs", "pack_counts", "unpack_counts"]
+
+_N_BITS = 5  # payload of one character
+_MORE = 1 << _N_BITS  # set in every character of a number but the last
+_BASE = 48  # the character "0"
+
+
+def count_runs(pixels: np.ndarray) -> np.ndarray:
+    """(n,) bool to the lengths of its runs, the first one background (0 when the first pixel is object)."""
+    edges = np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
+    lengths = np.diff(edges, prepend=0, append=len(pixels))
+    return np.concatenate([[0], lengths]) if len(pixels) and pixels[0] else lengths
+
+
+def fill_runs(counts: Sequence[int] | np.ndarray, n_pixels: int) -> np.ndarray:
+    """Run lengths to (n_pixels,) bool; the inverse of `count_runs`."""
+    try:
+        lengths = np.asarray(counts, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadInputError(f"run lengths must be whole numbers ({error}); export the mask again") from error
+    if lengths.ndim != 1 or (lengths < 0).any() or (lengths > n_pixels).any() or lengths.sum() != n_pixels:
+        raise BadInputError(f"run lengths must be positive and add up to {n_pixels} pixels; export the mask again")
+    return np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
+
+
+def encode_rle(mask: np.ndarray, packed: bool = True) -> dict[str, object]:
+    """A mask as COCO writes it.
+
+    Parameters
+    ----------
+    mask
+        (h, w) bool.
+    packed
+        Counts as text, as in result files and most tools; otherwise as a list of numbers.
+
+    Returns
+    -------
+    dict
+        ``{"size": [h, w], "counts": …}``.
+    """
+    counts = count_runs(mask.ravel(order="F"))
+    return {"counts": pack_counts(counts) if packed else counts.tolist(), "size": list(mask.shape)}
+
+
+def decode_rle(rle: dict[str, object], max_pixels: int = 1 << 30) -> np.ndarray:
+    """The (h, w) bool mask of a COCO ``{"size": …, "counts": …}``, packed or not."""
+    height, width = _read_size(rle, max_pixels)
+    counts = rle.get("counts")
+    if isinstance(counts, bytes):
+        counts = counts.decode("ascii", errors="replace")
+    lengths = unpack_counts(counts) if isinstance(counts, str) else counts
+    if not isinstance(lengths, list | np.ndarray):
+        raise BadInputError(f"RLE counts must be text or a list, got {type(counts).__name__}; export the mask again")
+    return fill_runs(lengths, height * width).reshape(width, height).T
+
+
+def pack_counts(counts: Sequence[int] | np.ndarray) -> str:
+    """COCO's text form of run lengths: from the fourth on, differences to the last but one, five bits a character."""
+    values = np.array(counts, dtype=np.int64)
+    values[3:] -= np.asarray(counts, dtype=np.int64)[1:-2]
+    n_characters = _count_characters(values)
+    places = np.arange(n_characters.max(initial=1))
+    characters = values[:, None] >> (_N_BITS * places) & (_MORE - 1)  # (n_counts, most characters)
+    characters |= np.where(places < n_characters[:, None] - 1, _MORE, 0)
+    return (characters[places < n_characters[:, None]] + _BASE).astype(np.uint8).tobytes().decode("ascii")
+
+
+def unpack_counts(text: str) -> np.ndarray:
+    """Run lengths, (n,) int64, of COCO's text form; the inverse of `pack_counts`."""
+    characters = np.frombuffer(text.encode("ascii", errors="replace"), np.uint8).astype(np.int64) - _BASE
+    if ((characters < 0) | (characters >= 2 * _MORE)).any() or (len(characters) and characters[-1] & _MORE):
+        raise BadInputError(
+            "packed RLE counts must be characters from '0' to 'o', ending a number; export the mask again"
+        )
+    is_last = (characters & _MORE) == 0
+    ends = np.flatnonzero(is_last)
+    starts = np.concatenate([[0], ends + 1])[:-1].astype(np.int64)
+    places = np.arange(len(characters)) - np.repeat(starts, ends - starts + 1)
+    if (places > 11).any():  # 12 characters hold 60 bits: no picture has that many pixels
+        raise BadInputError("packed RLE counts hold a number beyond any picture; export the mask again")
+    parts = (characters & (_MORE - 1)) << (_N_BITS * places)
+    values = np.add.reduceat(parts, starts) if len(starts) else np.zeros(0, np.int64)
+    negative = (characters[ends] & (_MORE >> 1)) > 0
+    values -= np.where(negative, np.int64(1) << (_N_BITS * (places[ends] + 1)), 0)
+    return _sum_differences(values)
+
+
+def _sum_differences(values: np.ndarray) -> np.ndarray:
+    counts = values.copy()
+    counts[1::2] = np.cumsum(values[1::2])
+    counts[2::2] = np.cumsum(values[2::2])  # the first count stands alone
+    return counts
+
+
+def _count_characters(values: np.ndarray) -> np.ndarray:
+    """Characters per value: the fewest five-bit groups whose top bit is the sign."""
+    magnitudes = np.where(values < 0, ~values, values)
+    n_characters = np.ones(len(values), np.int64)
+    limit = _MORE >> 1
+    while (magnitudes >= limit).any():
+        n_characters += magnitudes >= limit
+        limit <<= _N_BITS
+    return n_characters
+
+
+def _read_size(rle: dict[str, object], max_pixels: int) -> tuple[int, int]:
+    size = rle.get("size")
+    if not (
+        isinstance(size, list | tuple) and len(size) == 2 and all(isinstance(side, int) and side >= 0 for side in size)
+    ):
+        raise BadInputError(f"RLE size must be [height, width], got {size!r}; export the mask again")
+    height, width = size
+    if height * width > max_pixels:
+        raise BadInputError(
+            f"an RLE of {height} x {width} pixels is larger than {max_pixels}; export a smaller picture"
+        )
+    return height, width

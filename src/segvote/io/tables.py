@@ -1,0 +1,109 @@
+"""Small tables and records as CSV and JSON: the same content always gives the same bytes.
+
+Keys are sorted, line ends are one newline, floats are written with as many digits as they need to come back equal, and
+NaN and infinity are refused, because JSON has no word for them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.atomic import write_text
+
+__all__ = ["format_csv", "format_json", "read_csv", "read_json", "write_csv", "write_json"]
+
+MAX_BYTES = 1 << 30
+
+
+def format_json(data: Any, indent: int | None = 2) -> str:
+    """Text of `data` with sorted keys; numpy scalars and arrays become numbers and lists, paths become text."""
+    try:
+        return json.dumps(data, sort_keys=True, indent=indent, allow_nan=False, default=_simplify) + "\n"
+    except ValueError as error:
+        raise BadInputError(f"JSON holds finite numbers only ({error}); write None for a missing value") from error
+
+
+def write_json(path: Path | str, data: Any, indent: int | None = 2) -> None:
+    """Write `data` as JSON, whole or not at all; see `format_json`."""
+    write_text(path, format_json(data, indent))
+
+
+def read_json(path: Path | str, max_bytes: int = MAX_BYTES) -> Any:
+    """Content of a JSON file of at most `max_bytes`; `DamagedFileError` names the place where it is not JSON."""
+    text = _read_text(Path(path), max_bytes)
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(f"{path}: expected JSON, but {error}; restore or delete the file") from error
+
+
+def format_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:
+    """Text of a table with a header line; a missing or None value is an empty cell."""
+    columns = list(columns)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_format_cell(row.get(column)) for column in columns] for row in rows)
+    return buffer.getvalue()
+
+
+def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> None:
+    """Write a table, whole or not at all; see `format_csv`."""
+    write_text(path, format_csv(rows, columns))
+
+
+def read_csv(path: Path | str, max_bytes: int = MAX_BYTES) -> list[dict[str, str]]:
+    """Rows of a CSV file with a header line, all values as text."""
+    reader = csv.DictReader(io.StringIO(_read_text(Path(path), max_bytes), newline=""), strict=True)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise DamagedFileError(f"{path}: line {reader.line_num} is not CSV ({error}); restore the file") from error
+    for number, row in enumerate(rows, start=1):
+        if None in row or None in row.values():
+            raise DamagedFileError(f"{path}: row {number} has not as many cells as the header; restore the file")
+    return rows
+
+
+def _read_text(path: Path, max_bytes: int) -> str:
+    try:
+        if path.stat().st_size > max_bytes:
+            raise BadInputError(
+                f"{path}: expected at most {max_bytes} bytes, got {path.stat().st_size}; split the file"
+            )
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DamagedFileError(f"{path}: expected UTF-8 text ({error.reason}); save it as UTF-8") from error
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
+
+
+def _simplify(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Path):
+        return value.as_posix()
+    raise BadInputError(f"JSON cannot hold a {type(value).__name__}; give numbers, text, lists and dictionaries")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"it holds {name}")
+
+
+def _format_cell(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadInputError(f"a table holds finite numbers only, got {value}; write None for a missing value")
+    return "" if value is None else value
