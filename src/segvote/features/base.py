@@ -1,0 +1,82 @@
+"""What every feature extractor promises: an image and its label map in, one vector per segment out.
+
+An extractor is a plain object that a process pool can copy. Its vectors consist of blocks; putting the blocks on one
+scale is the job of `normalise`, because that needs all segments of a run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from segvote.errors import BadInputError, DamagedFileError
+
+__all__ = ["FeatureExtractor", "check_inputs"]
+
+
+class FeatureExtractor(ABC):
+    """Describes the segments of an image.
+
+    Attributes
+    ----------
+    blocks
+        Sizes of the blocks that the vector consists of; their sum is `n_dims`.
+    standardise
+        Whether the channels are standardised over all segments of a run before each block is L2-normalised: one answer,
+        or one for each block.
+    needs_fit
+        Whether `fit` must see the run's images before `describe`.
+    """
+
+    blocks: tuple[int, ...]
+    standardise: bool | tuple[bool, ...] = True
+    needs_fit: bool = False
+
+    @property
+    def n_dims(self) -> int:
+        return sum(self.blocks)
+
+    def fit(self, images: Iterable[np.ndarray], rng: np.random.Generator) -> Self:
+        """Learn codebooks from (h, w, 3) uint8 images; most extractors have nothing to learn."""
+        return self
+
+    @abstractmethod
+    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Describe the segments of one image.
+
+        Parameters
+        ----------
+        image
+            (H, W, 3) uint8 RGB, of any size.
+        labels
+            (h, w) integers 0 .. n-1 over the same picture; h, w need not be H, W.
+
+        Returns
+        -------
+        ndarray
+            (n_segments, n_dims) float32, not yet standardised.
+        """
+
+    @abstractmethod
+    def get_key(self) -> dict[str, Any]:
+        """Return the JSON-able parameters that decide the answer; equal keys and states give equal vectors."""
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return what `fit` learned, as arrays by name."""
+        return {}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> None:
+        """Take over what another extractor of the same key has learned."""
+        if state:
+            raise DamagedFileError(f"{type(self).__name__} learns nothing, yet a state was stored: {', '.join(state)}")
+
+
+def check_inputs(image: np.ndarray, labels: np.ndarray) -> None:
+    """Refuse what is not an (H, W, 3) uint8 image and an (h, w) label map."""
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+        raise BadInputError(f"expected an image (h, w, 3) of uint8, got {image.shape} of {image.dtype}")
+    if labels.ndim != 2 or labels.size == 0 or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
+        raise BadInputError(f"expected a label map (h, w) of integers >= 0, got {labels.shape} of {labels.dtype}")

@@ -1,0 +1,78 @@
+"""The frame of all features that a network computes: prepare the image, run the maps, pool them over segments.
+
+A subclass says which model and how an image is prepared; this class holds the session of onnxruntime (made when first
+needed, left behind when the object is copied to another process) and the pooling.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import cv2
+import numpy as np
+
+from segvote.features.base import FeatureExtractor, check_inputs
+from segvote.features.pooling import make_edges, measure_overlaps, pool
+
+__all__ = ["NetworkFeatures", "make_session", "resize_image"]
+
+
+class NetworkFeatures(FeatureExtractor):
+    """Features from the maps of a convolutional network or a vision transformer."""
+
+    pooling: str
+    _session: Any = None
+
+    @abstractmethod
+    def _load_model(self) -> bytes:
+        """Return the serialised ONNX model; its first input is the image."""
+
+    @abstractmethod
+    def _prepare(self, image: np.ndarray) -> np.ndarray:
+        """Turn a uint8 image into the network's input (1, 3, height, width) float32."""
+
+    def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
+        """Run the network on one (H, W, 3) uint8 image; returns one (n_channels, map_h, map_w) per output."""
+        session = self._get_session()
+        outputs = session.run(None, {session.get_inputs()[0].name: self._prepare(image)})
+        return [self._shape_map(output, image) for output in outputs]
+
+    def _shape_map(self, output: np.ndarray, image: np.ndarray) -> np.ndarray:
+        return output[0]
+
+    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        check_inputs(image, labels)
+        return np.hstack([self._pool(cells, labels) for cells in self.compute_maps(image)])
+
+    def _pool(self, cells: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        n_channels, height, width = cells.shape
+        overlaps = measure_overlaps(labels, make_edges(height), make_edges(width))
+        return pool(cells.reshape(n_channels, -1).T, overlaps, self.pooling)
+
+    def _get_session(self) -> Any:
+        if self._session is None:
+            self._session = make_session(self._load_model())
+        return self._session
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_session"}
+
+
+def make_session(model: bytes) -> Any:
+    """Start onnxruntime on one thread: the pipeline works on several images at once instead."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.use_deterministic_compute = True
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def resize_image(image: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Resize an image; averages when it shrinks, so that fine patterns do not turn into false ones."""
+    if image.shape[:2] == (height, width):
+        return image
+    shrinks = height * width < image.shape[0] * image.shape[1]
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)

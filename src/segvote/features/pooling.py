@@ -1,0 +1,113 @@
+"""From the cells of a small feature map to segments, by exact areas.
+
+A network's map is much coarser than the label map. Instead of resizing hundreds of channels, the area that each segment
+shares with each cell is computed once; pooling is then a sparse product. Positions are fractions of the picture, so
+that label map and feature map may have any sizes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from segvote.errors import BadInputError
+
+__all__ = ["POOLINGS", "make_edges", "measure_overlaps", "pool", "pool_max", "pool_mean"]
+
+
+def make_edges(n_cells: int, shift: float = 0.0) -> np.ndarray:
+    """Place the borders of `n_cells` equal cells in [0, 1].
+
+    Parameters
+    ----------
+    n_cells
+        Cells along one side of the map.
+    shift
+        How far the cells' receptive fields lie towards the end, in cells. The outer borders stay at 0 and 1: the first
+        cell grows, the last one shrinks.
+
+    Returns
+    -------
+    ndarray
+        (n_cells + 1,) float64, increasing from 0 to 1.
+    """
+    edges = np.clip((np.arange(n_cells + 1) + shift) / n_cells, 0.0, 1.0)
+    edges[0], edges[-1] = 0.0, 1.0
+    return edges
+
+
+def measure_overlaps(labels: np.ndarray, row_edges: np.ndarray, column_edges: np.ndarray) -> sparse.csr_array:
+    """Measure the area that each segment shares with each cell.
+
+    Parameters
+    ----------
+    labels
+        (h, w) integers 0 .. n-1.
+    row_edges, column_edges
+        Borders of the cells, (map_h + 1,) and (map_w + 1,), from 0 to 1.
+
+    Returns
+    -------
+    csr_array
+        (n_segments, map_h * map_w) float32, areas in pixels of the label map; columns count the cells row by row.
+    """
+    rows, cell_rows, heights = _cut_pixels(labels.shape[0], row_edges)
+    columns, cell_columns, widths = _cut_pixels(labels.shape[1], column_edges)
+    shape = int(labels.max()) + 1, (len(row_edges) - 1) * (len(column_edges) - 1)
+    segments = labels[np.ix_(rows, columns)]
+    cells = (cell_rows * (len(column_edges) - 1))[:, None] + cell_columns
+    areas = heights[:, None] * widths
+    return sparse.coo_array((areas.ravel(), (segments.ravel(), cells.ravel())), shape=shape).tocsr()
+
+
+def _cut_pixels(n_pixels: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut a row of pixels at the borders of the cells: pixel, cell and length of each piece."""
+    cuts = np.union1d(np.arange(n_pixels + 1, dtype=np.float64), edges * n_pixels)
+    lengths = np.diff(cuts)
+    middles = cuts[:-1] + lengths / 2
+    pixels = np.minimum(middles.astype(np.int32), n_pixels - 1)
+    cells = np.searchsorted(edges * n_pixels, middles, side="right").astype(np.int32) - 1
+    return pixels, np.clip(cells, 0, len(edges) - 2), lengths.astype(np.float32)
+
+
+def pool_mean(values: np.ndarray, overlaps: sparse.csr_array) -> np.ndarray:
+    """Average the cells of each segment, weighted by area.
+
+    Parameters
+    ----------
+    values
+        (n_cells, n_channels) float32.
+    overlaps
+        (n_segments, n_cells), of `measure_overlaps`.
+
+    Returns
+    -------
+    ndarray
+        (n_segments, n_channels) float32; a segment without area gets zeros.
+    """
+    areas = overlaps.sum(axis=1)
+    sums = overlaps @ values
+    return (sums / np.where(areas > 0, areas, 1)[:, None]).astype(np.float32)
+
+
+def pool_max(values: np.ndarray, overlaps: sparse.csr_array) -> np.ndarray:
+    """Take the greatest value among the cells that each segment touches; shapes as in `pool_mean`."""
+    pooled = np.zeros((overlaps.shape[0], values.shape[1]), np.float32)
+    filled = np.diff(overlaps.indptr) > 0
+    if filled.any():
+        pooled[filled] = np.maximum.reduceat(values[overlaps.indices], overlaps.indptr[:-1][filled], axis=0)
+    return pooled
+
+
+POOLINGS = {"max": pool_max, "mean": pool_mean}
+
+
+def pool(values: np.ndarray, overlaps: sparse.csr_array, pooling: str) -> np.ndarray:
+    """Pool by name."""
+    return POOLINGS[check_pooling(pooling)](values, overlaps)
+
+
+def check_pooling(pooling: str) -> str:
+    if pooling not in POOLINGS:
+        raise BadInputError(f"expected a pooling out of {', '.join(POOLINGS)}; got {pooling!r}")
+    return pooling

@@ -1,0 +1,176 @@
+"""Weights out of a torch file, without torch and without running what the file says.
+
+Both formats of ``torch.save`` are read: the old one (five pickles and raw storages in a row) and the zip archive. The
+pickles go through `pickle_machine`, which admits tensors and dictionaries only. The answer is a dictionary of arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.features.pickle_machine import Storage, Tensor, run_pickle
+
+__all__ = ["read_torch_file"]
+
+OLD_MAGIC = 0x1950A86A20F9469CFC6C
+OLD_PROTOCOL = 1001
+MAX_BYTES = 8 << 30  # of the largest file of weights that is believed
+MAX_SHARING = 4  # how often the numbers of a file may be used: tied weights twice
+NOT_TORCH = "expected a file of torch.save, the first bytes are of something else; check that it is a weight file"
+
+
+def read_torch_file(path: str | Path) -> dict[str, np.ndarray]:
+    """Read the tensors of a torch weight file.
+
+    Parameters
+    ----------
+    path
+        A file written by ``torch.save(model.state_dict(), path)``, in the old format or the zip format.
+
+    Returns
+    -------
+    dict
+        Name to C-contiguous array, in the order of the file; bfloat16 becomes float32. Dictionaries inside the
+        dictionary are flattened with dots (``{"model": {"a": t}}`` gives ``model.a``); numbers and text are left out.
+
+    Raises
+    ------
+    DamagedFileError
+        The file is of neither format, is cut short, or asks for anything but tensors; the message names what.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise BadInputError(f"expected a torch weight file at {path}, found no file; check the path")
+    try:
+        with path.open("rb") as file:
+            _check_size(path.stat().st_size)
+            tensors, buffers = _read_zip(file) if zipfile.is_zipfile(file) else _read_old(file)
+            _check_total(tensors, buffers)
+            return {name: _make_array(tensor, buffers[tensor.storage.key]) for name, tensor in tensors.items()}
+    except DamagedFileError as error:
+        raise DamagedFileError(f"{path}: {error}") from error
+    except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise DamagedFileError(f"{path}: expected a whole torch file, but {error}; fetch it again") from error
+
+
+def _read_old(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
+    file.seek(0)
+    _check_old_header(file)
+    tensors, keys = _find_tensors(run_pickle(file)), run_pickle(file)
+    storages = _list_storages(tensors)
+    if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(storages):
+        raise DamagedFileError(f"expected the numbers of {len(storages)} storages, the file lists others")
+    return tensors, {key: _read_old_storage(file, storages[key]) for key in keys}
+
+
+def _check_old_header(file: BinaryIO) -> None:
+    if file.read(2) != b"\x80\x02":  # every old file starts with a pickle of protocol 2
+        raise DamagedFileError(NOT_TORCH)
+    file.seek(0)
+    if run_pickle(file) != OLD_MAGIC or run_pickle(file) != OLD_PROTOCOL:
+        raise DamagedFileError(NOT_TORCH)
+    system = run_pickle(file)
+    if not isinstance(system, dict) or system.get("little_endian") is not True:
+        raise DamagedFileError("expected little-endian numbers; save the weights again on a little-endian machine")
+
+
+def _read_old_storage(file: BinaryIO, storage: Storage) -> np.ndarray:
+    header, data = file.read(8), file.read(_count_bytes(storage))
+    if header != storage.count.to_bytes(8, "little"):
+        raise DamagedFileError(f"expected {storage.count} numbers in storage {storage.key}; the file is cut short")
+    return _make_buffer(data, storage)
+
+
+def _read_zip(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
+    with zipfile.ZipFile(file) as archive:
+        _check_size(sum(entry.file_size for entry in archive.infolist()))
+        root = _find_root(archive)
+        with archive.open(f"{root}data.pkl") as pickled:
+            tensors = _find_tensors(run_pickle(pickled))  # type: ignore[arg-type]
+        if f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") != b"little":
+            raise DamagedFileError("expected little-endian numbers; save the weights again on a little-endian machine")
+        storages = _list_storages(tensors).values()
+        return tensors, {storage.key: _read_zip_storage(archive, root, storage) for storage in storages}
+
+
+def _find_root(archive: zipfile.ZipFile) -> str:
+    roots = [name.removesuffix("data.pkl") for name in archive.namelist() if name.endswith("/data.pkl")]
+    if len(roots) != 1:
+        raise DamagedFileError("expected a zip archive of torch.save with one data.pkl; check that it is a weight file")
+    return roots[0]
+
+
+def _read_zip_storage(archive: zipfile.ZipFile, root: str, storage: Storage) -> np.ndarray:
+    name = f"{root}data/{storage.key}"
+    if name not in archive.namelist() or archive.getinfo(name).file_size != _count_bytes(storage):
+        raise DamagedFileError(f"expected {storage.count} numbers in {name}; the archive is damaged, fetch it again")
+    return _make_buffer(archive.read(name), storage)
+
+
+def _check_size(n_bytes: int) -> None:
+    if n_bytes > MAX_BYTES:
+        raise DamagedFileError(f"expected at most {MAX_BYTES >> 30} GB of weights, the file speaks of {n_bytes} bytes")
+
+
+def _check_total(tensors: dict[str, Tensor], buffers: dict[str, np.ndarray]) -> None:
+    n_wanted = sum(math.prod(tensor.shape) for tensor in tensors.values())
+    n_there = sum(len(buffer) for buffer in buffers.values())
+    if n_wanted > MAX_SHARING * n_there:
+        raise DamagedFileError(f"the tensors ask for {n_wanted} numbers, the file holds {n_there}; do not trust it")
+
+
+def _find_tensors(state: Any) -> dict[str, Tensor]:
+    if not isinstance(state, dict):
+        raise DamagedFileError(f"expected a dictionary of tensors, got {type(state).__name__}; save model.state_dict()")
+    return dict(_walk(state, "", set()))
+
+
+def _walk(state: dict[Any, Any], prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor]]:
+    if id(state) in seen:  # one inside itself, or many times the same
+        raise DamagedFileError("expected each dictionary of tensors once, one is there several times")
+    seen.add(id(state))
+    for key, value in state.items():
+        if isinstance(value, Tensor):
+            yield f"{prefix}{key}", value
+        elif isinstance(value, dict):
+            yield from _walk(value, f"{prefix}{key}.", seen)
+
+
+def _list_storages(tensors: dict[str, Tensor]) -> dict[str, Storage]:
+    storages: dict[str, Storage] = {}
+    for tensor in tensors.values():
+        if storages.setdefault(tensor.storage.key, tensor.storage) != tensor.storage:
+            raise DamagedFileError(f"storage {tensor.storage.key} is described in two ways; the file is damaged")
+    return storages
+
+
+def _count_bytes(storage: Storage) -> int:
+    itemsize = 2 if storage.dtype == "bf16" else np.dtype(storage.dtype).itemsize
+    _check_size(storage.count * itemsize)
+    return storage.count * itemsize
+
+
+def _make_buffer(data: bytes, storage: Storage) -> np.ndarray:
+    if len(data) != _count_bytes(storage):
+        raise DamagedFileError(f"expected {storage.count} numbers in storage {storage.key}; the file is cut short")
+    if storage.dtype == "bf16":  # the upper half of a float32
+        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(data, storage.dtype)
+
+
+def _make_array(tensor: Tensor, buffer: np.ndarray) -> np.ndarray:
+    """Copy a view of a storage after checking that it stays inside."""
+    n_values = math.prod(tensor.shape)
+    last = tensor.offset + sum((side - 1) * stride for side, stride in zip(tensor.shape, tensor.strides, strict=True))
+    if n_values > len(buffer) or (n_values > 0 and last >= len(buffer)):
+        raise DamagedFileError(f"a tensor of shape {tensor.shape} does not fit its {len(buffer)} numbers")
+    strides = [stride * buffer.itemsize for stride in tensor.strides]
+    start = buffer[tensor.offset :] if n_values else buffer[:0]
+    return np.ascontiguousarray(np.lib.stride_tricks.as_strided(start, tensor.shape, strides)).reshape(tensor.shape)

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.features import Standardiser, fit_standardiser
+
+BLOCKS = (3, 2)
+
+
+@pytest.fixture
+def shards():
+    rng = np.random.default_rng(0)
+    return [(rng.normal(size=(n, 5)) * [1, 5, 0.1, 1, 2] + 100).astype(np.float32) for n in (4, 1, 0, 30, 7)]
+
+
+def test_moments_equal_those_of_all_rows_at_once(shards):
+    rows = np.vstack(shards).astype(np.float64)
+    fitted = fit_standardiser(shards, BLOCKS)
+    np.testing.assert_allclose(fitted.mean, rows.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(fitted.std, rows.std(axis=0), rtol=1e-9)
+
+
+def test_the_order_of_shards_does_not_matter(shards):
+    forward, backward = fit_standardiser(shards, BLOCKS), fit_standardiser(shards[::-1], BLOCKS)
+    np.testing.assert_allclose(forward.apply(shards[0]), backward.apply(shards[0]), atol=1e-6)
+
+
+def test_large_means_cancel_nothing():
+    shards = [np.array([[1e6], [1e6 + 1]]), np.array([[1e6 + 0.5]])]
+    np.testing.assert_allclose(fit_standardiser(shards, (1,)).std, np.std([0, 1, 0.5]), rtol=1e-6)
+
+
+def test_every_block_of_a_row_has_length_one(shards):
+    scaled = fit_standardiser(shards, BLOCKS).apply(np.vstack(shards))
+    assert scaled.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(scaled[:, :3], axis=1), 1, rtol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(scaled[:, 3:], axis=1), 1, rtol=1e-6)
+
+
+def test_without_standardising_only_lengths_change(shards):
+    row = shards[0]
+    scaled = fit_standardiser(shards, BLOCKS, False).apply(row)
+    expected = np.hstack([row[:, part] / np.linalg.norm(row[:, part], axis=1)[:, None] for part in np.s_[:3, 3:]])
+    np.testing.assert_allclose(scaled, expected, rtol=1e-6)
+
+
+def test_each_block_has_its_own_flag(shards):
+    fitted = fit_standardiser(shards, BLOCKS, (False, True))
+    assert fitted.mean[:3].tolist() == [0, 0, 0]
+    assert (fitted.mean[3:] > 90).all()
+
+
+def test_zero_vectors_stay_zero(shards):
+    assert not fit_standardiser(shards, BLOCKS, False).apply(np.zeros((2, 5), np.float32)).any()
+
+
+def test_a_channel_that_never_changes_becomes_zero():
+    value = np.float32(0.1)  # not exact in binary: sums of it are rounded
+    shards = [np.column_stack([np.full(n, value), np.arange(n), -np.arange(n)]).astype(np.float32) for n in (7, 11)]
+    scaled = fit_standardiser(shards, (3,)).apply(shards[1])
+    assert not scaled[:, 0].any()
+    assert scaled[:, 1].any()
+
+
+def test_inputs_are_not_changed(shards):
+    before = [shard.copy() for shard in shards]
+    fit_standardiser(shards, BLOCKS).apply(shards[0])
+    for shard, copy in zip(shards, before, strict=True):
+        np.testing.assert_array_equal(shard, copy)
+
+
+def test_the_state_gives_the_same_standardiser(shards):
+    fitted = fit_standardiser(shards, BLOCKS, (True, False))
+    again = Standardiser.from_state(fitted.get_state())
+    np.testing.assert_array_equal(again.apply(shards[3]), fitted.apply(shards[3]))
+    assert (again.blocks, again.flags) == (fitted.blocks, fitted.flags)
+
+
+def test_shards_are_read_once_and_one_at_a_time(shards):
+    np.testing.assert_array_equal(fit_standardiser(iter(shards), BLOCKS).mean, fit_standardiser(shards, BLOCKS).mean)
+
+
+def test_other_dimensions_are_refused(shards):
+    with pytest.raises(BadInputError, match="5 dimensions"):
+        fit_standardiser(shards, BLOCKS).apply(np.zeros((2, 4)))

@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.features.pooling import make_edges, measure_overlaps, pool, pool_max, pool_mean
+
+
+def measure_slowly(labels, row_edges, column_edges):
+    """Intersect every pixel's rectangle with every cell's, one by one."""
+    height, width = labels.shape
+    areas = np.zeros((labels.max() + 1, len(row_edges) - 1, len(column_edges) - 1))
+    for y, x in np.ndindex(height, width):
+        for i, j in np.ndindex(areas.shape[1:]):
+            tall = min(y + 1, row_edges[i + 1] * height) - max(y, row_edges[i] * height)
+            wide = min(x + 1, column_edges[j + 1] * width) - max(x, column_edges[j] * width)
+            areas[labels[y, x], i, j] += max(tall, 0) * max(wide, 0)
+    return areas.reshape(len(areas), -1)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("label_shape", [(7, 9), (12, 5), (1, 1)])
+@pytest.mark.parametrize("map_shape", [(3, 4), (7, 9), (1, 1), (11, 20)])
+@pytest.mark.parametrize("shift", [0.0, 0.4])
+def test_overlaps_equal_the_areas_of_all_rectangles(label_shape, map_shape, shift, rng):
+    labels = rng.integers(0, 5, label_shape)
+    edges = [make_edges(n_cells, shift) for n_cells in map_shape]
+    overlaps = measure_overlaps(labels, *edges)
+    np.testing.assert_allclose(overlaps.toarray(), measure_slowly(labels, *edges), atol=1e-4)
+
+
+def test_every_pixel_is_shared_out_once(rng):
+    labels = rng.integers(0, 30, (300, 400))
+    overlaps = measure_overlaps(labels, make_edges(41), make_edges(57))
+    np.testing.assert_allclose(overlaps.sum(axis=1), np.bincount(labels.ravel()), rtol=1e-4)
+    np.testing.assert_allclose(overlaps.sum(axis=0), 300 * 400 / (41 * 57), rtol=1e-4)
+
+
+def test_mean_pooling_equals_the_mean_of_the_enlarged_map(rng):
+    values = rng.normal(size=(6, 8, 3)).astype(np.float32)
+    labels = rng.integers(0, 7, (24, 32))
+    large = values.repeat(4, axis=0).repeat(4, axis=1)  # cells are whole pixels here
+    expected = [large[labels == segment].mean(axis=0) for segment in range(7)]
+    overlaps = measure_overlaps(labels, make_edges(6), make_edges(8))
+    np.testing.assert_allclose(pool_mean(values.reshape(-1, 3), overlaps), expected, atol=1e-5)
+
+
+def test_max_pooling_equals_the_maximum_of_the_enlarged_map(rng):
+    values = rng.normal(size=(6, 8, 3)).astype(np.float32)
+    labels = rng.integers(0, 200, (24, 32))
+    labels = np.unique(labels, return_inverse=True)[1].reshape(24, 32)
+    large = values.repeat(4, axis=0).repeat(4, axis=1)
+    expected = [large[labels == segment].max(axis=0) for segment in range(labels.max() + 1)]
+    overlaps = measure_overlaps(labels, make_edges(6), make_edges(8))
+    np.testing.assert_array_equal(pool_max(values.reshape(-1, 3), overlaps), expected)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_a_number_without_pixels_gets_zeros(pooling, rng):
+    labels = np.array([[0, 0], [3, 3]])
+    overlaps = measure_overlaps(labels, make_edges(2), make_edges(2))
+    pooled = pool(rng.normal(size=(4, 2)).astype(np.float32), overlaps, pooling)
+    assert pooled.shape == (4, 2)
+    assert not pooled[1:3].any()
+    assert pooled[[0, 3]].all()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_a_constant_map_stays_constant(pooling, rng):
+    labels = rng.integers(0, 9, (13, 17))
+    overlaps = measure_overlaps(labels, make_edges(5), make_edges(4))
+    np.testing.assert_allclose(pool(np.full((20, 3), 2.5, np.float32), overlaps, pooling), 2.5, rtol=1e-6)
+
+
+def test_an_unknown_pooling_lists_the_known_ones():
+    with pytest.raises(BadInputError, match="max, mean"):
+        pool(np.zeros((1, 1), np.float32), measure_overlaps(np.zeros((1, 1), int), make_edges(1), make_edges(1)), "sum")

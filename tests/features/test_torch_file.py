@@ -1,0 +1,285 @@
+"""Torch files are written here by hand, in both formats, because torch is not installed."""
+
+import io
+import os
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.features.lite0 import find_lite0_weights
+from segvote.features.torch_file import OLD_MAGIC, OLD_PROTOCOL, read_torch_file
+
+STORAGE_NAMES = {"float32": "FloatStorage", "int64": "LongStorage", "float16": "HalfStorage", "bool": "BoolStorage"}
+
+
+class Named:
+    """An object that pickles as a global name, whatever lies behind the name here."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+
+class Call:
+    def __init__(self, function, arguments):
+        self.function, self.arguments = function, arguments
+
+
+class Persistent:
+    def __init__(self, identity):
+        self.identity = identity
+
+
+class Writer(pickle._Pickler):
+    """A pickler that can write names of modules which are not installed."""
+
+    def persistent_id(self, thing):
+        return thing.identity if isinstance(thing, Persistent) else None
+
+    def save(self, thing, save_persistent_id=True):
+        if isinstance(thing, Named):
+            self.write(pickle.GLOBAL + f"{thing.module}\n{thing.name}\n".encode())
+        elif isinstance(thing, Call):
+            self.save(thing.function)
+            self.save(thing.arguments)
+            self.write(pickle.REDUCE)
+        else:
+            super().save(thing, save_persistent_id)
+
+
+def dump(thing, protocol=2):
+    file = io.BytesIO()
+    Writer(file, protocol).dump(thing)
+    return file.getvalue()
+
+
+def plan_tensor(array, key, type_name=None, zipped=False, shape=None, strides=None, offset=0, count=None):
+    name = type_name or STORAGE_NAMES[str(array.dtype)]
+    identity = ("storage", Named("torch", name), key, "cpu", array.size if count is None else count)
+    shape = array.shape if shape is None else shape
+    if strides is None:
+        strides = tuple(stride // array.itemsize for stride in array.strides)
+    arguments = (
+        Persistent(identity if zipped else (*identity, None)),
+        offset,
+        shape,
+        strides,
+        False,
+        Call(Named("collections", "OrderedDict"), ()),
+    )
+    return Call(Named("torch._utils", "_rebuild_tensor_v2"), arguments)
+
+
+def join_old(state, storages):
+    header = [OLD_MAGIC, OLD_PROTOCOL, {"protocol_version": 1001, "little_endian": True, "type_sizes": {"int": 4}}]
+    data = b"".join(dump(part) for part in [*header, state, list(storages)])
+    return data + b"".join(struct.pack("<q", array.size) + array.tobytes("A") for array in storages.values())
+
+
+def join_zip(state, storages, protocol=2):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", dump(state, protocol))
+        archive.writestr("archive/byteorder", "little")
+        for key, array in storages.items():
+            archive.writestr(f"archive/data/{key}", array.tobytes("A"))
+        archive.writestr("archive/version", "3\n")
+    return file.getvalue()
+
+
+def make_file(arrays, zipped):
+    keys = {name: str(i) for i, name in enumerate(arrays)}
+    state = {name: plan_tensor(array, keys[name], zipped=zipped) for name, array in arrays.items()}
+    storages = {keys[name]: array for name, array in arrays.items()}
+    return join_zip(state, storages) if zipped else join_old(state, storages)
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(0)
+    return {
+        "conv.weight": rng.normal(size=(4, 3, 2, 2)).astype(np.float32),
+        "conv.bias": rng.normal(size=4).astype(np.float32),
+        "transposed": np.asfortranarray(rng.normal(size=(5, 3)).astype(np.float32)),
+        "half": rng.normal(size=7).astype(np.float16),
+        "steps": np.array(12, np.int64),
+        "flags": np.array([True, False]),
+        "empty": np.zeros((0, 3), np.float32),
+    }
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_arrays_come_back_as_they_were_written(arrays, zipped, tmp_path):
+    path = tmp_path / "weights.pth"
+    path.write_bytes(make_file(arrays, zipped))
+    found = read_torch_file(path)
+    assert list(found) == list(arrays)
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_protocol_four_is_read(arrays, tmp_path):
+    weight = arrays["conv.weight"]
+    path = tmp_path / "weights.pth"
+    path.write_bytes(join_zip({"a": plan_tensor(weight, "0", zipped=True)}, {"0": weight}, protocol=4))
+    np.testing.assert_array_equal(read_torch_file(path)["a"], weight)
+
+
+def test_views_share_a_storage(arrays, tmp_path):
+    whole = arrays["conv.weight"].ravel()
+    state = {
+        "whole": plan_tensor(whole, "0"),
+        "tail": plan_tensor(whole, "0", shape=(2, 3), strides=(3, 1), offset=whole.size - 6),
+    }
+    path = tmp_path / "weights.pth"
+    path.write_bytes(join_old(state, {"0": whole}))
+    np.testing.assert_array_equal(read_torch_file(path)["tail"], whole[-6:].reshape(2, 3))
+
+
+def test_bfloat16_is_widened(tmp_path):
+    values = np.array([1.0, -2.5, 0.15625], np.float32)  # exact in bfloat16
+    upper = (values.view(np.uint32) >> 16).astype("<u2")
+    path = tmp_path / "weights.pth"
+    path.write_bytes(join_old({"a": plan_tensor(upper, "0", "BFloat16Storage")}, {"0": upper}))
+    np.testing.assert_array_equal(read_torch_file(path)["a"], values)
+
+
+def test_dictionaries_inside_are_flattened_and_numbers_left_out(arrays, tmp_path):
+    bias = arrays["conv.bias"]
+    path = tmp_path / "weights.pth"
+    path.write_bytes(join_old({"epoch": 3, "model": {"bias": plan_tensor(bias, "0")}}, {"0": bias}))
+    assert list(read_torch_file(path)) == ["model.bias"]
+
+
+def test_the_installed_weights_are_read_whole():
+    weights = read_torch_file(find_lite0_weights())
+    assert len(weights) == 296
+    assert weights["_conv_stem.weight"].shape == (32, 3, 3, 3)
+    assert all(np.isfinite(array).all() for array in weights.values())
+    assert all(array.min() >= 0 for name, array in weights.items() if name.endswith("running_var"))
+
+
+class Attack:
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+ATTACKS = {
+    "os.system": lambda marker: Attack(os.system, f"touch {marker}"),
+    "eval": lambda marker: Attack(eval, f"open({str(marker)!r}, 'w')"),
+    "getattr": lambda marker: Attack(getattr, "".join, "__self__"),
+    "nested": lambda marker: {"a": {"b": [("c", Attack(os.system, f"touch {marker}"))]}},
+    "key": lambda marker: {("a", Attack(os.system, f"touch {marker}")): 1},
+    "list": lambda marker: [Attack(exec, f"open({str(marker)!r}, 'w')")],
+}
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("protocol", [2, 4])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_code_in_a_file_is_refused_and_does_not_run(attack, protocol, zipped, tmp_path):
+    marker, path = tmp_path / "ran", tmp_path / "weights.pth"
+    payload = ATTACKS[attack](marker)
+    if zipped:
+        path.write_bytes(join_zip(payload, {}, protocol))
+    else:
+        head = b"".join(dump(part) for part in (OLD_MAGIC, OLD_PROTOCOL, {"little_endian": True}))
+        path.write_bytes(head + pickle.dumps(payload, protocol) + dump([]))
+    with pytest.raises(DamagedFileError, match=r"asks for .*(system|eval|getattr|exec|nt\.|posix\.)"):
+        read_torch_file(path)
+    assert not marker.exists()
+
+
+def test_code_in_the_place_of_the_magic_number_is_refused(tmp_path):
+    marker, path = tmp_path / "ran", tmp_path / "weights.pth"
+    path.write_bytes(pickle.dumps(Attack(os.system, f"touch {marker}"), 2))
+    with pytest.raises(DamagedFileError, match="system"):
+        read_torch_file(path)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        b"\x80\x02ios\nsystem\n.",  # INST
+        b"\x80\x02(S'true'\nios\nsystem\n.",
+        b"\x80\x02\x82\x01.",  # EXT1
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n)\x81.",  # NEWOBJ
+        b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}b.",  # BUILD on a function
+        b"\x80\x02ctorch\nFloatStorage\n)R.",  # calls a storage type
+        b"\x80\x02ctorch.serialization\nload\n.",
+        b"\x80\x02ccollections\nOrderedDict.__init__\n.",
+        b"\x80\x02}(tK\x01s.",  # a tuple as a key
+        b"\x80\x02h\x05.",  # an empty memo
+        b"\x80\x020.",  # POP
+    ],
+)
+def test_crooked_opcodes_are_refused(code, tmp_path):
+    path = tmp_path / "weights.pth"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", code)
+    path.write_bytes(file.getvalue())
+    with pytest.raises(DamagedFileError):
+        read_torch_file(path)
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_every_truncation_is_reported(arrays, zipped, tmp_path):
+    content, path = make_file(arrays, zipped), tmp_path / "weights.pth"
+    for length in range(0, len(content) - 1, 23):
+        path.write_bytes(content[:length])
+        with pytest.raises(DamagedFileError, match=r"weights\.pth"):
+            read_torch_file(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"\x89PNG\r\n\x1a\n", b"\x80\x02K\x07.", b"hello" * 100])
+def test_other_files_are_named_as_such(content, tmp_path):
+    path = tmp_path / "weights.pth"
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError):
+        read_torch_file(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(BadInputError, match=r"nothing\.pth"):
+        read_torch_file(tmp_path / "nothing.pth")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": (1000, 1000), "strides": (0, 0)},  # a small storage blown up
+        {"shape": (5,), "strides": (1,)},  # one number too many
+        {"offset": 4},
+        {"shape": (2,), "strides": (10**12,)},
+        {"shape": (2, 2), "strides": (1,)},
+        {"shape": (-1,), "strides": (1,)},
+        {"count": 10**15},
+        {"count": 3},
+    ],
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_tensors_stay_inside_their_storage(changes, zipped, tmp_path):
+    bias = np.arange(4, dtype=np.float32)
+    state = {"a": plan_tensor(bias, "0", zipped=zipped, **changes)}
+    path = tmp_path / "weights.pth"
+    path.write_bytes((join_zip if zipped else join_old)(state, {"0": bias}))
+    with pytest.raises(DamagedFileError):
+        read_torch_file(path)
+
+
+def test_many_views_of_one_storage_are_refused(tmp_path):
+    values = np.zeros(1000, np.float32)
+    state = {f"a{i}": plan_tensor(values, "0") for i in range(5)}
+    path = tmp_path / "weights.pth"
+    path.write_bytes(join_old(state, {"0": values}))
+    with pytest.raises(DamagedFileError, match="5000"):
+        read_torch_file(path)
