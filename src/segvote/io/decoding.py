@@ -9,18 +9,29 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import stat
+import struct
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.samples import has_tiff_signature, open_unusual_tiff
 
-__all__ = ["FORMATS", "MAX_PIXELS", "check_regular_file", "open_picture", "orient", "read_orientation"]
+__all__ = [
+    "FORMATS",
+    "MAX_PIXELS",
+    "check_regular_file",
+    "open_picture",
+    "orient",
+    "peek_orientation",
+    "read_orientation",
+]
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
 MAX_PIXELS = 100_000_000
@@ -86,13 +97,37 @@ def check_regular_file(path: Path) -> None:
 
 def read_orientation(picture: Image.Image) -> int:
     """EXIF orientation 1 .. 8 that is still to be applied to `picture`; 1 where there is none or it is damaged."""
+    return _read_orientation(picture, type(picture).getexif)
+
+
+def peek_orientation(picture: Image.Image) -> int:
+    """The same from the header alone, without decoding the pixels."""
+    # For a PNG without EXIF in front Pillow decodes everything, in case there is some behind the pixels.
+    is_in_front = picture.format == "PNG" and not _has_text_behind_pixels(picture)
+    return _read_orientation(picture, Image.Image.getexif if is_in_front else type(picture).getexif)
+
+
+def _read_orientation(picture: Image.Image, get_exif: Callable[[Any], Image.Exif]) -> int:
     if picture.format == "TIFF":  # Pillow turns TIFF pages itself while decoding and swaps their size when opening
         return 1
     try:
-        orientation = picture.getexif().get(_ORIENTATION_TAG, 1)
+        orientation = get_exif(picture).get(_ORIENTATION_TAG, 1)
     except Exception:  # a damaged EXIF block is no reason to lose the picture
         return 1
     return orientation if orientation in _TURNS else 1
+
+
+def _has_text_behind_pixels(picture: Image.Image) -> bool:
+    with open(picture.filename, "rb") as file:  # type: ignore[attr-defined]
+        file.seek(8)
+        pixels_seen = False
+        while len(header := file.read(8)) == 8:
+            length, kind = struct.unpack(">I4s", header)
+            pixels_seen |= kind == b"IDAT"
+            if pixels_seen and kind in (b"eXIf", b"iTXt", b"tEXt", b"zTXt"):
+                return True
+            file.seek(length + 4, os.SEEK_CUR)
+    return False
 
 
 def orient(picture: Image.Image) -> Image.Image:
@@ -133,6 +168,8 @@ def _describe(error: Exception) -> str:
         return text
     if isinstance(error, MemoryError):
         return "not enough memory to decode it"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be opened ({error.strerror})"
     if "truncated" in text.lower() or isinstance(error, EOFError):
         return "the file is truncated"
     return f"damaged or of an unknown kind ({text or type(error).__name__})"

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, read_orientation
+from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation
 from segvote.io.samples import scale_to_bytes
 
 __all__ = [
@@ -36,7 +36,7 @@ def list_images(folder: Path | str) -> list[Path]:
     """Image files below `folder`, by extension in any case, sorted by their path below it (with forward slashes).
 
     Hidden files and folders, FIFOs and sockets are left out. Linked folders are followed, each folder once, so links
-    in a circle end. A link to nothing is listed: reading it then gives the reason, instead of the image silently missing.
+    in a circle end. A link to nothing is listed: reading it then gives the reason, so no image is missing silently.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -112,7 +112,7 @@ def read_image_size(path: Path | str) -> tuple[int, int]:
     """(height, width) of the picture as it is displayed, from its header alone."""
     with open_picture(path, max_pixels=np.iinfo(np.int64).max) as picture:
         width, height = picture.size
-        turned = read_orientation(picture) >= 5
+        turned = peek_orientation(picture) >= 5
     return (width, height) if turned else (height, width)
 
 

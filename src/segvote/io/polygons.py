@@ -17,6 +17,9 @@ from segvote.errors import BadInputError
 
 __all__ = ["Polygon", "bridge_holes", "rasterise", "trace_polygons"]
 
+_MAX_CROSSINGS = 1 << 22  # handled at a time
+_MAX_COORDINATE = 1e9
+
 
 @dataclass(frozen=True)
 class Polygon:
@@ -72,18 +75,22 @@ def rasterise(rings: Sequence[np.ndarray], height: int, width: int) -> np.ndarra
     ndarray
         (height, width) bool.
     """
-    crossings = [_find_crossings(_check_ring(ring), height, width) for ring in rings if len(ring)]
     toggles = np.zeros((height, width + 1), np.uint8)
-    if crossings:
-        np.bitwise_xor.at(toggles.reshape(-1), np.concatenate(crossings), np.uint8(1))
+    step = max(1, _MAX_CROSSINGS // height)  # a stranger's ring may zigzag over all rows a million times
+    for ring in map(_check_ring, rings):
+        following = np.roll(ring, -1, axis=0)
+        for first in range(0, len(ring), step):
+            edges = slice(first, first + step)
+            crossings = _find_crossings(ring[edges], following[edges], height, width)
+            np.bitwise_xor.at(toggles.reshape(-1), crossings, np.uint8(1))
     return np.bitwise_xor.accumulate(toggles, axis=1)[:, :width].astype(bool)
 
 
 def bridge_holes(polygon: Polygon) -> np.ndarray:
     """One closed ring with the same inside, for formats without holes.
 
-    Each hole is joined to the ring on its left by a seam of no width that runs there and back along a lattice row, which
-    no even-odd or non-zero filling can see.
+    Each hole is joined to the ring on its left by a seam of no width that runs there and back along a lattice row; no
+    even-odd or non-zero filling can see it.
 
     Returns
     -------
@@ -165,23 +172,20 @@ def _follow_rings(corners: np.ndarray, horizontal: np.ndarray, vertical: np.ndar
 
 def _check_ring(ring: np.ndarray) -> np.ndarray:
     points = np.asarray(ring, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
-        raise BadInputError(
-            f"a polygon must be finite points of shape (n, 2), got shape {points.shape}; export it again"
-        )
+    if points.ndim != 2 or points.shape[1] != 2 or not (np.abs(points) < _MAX_COORDINATE).all():
+        raise BadInputError(f"a polygon must be (n, 2) finite points, got shape {points.shape}; export it again")
     return points
 
 
-def _find_crossings(ring: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Flat indices into (height, width + 1) of the first pixel right of each crossing of the ring with a row of centres."""
-    start, end = ring, np.roll(ring, -1, axis=0)
+def _find_crossings(start: np.ndarray, end: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Flat indices into (height, width + 1) of the first pixel right of each crossing of an edge and a row's centre."""
     start, end = np.where((start[:, 1] <= end[:, 1])[:, None], (start, end), (end, start))
     first = np.clip(np.ceil(start[:, 1] - 0.5), 0, height).astype(np.int64)
     last = np.clip(np.ceil(end[:, 1] - 0.5), 0, height).astype(
         np.int64
     )  # exclusive, so that a shared point counts once
-    n_rows = np.maximum(last - first, 0)
-    edge = np.repeat(np.arange(len(ring)), n_rows)
+    n_rows = last - first
+    edge = np.repeat(np.arange(len(start)), n_rows)
     row = first[edge] + _count_within(n_rows)
     slope = (end[edge, 0] - start[edge, 0]) / (end[edge, 1] - start[edge, 1])
     x = start[edge, 0] + (row + 0.5 - start[edge, 1]) * slope

@@ -19,8 +19,8 @@ def scale_to_bytes(values: np.ndarray, n_bits: int = 16) -> np.ndarray:
     """Values of any range as bytes, one rule for all channels.
 
     Unsigned 16-bit values keep the top eight of their `n_bits`. Other values within [0, 255] stay as they are, floats
-    within [0, 1] are multiplied by 255, and anything else is stretched from its smallest to its largest finite value. NaN and
-    negative infinity come out black.
+    within [0, 1] are multiplied by 255, and anything else is stretched from its smallest to its largest finite value.
+    NaN and negative infinity come out black.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def scale_to_bytes(values: np.ndarray, n_bits: int = 16) -> np.ndarray:
 
 def _find_range(values: np.ndarray) -> tuple[float, float]:
     """The values shown as 0 and 255."""
-    finite = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)].astype(np.float64)
     low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
     if low >= 0 and high <= 1 and values.dtype.kind in "fb":
         return 0.0, 1.0
@@ -66,7 +66,7 @@ def open_unusual_tiff(path: Path, max_pixels: int) -> Image.Image:
     import tifffile  # slow to import and rarely needed
 
     with tifffile.TiffFile(path) as file:
-        page = file.pages[0]
+        page = file.pages.first
         if page.imagelength * page.imagewidth > max_pixels:
             raise BadInputError(
                 f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read"

@@ -1,0 +1,52 @@
+"""A file is whole or absent."""
+
+import pytest
+
+from segvote.io.atomic import atomic_path, remove_leftovers, write_bytes, write_text
+
+
+def test_the_block_writes_the_file_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "deep" / "er" / "file.bin"
+    write_bytes(path, b"one")
+    write_bytes(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_error_keeps_the_old_file_and_cleans_up(tmp_path):
+    path = tmp_path / "file.bin"
+    write_bytes(path, b"old")
+    with pytest.raises(KeyboardInterrupt), atomic_path(path) as temporary:
+        temporary.write_bytes(b"half of the n")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_block_that_writes_nothing_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "file.bin"):
+        pass
+
+
+def test_the_sibling_is_hidden_short_and_keeps_the_extension(tmp_path):
+    with atomic_path(tmp_path / ("n" * 250 + ".png")) as temporary:
+        temporary.touch()
+        assert temporary.name.startswith(".")
+        assert temporary.suffix == ".png"
+        assert temporary.parent == tmp_path
+
+
+def test_leftovers_of_a_killed_process_are_removed(tmp_path):
+    write_bytes(tmp_path / "a" / "kept.txt", b"x")
+    with atomic_path(tmp_path / "b.txt") as temporary:
+        temporary.touch()
+        leftover = tmp_path / "a" / temporary.name
+    leftover.touch()
+    assert remove_leftovers(tmp_path) == 1
+    assert not leftover.exists()
+    assert (tmp_path / "a" / "kept.txt").exists()
+
+
+def test_text_is_utf8_even_when_a_file_name_is_not(tmp_path):
+    write_text(tmp_path / "a.txt", "kühe\n\udcff")
+    assert (tmp_path / "a.txt").read_bytes() == "kühe\n?".encode()

@@ -1,0 +1,358 @@
+"""Whatever the file holds, the array is what a person sees."""
+
+import os
+import socket
+import struct
+import threading
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image, ImageOps
+
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.images import (
+    hash_file,
+    list_images,
+    read_image,
+    read_image_size,
+    resize_image,
+    resize_labels,
+)
+
+ORIENTATION = 0x0112
+
+
+@pytest.fixture
+def colours():
+    return np.random.default_rng(0).integers(0, 256, (30, 50, 3), dtype=np.uint8)
+
+
+def names(paths, folder):
+    return [path.relative_to(folder).as_posix() for path in paths]
+
+
+# listing
+
+
+def test_images_are_listed_nested_in_any_case_and_sorted(tmp_path):
+    for name in [
+        "b.JPG",
+        "a/z.png",
+        "a b/ü 1.TiFf",
+        "a.webp",
+        "notes.txt",
+        ".hidden.png",
+        ".git/x.png",
+        "B.bmp",
+        "x.gif",
+    ]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert names(list_images(tmp_path), tmp_path) == ["B.bmp", "a b/ü 1.TiFf", "a.webp", "a/z.png", "b.JPG", "x.gif"]
+
+
+def test_links_are_followed_once_and_circles_end(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/x.png").touch()
+    (tmp_path / "alias").symlink_to(tmp_path / "real")
+    (tmp_path / "real/up").symlink_to(tmp_path)
+    (tmp_path / "y.png").symlink_to(tmp_path / "real/x.png")
+    (tmp_path / "self.png").symlink_to("self.png")
+    (tmp_path / "gone.png").symlink_to("nowhere.png")
+    assert names(list_images(tmp_path), tmp_path) == ["gone.png", "real/x.png", "self.png", "y.png"]
+
+
+def test_pipes_and_sockets_are_left_out(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.png")
+    monkeypatch.chdir(tmp_path)  # the path of a socket may not be long
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.bind("socket.png")
+        assert list_images(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["absent", "a file"])
+def test_what_is_no_folder_is_an_error(tmp_path, kind):
+    if kind == "a file":
+        (tmp_path / "x").touch()
+    with pytest.raises(BadInputError, match=kind):
+        list_images(tmp_path / "x")
+
+
+# reading
+
+
+@pytest.mark.parametrize("extension", ["png", "bmp", "tif", "webp"])
+def test_lossless_formats_come_back_identical(tmp_path, colours, extension):
+    Image.fromarray(colours).save(tmp_path / f"a.{extension}", **({"lossless": True} if extension == "webp" else {}))
+    image = read_image(tmp_path / f"a.{extension}")
+    np.testing.assert_array_equal(image, colours)
+    assert image.flags.c_contiguous and image.flags.writeable
+
+
+def test_the_content_counts_not_the_extension(tmp_path, colours):
+    Image.fromarray(colours).save(tmp_path / "a.jpg", format="PNG")
+    np.testing.assert_array_equal(read_image(tmp_path / "a.jpg"), colours)
+
+
+@pytest.mark.parametrize("extension", ["jpg", "png", "webp", "tif"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation_is_applied_once(tmp_path, extension, orientation):
+    upright = np.kron(np.arange(6).reshape(2, 3) * 40, np.ones((16, 16))).astype(np.uint8)
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    picture = Image.fromarray(upright).convert("RGB")
+    picture.getexif()[ORIENTATION] = orientation
+    wanted = np.array(ImageOps.exif_transpose(picture))
+    path = tmp_path / f"a.{extension}"
+    Image.fromarray(upright).convert("RGB").save(path, exif=exif)
+    image = read_image(path)
+    assert np.abs(image.astype(int) - wanted).max() < 16  # JPEG and WebP lose a little
+    assert read_image_size(path) == image.shape[:2]
+
+
+def test_orientation_behind_the_pixels_of_a_png_is_found(tmp_path, colours):
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    Image.fromarray(colours).save(tmp_path / "a.png", exif=exif)
+    data = (tmp_path / "a.png").read_bytes()
+    start = data.index(b"eXIf") - 4
+    chunk = data[start : start + 12 + struct.unpack(">I", data[start : start + 4])[0]]
+    end = data.index(b"IEND") - 4
+    (tmp_path / "a.png").write_bytes(data[:start] + data[start + len(chunk) : end] + chunk + data[end:])
+    assert read_image(tmp_path / "a.png").shape == (50, 30, 3)
+    assert read_image_size(tmp_path / "a.png") == (50, 30)
+
+
+def test_size_is_read_without_decoding(tmp_path, colours):
+    for extension in ["png", "jpg", "bmp", "gif"]:
+        Image.fromarray(colours).save(tmp_path / f"a.{extension}")
+        data = (tmp_path / f"a.{extension}").read_bytes()
+        (tmp_path / f"a.{extension}").write_bytes(data[:-100])
+        assert read_image_size(tmp_path / f"a.{extension}") == (30, 50)
+
+
+def test_damaged_exif_does_not_lose_the_picture(tmp_path, colours):
+    Image.fromarray(colours).save(tmp_path / "a.png", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff\x01\x12")
+    np.testing.assert_array_equal(read_image(tmp_path / "a.png"), colours)
+
+
+def test_grey_bilevel_and_palette_pictures_become_colour(tmp_path, colours):
+    grey = Image.fromarray(colours[..., 0])
+    for number, picture in enumerate([grey, grey.convert("1"), Image.fromarray(colours).quantize(16)]):
+        picture.save(tmp_path / f"{number}.png")
+        np.testing.assert_array_equal(read_image(tmp_path / f"{number}.png"), np.array(picture.convert("RGB")))
+
+
+def test_transparency_is_laid_on_white(tmp_path):
+    pixels = np.array([[[10, 20, 30, 255], [10, 20, 30, 0], [0, 0, 0, 51]]], np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(read_image(tmp_path / "a.png"), [[[10, 20, 30], [255] * 3, [204] * 3]])
+    Image.fromarray(np.array([[[7, 255], [7, 0]]], np.uint8), "LA").save(tmp_path / "b.png")
+    np.testing.assert_array_equal(read_image(tmp_path / "b.png")[..., 0], [[7, 255]])
+    palette = Image.fromarray(np.array([[0, 1]], np.uint8), "P")
+    palette.putpalette([9, 9, 9, 50, 60, 70])
+    palette.save(tmp_path / "c.gif", transparency=0)
+    np.testing.assert_array_equal(read_image(tmp_path / "c.gif"), [[[255] * 3, [50, 60, 70]]])
+
+
+def test_cmyk_is_converted(tmp_path):
+    Image.new("CMYK", (8, 8), (0, 255, 255, 0)).save(tmp_path / "a.jpg", quality=100)
+    assert np.abs(read_image(tmp_path / "a.jpg").astype(int) - [255, 0, 0]).max() < 8
+
+
+@pytest.mark.parametrize("extension", ["png", "tif"])
+def test_16_bit_grey_keeps_its_high_byte(tmp_path, extension):
+    values = np.random.default_rng(0).integers(0, 65536, (20, 30)).astype(np.uint16)
+    Image.fromarray(values).save(tmp_path / f"a.{extension}")
+    np.testing.assert_array_equal(read_image(tmp_path / f"a.{extension}")[..., 1], values >> 8)
+
+
+def test_12_bit_tiff_is_not_shown_black(tmp_path):
+    Image.fromarray(np.array([[0, 4095]], np.uint16)).save(tmp_path / "a.tif")
+    np.testing.assert_array_equal(read_image(tmp_path / "a.tif")[..., 0], [[0, 255]])
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([0, 0.5, 1, np.nan], [0, 128, 255, 0]),
+        ([0, 100, 200, np.nan], [0, 100, 200, 0]),
+        ([-1, 0, 1, np.nan], [0, 128, 255, 0]),
+        ([0, 1000, 500, np.inf], [0, 255, 128, 255]),
+        ([np.nan] * 4, [0] * 4),
+        ([300] * 4, [0] * 4),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float_tiff_is_scaled_by_its_range(tmp_path, values, wanted, dtype):
+    tifffile.imwrite(tmp_path / "a.tif", np.array([values], dtype))
+    np.testing.assert_array_equal(read_image(tmp_path / "a.tif")[..., 0], [wanted])
+
+
+@pytest.mark.parametrize("planar", ["contig", "separate"])
+def test_tiff_colour_in_floats_is_read(tmp_path, colours, planar):
+    samples = colours.astype(np.float32) / 255
+    stored = samples if planar == "contig" else np.moveaxis(samples, 2, 0)
+    tags = [(274, "H", 1, 6, True)]
+    tifffile.imwrite(tmp_path / "a.tif", stored, photometric="rgb", planarconfig=planar, extratags=tags)
+    np.testing.assert_array_equal(read_image(tmp_path / "a.tif"), np.rot90(colours, -1))
+
+
+def test_tiff_colour_in_16_bits_and_wide_integers_are_read(tmp_path, colours):
+    tifffile.imwrite(tmp_path / "a.tif", colours.astype(np.uint16) * 257, photometric="rgb")
+    np.testing.assert_array_equal(read_image(tmp_path / "a.tif"), colours)
+    tifffile.imwrite(tmp_path / "b.tif", np.array([[0, 2**31, 2**32 - 1]], np.uint32))
+    assert read_image(tmp_path / "b.tif").shape == (1, 3, 3)
+    tifffile.imwrite(tmp_path / "c.tif", np.array([[-5, 5]], np.int16))
+    np.testing.assert_array_equal(read_image(tmp_path / "c.tif")[..., 0], [[0, 255]])
+
+
+@pytest.mark.parametrize("extension", ["gif", "tif", "png", "webp"])
+def test_only_the_first_frame_is_read(tmp_path, extension):
+    frames = [Image.new("RGB", (9, 7), colour) for colour in ["red", "blue"]]
+    frames[0].save(tmp_path / f"a.{extension}", save_all=True, append_images=frames[1:])
+    assert np.abs(read_image(tmp_path / f"a.{extension}").astype(int) - [255, 0, 0]).max() < 8
+
+
+# what cannot be read
+
+
+def assert_unreadable(path, reason):
+    for read in (read_image, read_image_size, hash_file):
+        with pytest.raises(UnreadableImageError, match=reason) as caught:
+            read(path)
+        assert path.name in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_missing_empty_and_special_files_give_their_reason(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "empty.png").touch()
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "self.png").symlink_to("self.png")
+    assert_unreadable(tmp_path / "pipe.png", "not a regular file")
+    assert_unreadable(tmp_path / "empty.png", "empty")
+    assert_unreadable(tmp_path / "folder.png", "folder")
+    assert_unreadable(tmp_path / "gone.png", "does not exist")
+    assert_unreadable(tmp_path / "self.png", "symbolic links")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_gives_its_reason(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"x")
+    (tmp_path / "a.png").chmod(0)
+    assert_unreadable(tmp_path / "a.png", "permission")
+
+
+@pytest.mark.parametrize("extension", ["jpg", "png", "webp", "bmp", "tif", "gif"])
+@pytest.mark.parametrize("fraction", [0.02, 0.3, 0.7, 0.95])
+def test_truncated_files_are_unreadable(tmp_path, colours, extension, fraction, capfd):
+    Image.fromarray(colours).save(tmp_path / f"a.{extension}")
+    data = (tmp_path / f"a.{extension}").read_bytes()
+    (tmp_path / f"a.{extension}").write_bytes(data[: int(fraction * len(data))])
+    with pytest.raises(UnreadableImageError, match=r"truncated|damaged|known format"):
+        read_image(tmp_path / f"a.{extension}")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_other_files_are_no_pictures(tmp_path):
+    (tmp_path / "a.png").write_text("this is a letter, not a picture")
+    (tmp_path / "b.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n")
+    for name in ["a.png", "b.png"]:
+        with pytest.raises(UnreadableImageError, match="known format"):
+            read_image(tmp_path / name)
+
+
+@pytest.mark.parametrize("extension", ["jpg", "png", "webp", "bmp", "tif", "gif"])
+def test_random_damage_gives_a_picture_or_a_reason_but_nothing_else(tmp_path, colours, extension, capfd):
+    rng = np.random.default_rng(0)
+    Image.fromarray(colours).save(tmp_path / f"a.{extension}")
+    data = np.frombuffer((tmp_path / f"a.{extension}").read_bytes(), np.uint8)
+    for _ in range(60):
+        damaged = data.copy()
+        damaged[rng.integers(0, min(len(data), 400), 4)] = rng.integers(0, 256, 4)
+        (tmp_path / "b").write_bytes(damaged.tobytes())
+        try:
+            assert read_image(tmp_path / "b", max_pixels=10**6).shape[2] == 3
+        except UnreadableImageError as error:
+            assert str(tmp_path / "b") in str(error)
+    assert capfd.readouterr() == ("", "")
+
+
+def make_bomb(side):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    pixels = zlib.compress(bytes(1000))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("side", [11_000, 12_500, 60_000])
+def test_pictures_beyond_the_limit_are_refused_before_decoding(tmp_path, side):
+    (tmp_path / "a.png").write_bytes(make_bomb(side))
+    with pytest.raises(UnreadableImageError, match="too large"):
+        read_image(tmp_path / "a.png")
+
+
+def test_unusual_tiff_beyond_the_limit_is_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((30, 40)))
+    with pytest.raises(UnreadableImageError, match="too large"):
+        read_image(tmp_path / "a.tif", max_pixels=1000)
+
+
+def test_threads_leave_the_warning_filters_as_they_were(tmp_path, colours):
+    (tmp_path / "a.png").write_bytes(make_bomb(9_800))  # Pillow warns about this one
+    Image.fromarray(colours).save(tmp_path / "b.png")
+    before = list(warnings.filters)
+
+    def read():
+        for _ in range(20):
+            read_image_size(tmp_path / "a.png")
+            read_image(tmp_path / "b.png")
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert warnings.filters == before
+
+
+def test_equal_content_has_an_equal_hash(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert hash_file(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+# resizing
+
+
+def test_shrinking_averages_the_pixels_that_fall_together():
+    image = np.zeros((4, 8, 3), np.uint8)
+    image[:, 1::2] = 100
+    np.testing.assert_array_equal(resize_image(image, 4), np.full((2, 4, 3), 50))
+
+
+def test_small_images_are_enlarged_only_when_asked(colours):
+    assert resize_image(colours, 400) is colours
+    assert resize_image(colours, 100, enlarge=True).shape == (60, 100, 3)
+    assert resize_image(colours, 50) is colours
+
+
+def test_no_side_vanishes():
+    assert resize_image(np.zeros((1, 40_000, 3), np.uint8), 100).shape == (1, 100, 3)
+
+
+def test_labels_take_the_value_under_each_centre():
+    labels = np.array([[1, 2, 3]])
+    np.testing.assert_array_equal(resize_labels(labels, (2, 6)), [[1, 1, 2, 2, 3, 3]] * 2)
+    np.testing.assert_array_equal(resize_labels(labels, (1, 1)), [[2]])
+    assert resize_labels(labels.astype(bool), (7, 5)).dtype == bool
+
+
+def test_labels_shrunk_after_growing_by_a_whole_factor_come_back():
+    labels = np.random.default_rng(0).integers(0, 9, (7, 11))
+    np.testing.assert_array_equal(resize_labels(resize_labels(labels, (35, 33)), (7, 11)), labels)
