@@ -33,7 +33,7 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
     Examples
     --------
     >>> make_features("color").blocks
-    (64,)
+    (216,)
     """
     parts = [part.strip() for part in name.split("+")]
     if len(parts) == 1:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features.network import NetworkFeatures, resize_image
+from segvote.features.network import NetworkFeatures, choose_sides, resize_image
 from segvote.features.pooling import check_pooling
 from segvote.features.torch_file import read_torch_file
 
@@ -79,14 +79,9 @@ def prepare_lite0(image: np.ndarray, size: int) -> np.ndarray:
     aspect changes by a few per cent. Moving the cells half a cell to the formal centres of their receptive fields, or
     sides of a multiple plus one, which centres them, gave slightly worse segments scores.
     """
-    height, width = _choose_sides(image.shape[0], image.shape[1], size)
-    resized = resize_image(image, height, width).astype(np.float32)
+    sides = choose_sides(image.shape[0], image.shape[1], size, STRIDE)
+    resized = resize_image(image, *sides).astype(np.float32)
     return np.ascontiguousarray(((resized - 127) / 128).transpose(2, 0, 1)[None])
-
-
-def _choose_sides(height: int, width: int, size: int) -> tuple[int, int]:
-    scale = size / max(height, width) / STRIDE
-    return max(1, round(height * scale)) * STRIDE, max(1, round(width * scale)) * STRIDE
 
 
 def find_lite0_weights() -> Path:

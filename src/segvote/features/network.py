@@ -15,7 +15,7 @@ import numpy as np
 from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.pooling import make_edges, measure_overlaps, pool
 
-__all__ = ["NetworkFeatures", "make_session", "resize_image"]
+__all__ = ["NetworkFeatures", "choose_sides", "make_session", "resize_image"]
 
 
 class NetworkFeatures(FeatureExtractor):
@@ -25,8 +25,8 @@ class NetworkFeatures(FeatureExtractor):
     _session: Any = None
 
     @abstractmethod
-    def _load_model(self) -> bytes:
-        """Return the serialised ONNX model; its first input is the image."""
+    def _load_model(self) -> bytes | str:
+        """Return the serialised ONNX model, or its path; its first input is the image."""
 
     @abstractmethod
     def _prepare(self, image: np.ndarray) -> np.ndarray:
@@ -36,10 +36,7 @@ class NetworkFeatures(FeatureExtractor):
         """Run the network on one (H, W, 3) uint8 image; returns one (n_channels, map_h, map_w) per output."""
         session = self._get_session()
         outputs = session.run(None, {session.get_inputs()[0].name: self._prepare(image)})
-        return [self._shape_map(output, image) for output in outputs]
-
-    def _shape_map(self, output: np.ndarray, image: np.ndarray) -> np.ndarray:
-        return output[0]
+        return [output[0] for output in outputs]
 
     def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         check_inputs(image, labels)
@@ -59,8 +56,14 @@ class NetworkFeatures(FeatureExtractor):
         return {name: value for name, value in self.__dict__.items() if name != "_session"}
 
 
-def make_session(model: bytes) -> Any:
-    """Start onnxruntime on one thread: the pipeline works on several images at once instead."""
+def choose_sides(height: int, width: int, size: int, multiple: int) -> tuple[int, int]:
+    """Choose the input's sides: the longest about `size`, the aspect kept, each a multiple of `multiple`."""
+    scale = size / max(height, width) / multiple
+    return max(1, round(height * scale)) * multiple, max(1, round(width * scale)) * multiple
+
+
+def make_session(model: bytes | str) -> Any:
+    """Start onnxruntime on a model or its path, on one thread: the pipeline works on several images at once instead."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

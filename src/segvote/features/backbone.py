@@ -1,0 +1,211 @@
+"""Features from a user's own ONNX backbone: DINOv2, CLIP, a ResNet, anything that gives maps or patch tokens.
+
+Outputs (1, channels, height, width) are maps; outputs (1, tokens, channels) are laid out on the grid of patches, after
+the class and register tokens in front are dropped; outputs of other ranks are passed over. What the file does not say
+(mean, deviation, size) are options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.features.network import NetworkFeatures, choose_sides, make_session, resize_image
+from segvote.features.pooling import check_pooling
+
+__all__ = ["BackboneFeatures", "lay_out_tokens"]
+
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+USUAL_STRIDE = 32  # of convolutional networks; the sides of their input should be multiples of it
+MAX_EXTRA_TOKENS = 8  # a class token and up to seven registers
+INPUT_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+
+
+class BackboneFeatures(NetworkFeatures):
+    """Maps or patch tokens of an ONNX model, pooled over segments.
+
+    Parameters
+    ----------
+    path
+        The model; its one input is an image (n, 3, height, width).
+    size
+        Longest side of the input in pixels. A model of fixed sides keeps its own.
+    mean, std
+        What is taken from each of red, green, blue in [0, 1], and what they are then divided by.
+    pooling
+        ``mean`` or ``max`` over the cells of a segment.
+    multiple
+        Each side of the input is a multiple of this; by default the patch size if the model starts with patches, or 32.
+    """
+
+    standardise = True
+
+    def __init__(
+        self,
+        path: str | Path,
+        size: int = 448,
+        mean: Sequence[float] = IMAGENET_MEAN,
+        std: Sequence[float] = IMAGENET_STD,
+        pooling: str = "mean",
+        multiple: int | None = None,
+    ) -> None:
+        if not Path(path).is_file():
+            raise BadInputError(f"expected an ONNX backbone at {path}, found no file; check the path")
+        if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
+            raise BadInputError(f"expected three means and three deviations above 0, got {mean} and {std}")
+        if size < 1 or (multiple is not None and multiple < 1):
+            raise BadInputError(f"expected a size and a multiple of at least 1, got {size} and {multiple}")
+        self.path, self.size, self.pooling = str(path), int(size), check_pooling(pooling)
+        self.mean, self.std = tuple(map(float, mean)), tuple(map(float, std))
+        self.multiple = multiple or _find_multiple(self.path)
+        self._blocks: tuple[int, ...] | None = None
+
+    @property
+    def blocks(self) -> tuple[int, ...]:  # type: ignore[override]
+        """Channels of each map; the model is tried on a grey image, because files often do not declare them."""
+        if self._blocks is None:
+            grey = np.full((self.size, self.size, 3), 127, np.uint8)
+            self._blocks = tuple(len(cells) for cells in self.compute_maps(grey))
+        return self._blocks
+
+    def get_key(self) -> dict[str, Any]:
+        names = ("size", "mean", "std", "pooling", "multiple")
+        options = {name: getattr(self, name) for name in names}
+        return {"name": "backbone", "model": _hash_model(self.path), **options}
+
+    def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
+        session, prepared = self._get_session(), self._prepare(image)
+        outputs = self._run(session, prepared)
+        maps = [_shape_output(output, prepared.shape[2:]) for output in outputs if output.ndim in (3, 4)]
+        if not maps:
+            shapes = ", ".join(str(output.shape) for output in outputs)
+            raise BadInputError(
+                f"{self.path}: expected maps (1, channels, h, w) or tokens (1, n, channels), got {shapes}; "
+                "export the model without its pooling and classifier"
+            )
+        return maps
+
+    def _run(self, session: Any, prepared: np.ndarray) -> list[np.ndarray]:
+        try:
+            return session.run(None, {session.get_inputs()[0].name: prepared})
+        except Exception as error:  # onnxruntime has no common error class
+            raise BadInputError(
+                f"{self.path}: the model does not take an input of {prepared.shape}: {_first_line(error)}; "
+                "try other values of size and multiple"
+            ) from error
+
+    def _load_model(self) -> str:
+        return self.path  # by path, because large models keep their weights in a second file beside them
+
+    def _get_session(self) -> Any:
+        if self._session is None:
+            session = _open_model(self.path)
+            _check_input(self.path, session.get_inputs())
+            self._session = session
+        return self._session
+
+    def _prepare(self, image: np.ndarray) -> np.ndarray:
+        model_input = self._get_session().get_inputs()[0]
+        sides = choose_sides(image.shape[0], image.shape[1], self.size, self.multiple)
+        fixed = [
+            side if isinstance(side, int) else chosen for side, chosen in zip(model_input.shape[2:], sides, strict=True)
+        ]
+        unit = resize_image(image, *fixed).astype(np.float32) / 255
+        scaled = (unit - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
+        return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None], INPUT_TYPES[model_input.type])
+
+
+def lay_out_tokens(tokens: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Lay patch tokens out as a map.
+
+    Parameters
+    ----------
+    tokens
+        (n_tokens, n_channels), row by row; up to eight tokens in front belong to no patch.
+    height, width
+        Sides of the network's input in pixels.
+
+    Returns
+    -------
+    ndarray
+        (n_channels, map_h, map_w).
+    """
+    best = None
+    for patch in range(1, min(height, width) + 1):
+        if height % patch or width % patch:
+            continue
+        n_extra = len(tokens) - (height // patch) * (width // patch)
+        if 0 <= n_extra <= MAX_EXTRA_TOKENS and (best is None or n_extra < best[0]):
+            best = n_extra, patch
+    if best is None:
+        raise BadInputError(
+            f"{len(tokens)} tokens do not fill a grid of square patches of a {height} x {width} input; "
+            "set size and multiple to the model's patches"
+        )
+    n_extra, patch = best
+    return tokens[n_extra:].T.reshape(-1, height // patch, width // patch)
+
+
+def _shape_output(output: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
+    values = output[0].astype(np.float32, copy=False)
+    return values if values.ndim == 3 else lay_out_tokens(values, *sides)
+
+
+def _open_model(path: str) -> Any:
+    try:
+        return make_session(path)
+    except Exception as error:  # onnxruntime has no common error class
+        raise BadInputError(f"{path}: onnxruntime cannot open the model: {_first_line(error)}") from error
+
+
+def _check_input(path: str, inputs: Sequence[Any]) -> None:
+    first = inputs[0]
+    if len(inputs) != 1 or len(first.shape) != 4 or first.type not in INPUT_TYPES or first.shape[1] not in (3, "3"):
+        found = "; ".join(f"{each.name} {each.shape} {each.type}" for each in inputs)
+        raise BadInputError(f"{path}: expected one input (n, 3, height, width) of floats, the model takes {found}")
+    if isinstance(first.shape[0], int) and first.shape[0] != 1:
+        raise BadInputError(f"{path}: expected a batch of 1 or of any size, the model takes {first.shape[0]}")
+
+
+def _read_model(path: str) -> Any:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        return onnx.load(path, load_external_data=False)
+    except (DecodeError, ValueError) as error:
+        raise BadInputError(
+            f"{path}: expected an ONNX model, the file is something else ({_first_line(error)})"
+        ) from error
+
+
+def _find_multiple(path: str) -> int:
+    """Take the stride of the first convolution if it cuts patches (7 and more), else the usual 32."""
+    for node in _read_model(path).graph.node:
+        if node.op_type == "Conv":
+            strides = [attribute.ints for attribute in node.attribute if attribute.name == "strides"]
+            return int(strides[0][0]) if strides and strides[0][0] >= 7 else USUAL_STRIDE
+    return USUAL_STRIDE
+
+
+def _hash_model(path: str) -> str:
+    """Hash the model and the files of weights beside it."""
+    digest = hashlib.sha256(Path(path).read_bytes())
+    for name in sorted(_list_weight_files(path)):
+        digest.update(Path(path).with_name(name).read_bytes())
+    return digest.hexdigest()
+
+
+def _list_weight_files(path: str) -> set[str]:
+    entries = (entry for tensor in _read_model(path).graph.initializer for entry in tensor.external_data)
+    return {entry.value for entry in entries if entry.key == "location"}
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

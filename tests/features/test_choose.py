@@ -1,0 +1,111 @@
+import json
+import pickle
+
+import numpy as np
+import pytest
+import skimage.data
+
+from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
+from segvote.features import FEATURES, FeatureExtractor, fit_standardiser, make_features
+from segvote.features.joined import JoinedFeatures
+
+LABELS = np.arange(12).reshape(3, 4).repeat(20, axis=0).repeat(20, axis=1)
+
+
+class CountingFeatures(FeatureExtractor):
+    """Learns how many images it saw and the first random number."""
+
+    blocks = (2,)
+    needs_fit = True
+    standardise = False
+
+    def fit(self, images, rng):
+        self.seen_ = np.array([sum(1 for _ in images), rng.random()])
+        return self
+
+    def describe(self, image, labels):
+        return np.tile(self.seen_.astype(np.float32), (labels.max() + 1, 1))
+
+    def get_key(self):
+        return {"name": "counting"}
+
+    def get_state(self):
+        return {"seen": self.seen_}
+
+    def set_state(self, state):
+        self.seen_ = state["seen"]
+
+
+def test_every_name_leads_to_an_extractor_class():
+    assert all(issubclass(FEATURES[name], FeatureExtractor) for name in FEATURES)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(UnknownNameError, match=r"'sift'.*color.*lite0.*\.onnx"):
+        make_features("sift")
+    with pytest.raises(UnknownNameError, match="'nothing'"):
+        make_features("color+nothing")
+
+
+def test_an_unknown_option_lists_the_known_ones():
+    with pytest.raises(BadInputError, match=r"'sizes'.*pooling, size"):
+        make_features("lite0", sizes=3)
+    with pytest.raises(BadInputError, match="'sizes'"):
+        make_features("lite0+color", sizes=3)
+
+
+def test_a_join_concatenates_blocks():
+    joined = make_features("lite0+color", size=64)
+    parts = make_features("lite0", size=64), make_features("color")
+    image = skimage.data.chelsea()
+    expected = np.hstack([part.describe(image, LABELS) for part in parts])
+    np.testing.assert_array_equal(joined.describe(image, LABELS), expected)
+    assert joined.blocks == parts[0].blocks + parts[1].blocks
+    assert joined.n_dims == expected.shape[1]
+    assert joined.standardise == (True, True, True, False)
+    fitted = fit_standardiser([expected], joined.blocks, joined.standardise)
+    np.testing.assert_allclose(np.linalg.norm(fitted.apply(expected), axis=1), 2, rtol=1e-5)
+
+
+def test_a_join_is_fitted_part_by_part_even_from_an_iterator():
+    joined = JoinedFeatures([CountingFeatures(), make_features("color"), CountingFeatures()])
+    assert joined.needs_fit
+    joined.fit(iter([np.zeros((2, 2, 3), np.uint8)] * 3), np.random.default_rng(0))
+    assert [part.seen_[0] for part in joined.parts[::2]] == [3, 3]
+
+
+def test_a_join_keeps_and_takes_the_state_of_its_parts():
+    images = [np.zeros((2, 2, 3), np.uint8)] * 3
+    joined = JoinedFeatures([make_features("color"), CountingFeatures()]).fit(images, np.random.default_rng(0))
+    again = JoinedFeatures([make_features("color"), CountingFeatures()])
+    again.set_state(joined.get_state())
+    image = skimage.data.chelsea()
+    np.testing.assert_array_equal(again.describe(image, LABELS), joined.describe(image, LABELS))
+
+
+def test_a_state_for_an_extractor_that_learns_nothing_is_refused():
+    make_features("color").set_state({})
+    with pytest.raises(DamagedFileError, match="learns nothing"):
+        make_features("color").set_state({"words": np.zeros(3)})
+
+
+def test_keys_tell_joins_apart_and_are_json():
+    keys = {json.dumps(make_features(name).get_key()) for name in ("color", "lite0", "lite0+color", "color+lite0")}
+    assert len(keys) == 4
+
+
+def test_joins_can_be_copied_to_other_processes():
+    joined = make_features("lite0+color", size=64)
+    expected = joined.describe(skimage.data.chelsea(), LABELS)
+    copy = pickle.loads(pickle.dumps(joined))  # noqa: S301 - what a process pool does
+    np.testing.assert_array_equal(copy.describe(skimage.data.chelsea(), LABELS), expected)
+
+
+def test_the_package_loads_no_runtime():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, segvote.features; print([m for m in ('onnxruntime', 'onnx', 'cv2', 'faiss') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from skimage.color import rgb2lab
+
+from segvote.features.color import CHROMA, LIGHTNESS, N_WORDS, ColorFeatures, count_color_words
+
+
+@pytest.fixture
+def scene():
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 256, (12, 15, 3)).astype(np.uint8), rng.integers(0, 4, (12, 15))
+
+
+def count_slowly(image, labels):
+    """Share every pixel among the grid's nodes with a hat function along each axis."""
+    counts = np.zeros((labels.max() + 1, N_WORDS))
+    for y, x in np.ndindex(labels.shape):
+        weights = np.ones(())
+        for value, nodes in zip(rgb2lab(image[y, x]), (LIGHTNESS, CHROMA, CHROMA), strict=True):
+            hats = [np.interp(value, nodes, np.eye(len(nodes))[i]) for i in range(len(nodes))]
+            weights = np.multiply.outer(weights, hats)
+        counts[labels[y, x]] += weights.ravel()
+    return np.sqrt(counts / counts.sum(axis=1, keepdims=True))
+
+
+def test_words_equal_hat_functions_pixel_by_pixel(scene):
+    np.testing.assert_allclose(count_color_words(*scene), count_slowly(*scene), atol=0.02)
+
+
+def test_every_row_has_length_one(scene):
+    np.testing.assert_allclose(np.linalg.norm(count_color_words(*scene), axis=1), 1, rtol=1e-5)
+
+
+def test_a_little_light_changes_little_and_another_colour_much():
+    labels = np.zeros((5, 5), int)
+    grey, brighter, red = (
+        count_color_words(np.full((5, 5, 3), color, np.uint8), labels)[0] for color in (120, 126, (200, 30, 30))
+    )
+    assert grey @ brighter > 0.9
+    assert grey @ red < 0.1
+
+
+def test_the_image_may_have_another_size_than_the_labels(scene):
+    image, labels = scene
+    large = image.repeat(3, axis=0).repeat(3, axis=1)
+    extractor = ColorFeatures()
+    np.testing.assert_allclose(extractor.describe(large, labels), extractor.describe(image, labels), atol=1e-5)
+    assert extractor.n_dims == N_WORDS
+
+
+def test_a_number_without_pixels_gets_zeros():
+    words = count_color_words(np.zeros((2, 2, 3), np.uint8), np.array([[0, 0], [2, 2]]))
+    assert not words[1].any()
