@@ -6,5 +6,11 @@ __all__ = ["VOTERS"]
 
 VOTERS = Registry(
     "voter",
-    {},
+    {
+        "crane": "segvote.voting.crane:CRANE",
+        "ekde": "segvote.voting.ekde:EKDE",
+        "ekde-paper": "segvote.voting.paper:PaperEKDE",
+        "f-neg": "segvote.voting.negatives:NegativeVotes",
+        "negmin": "segvote.voting.negatives:NegMin",
+    },
 )

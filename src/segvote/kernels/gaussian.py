@@ -1,0 +1,190 @@
+"""Exact sums of Gaussian kernels, in blocks: memory stays bounded whatever the sizes.
+
+``k(x, v) = exp(-|x - v|^2 / (2 s^2))``, not normalised to integrate to one. The distances of one block come from one
+float32 matrix product and serve every bandwidth; sums run in float32 inside a block and in float64 across blocks. Blocks
+have a fixed shape and each is computed by one thread, so the number of threads cannot change the result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+__all__ = ["KernelMatrix", "sum_kernel"]
+
+QUERIES_PER_BLOCK = 512
+VOTERS_PER_BLOCK = 2048
+PAIRS_PER_BLOCK = 16384
+# Beyond this exponent a float32 kernel is exactly zero.
+LARGEST_EXPONENT = 104.0
+# Float32 products know d^2 to about this fraction of the largest squared norm.
+PRODUCT_ERROR = 4e-7
+# An error of the exponent below this is not worth recomputing the pair.
+EXPONENT_ERROR = 1e-4
+# Kernel matrices up to this many bytes are kept between products.
+KEPT_BYTES = 1 << 30
+
+
+def sum_kernel(
+    queries: np.ndarray,
+    voters: np.ndarray,
+    bandwidths: Sequence[float] | np.ndarray,
+    weights: np.ndarray | None = None,
+    query_bags: np.ndarray | None = None,
+    voter_bags: np.ndarray | None = None,
+    n_threads: int | None = None,
+) -> np.ndarray:
+    """Sum the kernels of all voters at every query.
+
+    Parameters
+    ----------
+    queries, voters
+        (n_queries, d) and (n_voters, d).
+    bandwidths
+        (n_bandwidths,) positive.
+    weights
+        (n_voters,) or (n_voters, m); default: every voter counts one.
+    query_bags, voter_bags
+        (n_queries,), (n_voters,) integers; where both are given, voters of the query's own bag are left out.
+
+    Returns
+    -------
+    (n_bandwidths, n_queries) float64, or (n_bandwidths, n_queries, m) for weights with m columns.
+    """
+    bandwidths = np.asarray(bandwidths, dtype=np.float64)
+    weights = np.ones(len(voters)) if weights is None else np.asarray(weights, dtype=np.float64)
+    columns = weights.reshape(len(voters), -1)
+    sums = np.zeros((len(bandwidths), len(queries), columns.shape[1]))
+    if len(voters) and len(queries):
+        pair = _Pair(queries, voters, query_bags, voter_bags)
+        _add_blocks(pair, bandwidths, columns, sums, n_threads or os.cpu_count() or 1)
+    return sums.reshape(len(bandwidths), len(queries), *weights.shape[1:])
+
+
+class KernelMatrix:
+    """The kernels between all pairs of two sets, as something to multiply weights with.
+
+    Kept in memory when it is small enough, summed anew from the vectors when it is not.
+    """
+
+    def __init__(
+        self,
+        queries: np.ndarray,
+        voters: np.ndarray,
+        bandwidth: float,
+        query_bags: np.ndarray | None = None,
+        voter_bags: np.ndarray | None = None,
+    ) -> None:
+        self._arguments = (queries, voters, [bandwidth])
+        self._bags = (query_bags, voter_bags)
+        self._matrix: np.ndarray | None = None
+        if 4 * len(queries) * len(voters) <= KEPT_BYTES:
+            self._matrix = fill_kernel(queries, voters, bandwidth, query_bags, voter_bags)
+
+    def multiply(self, weights: np.ndarray) -> np.ndarray:
+        """(n_voters,) weights to (n_queries,) sums, float64."""
+        if self._matrix is None:
+            return sum_kernel(*self._arguments, weights, *self._bags)[0]
+        total = np.zeros(len(self._matrix))
+        for start in range(0, len(weights), VOTERS_PER_BLOCK):
+            stop = start + VOTERS_PER_BLOCK
+            total += self._matrix[:, start:stop] @ weights[start:stop].astype(np.float32)
+        return total
+
+
+def fill_kernel(
+    queries: np.ndarray,
+    voters: np.ndarray,
+    bandwidth: float,
+    query_bags: np.ndarray | None = None,
+    voter_bags: np.ndarray | None = None,
+) -> np.ndarray:
+    """(n_queries, n_voters) float32 kernels; for sets that fit in memory."""
+    matrix = np.zeros((len(queries), len(voters)), dtype=np.float32)
+    if matrix.size == 0:
+        return matrix
+    pair = _Pair(queries, voters, query_bags, voter_bags)
+    with threadpool_limits(1):
+        for rows in _split(len(queries), QUERIES_PER_BLOCK):
+            for columns in _split(len(voters), VOTERS_PER_BLOCK):
+                matrix[rows, columns] = pair.measure_kernel(pair.measure(rows, columns), rows, columns, bandwidth)
+    return matrix
+
+
+class _Pair:
+    """Queries and voters, prepared so that one matrix product of a block is minus half its squared distances."""
+
+    def __init__(
+        self,
+        queries: np.ndarray,
+        voters: np.ndarray,
+        query_bags: np.ndarray | None,
+        voter_bags: np.ndarray | None,
+    ) -> None:
+        # Distances do not change with the origin; small norms lose fewer digits in the product.
+        centre = voters.mean(axis=0, dtype=np.float64)
+        self.queries = np.ascontiguousarray(queries - centre, dtype=np.float32)
+        self.voters = np.ascontiguousarray(voters - centre, dtype=np.float32)
+        self.bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
+        query_norms, voter_norms = _half_norms(self.queries), _half_norms(self.voters)
+        self.error = PRODUCT_ERROR * 2 * max(query_norms.max(), voter_norms.max())
+        ones = np.ones
+        self._left = np.column_stack([self.queries, -query_norms, ones(len(queries))]).astype(np.float32)
+        self._right = np.column_stack([self.voters, ones(len(voters)), -voter_norms]).astype(np.float32)
+
+    def measure(self, rows: slice, columns: slice) -> np.ndarray:
+        """Minus half the squared distances of a block; -inf where the bags are the same."""
+        half = self._left[rows] @ self._right[columns].T
+        np.minimum(half, 0, out=half)
+        if self.bags is not None:
+            query_bags, voter_bags = self.bags[0][rows], self.bags[1][columns]
+            if np.isin(query_bags, voter_bags).any():
+                half[query_bags[:, None] == voter_bags[None, :]] = -np.inf
+        return half
+
+    def measure_kernel(
+        self, half: np.ndarray, rows: slice, columns: slice, bandwidth: float, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        if self.error / (2 * bandwidth**2) > EXPONENT_ERROR:
+            half = self._sharpen(half, rows, columns, bandwidth)
+        kernel = np.multiply(half, np.float32(1 / bandwidth**2), out=out)
+        return np.exp(kernel, out=kernel)
+
+    def _sharpen(self, half: np.ndarray, rows: slice, columns: slice, bandwidth: float) -> np.ndarray:
+        """Recompute the pairs near enough to count from the vectors: a narrow kernel sees the product's rounding."""
+        half = half.copy()
+        near_rows, near_columns = np.nonzero(half > -(LARGEST_EXPONENT * bandwidth**2 + self.error))
+        queries, voters = self.queries[rows], self.voters[columns]
+        for part in _split(len(near_rows), PAIRS_PER_BLOCK):
+            row, column = near_rows[part], near_columns[part]
+            gap = voters[column].astype(np.float64) - queries[row]
+            half[row, column] = -0.5 * np.einsum("ij,ij->i", gap, gap)
+        return half
+
+
+def _half_norms(points: np.ndarray) -> np.ndarray:
+    return 0.5 * np.einsum("ij,ij->i", points, points, dtype=np.float64)
+
+
+def _split(length: int, step: int) -> list[slice]:
+    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def _add_blocks(pair: _Pair, bandwidths: np.ndarray, weights: np.ndarray, sums: np.ndarray, n_threads: int) -> None:
+    columns = _split(len(weights), VOTERS_PER_BLOCK)
+    block_weights = [np.ascontiguousarray(weights[part], dtype=np.float32) for part in columns]
+
+    def add_rows(rows: slice) -> None:
+        scratch = np.empty((rows.stop - rows.start, VOTERS_PER_BLOCK), dtype=np.float32)
+        for part, part_weights in zip(columns, block_weights, strict=True):
+            half = pair.measure(rows, part)
+            out = scratch[:, : half.shape[1]]
+            for index, bandwidth in enumerate(bandwidths):
+                sums[index, rows] += pair.measure_kernel(half, rows, part, bandwidth, out) @ part_weights
+
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(add_rows, _split(len(sums[0]), QUERIES_PER_BLOCK)))

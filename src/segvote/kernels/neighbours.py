@@ -1,0 +1,121 @@
+"""Nearest neighbours among other bags, and the vote graph made of them.
+
+The search is exact: faiss proposes a few more than k candidates, which are then measured again from the vectors in
+float64 and ordered by (distance, index), so that rounding, threads and ties cannot change who is heard.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+__all__ = ["build_vote_graph", "search_neighbours"]
+
+# Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
+SPARE_CANDIDATES = 8
+QUERIES_PER_BLOCK = 4096
+
+
+def search_neighbours(
+    queries: np.ndarray,
+    voters: np.ndarray,
+    n_neighbors: int,
+    query_bags: np.ndarray | None = None,
+    voter_bags: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest voters of every query that are not of the query's own bag.
+
+    Parameters
+    ----------
+    queries, voters
+        (n_queries, d), (n_voters, d).
+    n_neighbors
+        How many are wanted.
+    query_bags, voter_bags
+        (n_queries,), (n_voters,) integers, or None: nothing is left out.
+
+    Returns
+    -------
+    squared_distances
+        (n_queries, n_neighbors) float64, ascending; inf where there are fewer neighbours than wanted.
+    indices
+        (n_queries, n_neighbors) int64; -1 where there are fewer.
+    """
+    squared = np.full((len(queries), n_neighbors), np.inf)
+    indices = np.full((len(queries), n_neighbors), -1, dtype=np.int64)
+    if len(voters) == 0 or len(queries) == 0:
+        return squared, indices
+    centre = voters.mean(axis=0, dtype=np.float64)
+    points = np.ascontiguousarray(voters - centre, dtype=np.float32)
+    asked = np.ascontiguousarray(queries - centre, dtype=np.float32)
+    for start in range(0, len(queries), QUERIES_PER_BLOCK):
+        rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(queries)))
+        bags = None if query_bags is None or voter_bags is None else (query_bags[rows], voter_bags)
+        squared[rows], indices[rows] = _search_block(asked[rows], points, n_neighbors, bags)
+    return squared, indices
+
+
+def _search_block(
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ask for more and more candidates until every query has k from other bags."""
+    squared = np.full((len(queries), k), np.inf)
+    indices = np.full((len(queries), k), -1, dtype=np.int64)
+    waiting = np.arange(len(queries))
+    n_candidates = min(len(voters), (k if bags is None else 2 * k) + SPARE_CANDIDATES)
+    while len(waiting):
+        candidates = _search_candidates(queries[waiting], voters, n_candidates)
+        foreign = np.ones(candidates.shape, dtype=bool)
+        if bags is not None:
+            foreign = bags[1][candidates] != bags[0][waiting][:, None]
+        # The spare ones stay spare: a row counts as served only when they are left over.
+        served = (foreign.sum(axis=1) >= k + SPARE_CANDIDATES) | (n_candidates == len(voters))
+        rows = waiting[served]
+        squared[rows], indices[rows] = _order(queries[rows], voters, candidates[served], foreign[served], k)
+        waiting = waiting[~served]
+        n_candidates = min(len(voters), 4 * n_candidates)
+    return squared, indices
+
+
+def _search_candidates(queries: np.ndarray, voters: np.ndarray, n_candidates: int) -> np.ndarray:
+    import faiss
+
+    if n_candidates == len(voters):
+        return np.broadcast_to(np.arange(n_candidates), (len(queries), n_candidates))
+    return faiss.knn(queries, voters, n_candidates)[1]
+
+
+def _order(
+    queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray, foreign: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Measure candidates in float64 and keep the k nearest, ties by index."""
+    squared = np.full((len(queries), k), np.inf)
+    indices = np.full((len(queries), k), -1, dtype=np.int64)
+    for row, query in enumerate(queries):
+        found = candidates[row][foreign[row]]
+        gap = voters[found].astype(np.float64) - query
+        distances = np.einsum("ij,ij->i", gap, gap)
+        order = np.lexsort((found, distances))[:k]
+        squared[row, : len(order)], indices[row, : len(order)] = distances[order], found[order]
+    return squared, indices
+
+
+def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
+    """Turn neighbours into votes with a bandwidth of each query's own.
+
+    ``s_i`` is half the distance to the farthest neighbour heard, and squared distances are taken relative to the nearest:
+    ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
+
+    Returns
+    -------
+    (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
+    """
+    heard = indices >= 0
+    count = heard.sum(axis=1)
+    finite = np.where(heard, squared_distances, 0.0)
+    bandwidth_squared = np.maximum(finite.max(axis=1, initial=0.0) / 4, np.finfo(float).tiny)
+    relative = finite - finite[:, :1] if finite.shape[1] else finite
+    votes = np.where(heard, np.exp(-relative / (2 * bandwidth_squared[:, None])), 0.0)
+    votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    pointers = np.concatenate([[0], np.cumsum(count)])
+    return sparse.csr_matrix((votes[heard], indices[heard], pointers), shape=(len(indices), n_voters))
