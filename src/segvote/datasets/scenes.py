@@ -1,0 +1,165 @@
+"""Made scenes: still lifes on grass, gravel, brick and sand, with exact masks; seeded, no download.
+
+The *with* images show a thing (a coffee cup), the *without* images do not; both show the same clutter: coins, flowers,
+paper horses, badges, and picture cards of which no two are alike. Cards, and photographs that turned out badly, are far
+from every negative, which misleads voters that look for that; but they do not repeat, which the thing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from segvote.datasets.arranging import draw_clutter, draw_thing, place_inside, place_on_border, scatter
+from segvote.datasets.composing import GROUNDS, Sprite, develop, paint_ground, paint_sprite
+from segvote.datasets.cutouts import THINGS
+from segvote.errors import BadInputError, UnknownNameError
+from segvote.io.atomic import write_bytes
+from segvote.io.masks import encode_png, write_mask
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["Scene", "SceneStyle", "make_scene", "make_scenes", "write_scenes"]
+
+SHARED_GROUND = "brick"  # what all *with* images stand on when they share a scene
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A made image.
+
+    Attributes
+    ----------
+    name
+        File name without extension, unique over both tags.
+    tag
+        ``"with"`` or ``"without"``.
+    image
+        (h, w, 3) uint8.
+    mask
+        (h, w) bool; the thing's visible pixels, none in an image without.
+    """
+
+    name: str
+    tag: str
+    image: np.ndarray
+    mask: np.ndarray
+
+
+@dataclass(frozen=True)
+class SceneStyle:
+    """What scenes look like.
+
+    Attributes
+    ----------
+    size
+        Width and height in pixels.
+    thing
+        A key of `segvote.datasets.cutouts.THINGS`: what the *with* images show.
+    appearances
+        In how many colours the thing occurs; 1: always its own.
+    object_area
+        Smallest and largest part of the image that the thing covers, before the border cuts it.
+    shared_scene
+        All *with* images stand on one ground that no *without* image shows.
+    touch_border
+        The thing is always cut by the border of the image; otherwise it lies inside.
+    """
+
+    size: tuple[int, int] = (320, 240)
+    thing: str = "cup"
+    appearances: int = 1
+    object_area: tuple[float, float] = (0.04, 0.12)
+    shared_scene: bool = False
+    touch_border: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = self.object_area
+        if min(self.size) < 32:
+            raise BadInputError(f"a scene must be at least 32 pixels wide and high, got {self.size}")
+        if self.thing not in THINGS:
+            raise UnknownNameError(f"unknown thing {self.thing!r}; the known ones are: {', '.join(THINGS)}")
+        if self.appearances < 1:
+            raise BadInputError(f"a thing has at least one appearance, got {self.appearances}")
+        if not 0 < low <= high <= 0.4:
+            raise BadInputError(f"object_area must be two rising parts of the image up to 0.4, got {self.object_area}")
+
+
+def make_scenes(n_with: int = 24, n_without: int = 24, seed: int = 0, **style: Any) -> Iterator[Scene]:
+    """Make scenes one after another, those with the thing first.
+
+    Parameters
+    ----------
+    n_with, n_without
+        Number of images of each tag.
+    seed
+        Equal seeds give equal scenes; a scene does not depend on how many others there are.
+    **style
+        Fields of `SceneStyle`.
+
+    Yields
+    ------
+    Scene
+    """
+    checked = SceneStyle(**style)
+    for tag, count in ((WITH, n_with), (WITHOUT, n_without)):
+        for index in range(count):
+            yield make_scene(tag, index, seed, checked)
+
+
+def write_scenes(folder: Path | str, n_with: int = 24, n_without: int = 24, seed: int = 0, **style: Any) -> None:
+    """Write scenes as ``with/``, ``without/`` and ``masks/`` below a folder: the neutral layout, PNG files.
+
+    Parameters
+    ----------
+    folder
+        Made if absent; files of the same names are replaced.
+    n_with, n_without, seed, **style
+        As in `make_scenes`.
+    """
+    folder = Path(folder)
+    for scene in make_scenes(n_with, n_without, seed, **style):
+        write_bytes(folder / scene.tag / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
+        if scene.tag == WITH:
+            write_mask(folder / "masks" / f"{scene.name}.png", scene.mask)
+
+
+def make_scene(tag: str, index: int, seed: int, style: SceneStyle) -> Scene:
+    """Make one scene; the same arguments give the same scene."""
+    rng = np.random.default_rng([seed, index, tag == WITH])
+    width, height = style.size
+    scene = paint_ground(_choose_grounds(tag, style, rng), height, width, rng)
+    sprites, thing_index = _arrange(tag, style, rng)
+    light = rng.normal(0, 1, size=2)
+    light *= 0.016 * width / np.hypot(*light)
+    thing = np.zeros((height, width), dtype=np.float32)
+    for sprite_index, sprite in enumerate(sprites):
+        scene, alpha = paint_sprite(scene, sprite, light)
+        thing = np.maximum(thing * (1 - alpha), alpha if sprite_index == thing_index else 0)
+    return Scene(f"{tag}-{index:03d}", tag, develop(scene, rng), thing > 0.5)
+
+
+def _choose_grounds(tag: str, style: SceneStyle, rng: np.random.Generator) -> list[str]:
+    if style.shared_scene and tag == WITH:
+        return [SHARED_GROUND]
+    names = [name for name in GROUNDS if not (style.shared_scene and name == SHARED_GROUND)]
+    return rng.permutation(names)[: rng.integers(1, 3)].tolist()
+
+
+def _arrange(tag: str, style: SceneStyle, rng: np.random.Generator) -> tuple[list[Sprite], int]:
+    """Choose and place everything, in the order of painting; and where in that order the thing is, or -1."""
+    width, height = style.size
+    placed: list[Sprite] = []
+    if tag == WITH:
+        area = rng.uniform(*style.object_area) * width * height
+        thing = draw_thing(style.thing, area, style.appearances, rng)
+        put = place_on_border if style.touch_border else place_inside
+        placed.append(put(thing, height, width, rng))
+    clutter = draw_clutter([name for name in THINGS if name != style.thing], width * height, rng)
+    placed = scatter(clutter, placed, height, width, rng)
+    order = rng.permutation(len(placed))
+    return [placed[i] for i in order], int(np.flatnonzero(order == 0)[0]) if tag == WITH else -1
