@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.features.network import NetworkFeatures, choose_sides, make_session, resize_image
+from segvote.features.network import NetworkFeatures, make_session
 from segvote.features.pooling import check_pooling
+from segvote.features.resizing import choose_sides, resize_image
 
 __all__ = ["BackboneFeatures", "lay_out_tokens"]
 

@@ -14,8 +14,11 @@ __all__ = ["FEATURES", "make_features"]
 FEATURES = Registry(
     "feature",
     {
+        "bow": "segvote.features.bow:BowFeatures",
         "color": "segvote.features.color:ColorFeatures",
+        "lbp": "segvote.features.lbp:LbpFeatures",
         "lite0": "segvote.features.lite0:Lite0Features",
+        "vgg19": "segvote.features.vgg19:Vgg19Features",
     },
 )
 

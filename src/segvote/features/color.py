@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from segvote.features.base import FeatureExtractor, check_inputs
-from segvote.features.network import resize_image
+from segvote.features.resizing import resize_image
 
 __all__ = ["ColorFeatures", "count_color_words"]
 

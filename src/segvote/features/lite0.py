@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features.network import NetworkFeatures, choose_sides, resize_image
+from segvote.features.network import NetworkFeatures
 from segvote.features.pooling import check_pooling
+from segvote.features.resizing import choose_sides, resize_image
 from segvote.features.torch_file import read_torch_file
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ STRIDE = 32  # of the coarsest map
 LARGEST_SIZE = 4096
 EPSILON = np.float32(1e-3)  # of the batch normalisation
 
+# TensorFlow's padding puts the centre of a cell's receptive field half a cell behind the cell's own centre; where the
+# trained filters look is somewhere between. AP of eKDE's ranking without shift, with 1/4 and with 1/2, on three sets:
+# street cars .839, .843, .834; cows .970, .974, .975; aeroplanes .942, .953, .955.
+CELL_SHIFT = 0.25
+
 Weights = dict[str, np.ndarray]
 
 
@@ -56,6 +62,7 @@ class Lite0Features(NetworkFeatures):
 
     blocks = tuple(MAPS.values())
     standardise = True
+    cell_shift = CELL_SHIFT
 
     def __init__(self, size: int = 448, pooling: str = "mean") -> None:
         if not STRIDE <= size <= LARGEST_SIZE:
@@ -63,7 +70,8 @@ class Lite0Features(NetworkFeatures):
         self.size, self.pooling = int(size), check_pooling(pooling)
 
     def get_key(self) -> dict[str, Any]:
-        return {"name": "lite0", "size": self.size, "pooling": self.pooling, "weights": _hash_weights()}
+        options = {"size": self.size, "pooling": self.pooling, "cell_shift": self.cell_shift}
+        return {"name": "lite0", "weights": _hash_weights(), **options}
 
     def _load_model(self) -> bytes:
         return build_lite0(read_torch_file(find_lite0_weights()))
@@ -76,8 +84,7 @@ def prepare_lite0(image: np.ndarray, size: int) -> np.ndarray:
     """Turn an (H, W, 3) uint8 image into the network's input (1, 3, height, width) float32.
 
     Whole multiples of the largest stride make every map divide the picture into equal cells, without padding; the
-    aspect changes by a few per cent. Moving the cells half a cell to the formal centres of their receptive fields, or
-    sides of a multiple plus one, which centres them, gave slightly worse segments scores.
+    aspect changes by a few per cent. (Sides of a multiple plus one, which centre the cells, ranked segments worse.)
     """
     sides = choose_sides(image.shape[0], image.shape[1], size, STRIDE)
     resized = resize_image(image, *sides).astype(np.float32)

@@ -9,19 +9,27 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-import cv2
 import numpy as np
 
 from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.pooling import make_edges, measure_overlaps, pool
 
-__all__ = ["NetworkFeatures", "choose_sides", "make_session", "resize_image"]
+__all__ = ["NetworkFeatures", "make_session"]
 
 
 class NetworkFeatures(FeatureExtractor):
-    """Features from the maps of a convolutional network or a vision transformer."""
+    """Features from the maps of a convolutional network or a vision transformer.
+
+    Attributes
+    ----------
+    pooling
+        How the cells of a segment become one vector.
+    cell_shift
+        How far a cell's content lies behind its place in the map, in cells; uneven padding makes such shifts.
+    """
 
     pooling: str
+    cell_shift: float = 0.0
     _session: Any = None
 
     @abstractmethod
@@ -44,7 +52,7 @@ class NetworkFeatures(FeatureExtractor):
 
     def _pool(self, cells: np.ndarray, labels: np.ndarray) -> np.ndarray:
         n_channels, height, width = cells.shape
-        overlaps = measure_overlaps(labels, make_edges(height), make_edges(width))
+        overlaps = measure_overlaps(labels, make_edges(height, self.cell_shift), make_edges(width, self.cell_shift))
         return pool(cells.reshape(n_channels, -1).T, overlaps, self.pooling)
 
     def _get_session(self) -> Any:
@@ -56,12 +64,6 @@ class NetworkFeatures(FeatureExtractor):
         return {name: value for name, value in self.__dict__.items() if name != "_session"}
 
 
-def choose_sides(height: int, width: int, size: int, multiple: int) -> tuple[int, int]:
-    """Choose the input's sides: the longest about `size`, the aspect kept, each a multiple of `multiple`."""
-    scale = size / max(height, width) / multiple
-    return max(1, round(height * scale)) * multiple, max(1, round(width * scale)) * multiple
-
-
 def make_session(model: bytes | str) -> Any:
     """Start onnxruntime on a model or its path, on one thread: the pipeline works on several images at once instead."""
     import onnxruntime
@@ -71,11 +73,3 @@ def make_session(model: bytes | str) -> Any:
     options.use_deterministic_compute = True
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def resize_image(image: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Resize an image; averages when it shrinks, so that fine patterns do not turn into false ones."""
-    if image.shape[:2] == (height, width):
-        return image
-    shrinks = height * width < image.shape[0] * image.shape[1]
-    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)

@@ -5,7 +5,7 @@ Just what plain image networks need: a builder that names values itself and give
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class GraphBuilder:
         self._weights.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
-    def build(self, outputs: dict[str, tuple[int | str, ...]]) -> bytes:
+    def build(self, outputs: Mapping[str, Sequence[int | str]]) -> bytes:
         """Serialise the graph with the input ``image`` (1, 3, height, width) and these outputs (name to shape)."""
         image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "height", "width"])
         answers = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()]

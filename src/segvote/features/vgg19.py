@@ -1,0 +1,115 @@
+"""`vgg19`, the paper's deep features: conv3-4, conv4-4 and conv5-4 of VGG-19, 1280 numbers.
+
+The weights are half a gigabyte and not ours to ship; the user's file is read as torch wrote it, as safetensors or as
+ONNX, and every name and shape is checked. Layers follow Simonyan, Zisserman, "Very deep convolutional networks for
+large-scale image recognition" (2015), configuration E.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError, MissingPartError
+from segvote.features.network import NetworkFeatures
+from segvote.features.pooling import check_pooling
+from segvote.features.resizing import choose_sides, resize_image
+from segvote.features.vgg19_weights import STAGES, read_vgg19_weights
+
+__all__ = ["Vgg19Features", "build_vgg19", "find_vgg19_weights"]
+
+ENVIRONMENT = "SEGVOTE_VGG19"
+MAPS = {2: 256, 3: 512, 4: 512}  # the stages whose last convolution is kept, and its channels; strides 4, 8, 16
+STRIDE = 16  # of the coarsest map
+MEAN = np.array([0.485, 0.456, 0.406], np.float32)  # of ImageNet in [0, 1]
+STD = np.array([0.229, 0.224, 0.225], np.float32)
+
+
+class Vgg19Features(NetworkFeatures):
+    """Maps of VGG-19 after conv3-4, conv4-4 and conv5-4 (with ReLU), pooled over segments.
+
+    Parameters
+    ----------
+    weights
+        The user's weight file: .pth or .pt, .safetensors, or .onnx. Without it the path in the environment variable
+        ``SEGVOTE_VGG19`` is taken.
+    size
+        Longest side of the network's input in pixels, rounded to a multiple of 16.
+    square
+        Both sides of the input are `size`, as in the paper; else the image keeps its aspect.
+    pooling
+        ``max``, as in the paper, or ``mean`` over the cells of a segment.
+    """
+
+    blocks = tuple(MAPS.values())
+    standardise = True
+
+    def __init__(
+        self, weights: str | Path | None = None, size: int = 224, square: bool = True, pooling: str = "max"
+    ) -> None:
+        if not STRIDE <= size <= 4096:
+            raise BadInputError(f"expected a size from {STRIDE} to 4096 pixels for vgg19, got {size}")
+        self.path = str(find_vgg19_weights(weights))
+        self.size, self.square, self.pooling = int(size), bool(square), check_pooling(pooling)
+
+    def get_key(self) -> dict[str, Any]:
+        options = {"size": self.size, "square": self.square, "pooling": self.pooling}
+        return {"name": "vgg19", "weights": _hash_file(self.path), **options}
+
+    def _load_model(self) -> bytes:
+        return build_vgg19(read_vgg19_weights(self.path))
+
+    def _prepare(self, image: np.ndarray) -> np.ndarray:
+        height, width = (1, 1) if self.square else image.shape[:2]
+        resized = resize_image(image, *choose_sides(height, width, self.size, STRIDE)).astype(np.float32)
+        return np.ascontiguousarray(((resized / 255 - MEAN) / STD).transpose(2, 0, 1)[None])
+
+
+def find_vgg19_weights(path: str | Path | None = None) -> Path:
+    """Find the user's weight file: the given path, or the one in the environment variable ``SEGVOTE_VGG19``."""
+    chosen = path or os.environ.get(ENVIRONMENT)
+    if chosen and Path(chosen).is_file():
+        return Path(chosen)
+    where = f"there is no file {chosen}" if chosen else "none was given"
+    raise MissingPartError(
+        f"features vgg19 need a weight file and {where}: get torchvision's vgg19 state dict "
+        "(vgg19-dcbb9e9d.pth, 548 MB, from download.pytorch.org/models) and give its path "
+        f"as the option weights or in the environment variable {ENVIRONMENT}"
+    )
+
+
+@cache
+def _hash_file(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def build_vgg19(layers: list[tuple[np.ndarray, np.ndarray]]) -> bytes:
+    """Write VGG-19 up to conv5-4 as an ONNX model with the input ``image`` (1, 3, height, width).
+
+    Parameters
+    ----------
+    layers
+        Kernel and bias of the sixteen convolutions in order.
+
+    Returns
+    -------
+    bytes
+        The serialised model; outputs (1, 256, h / 4, w / 4), (1, 512, h / 8, w / 8), (1, 512, h / 16, w / 16).
+    """
+    from segvote.features.onnx_graph import GraphBuilder
+
+    graph, value, outputs, remaining = GraphBuilder(), "image", {}, iter(layers)
+    for stage, (_, repeats) in enumerate(STAGES):
+        if stage > 0:
+            value = graph.add("MaxPool", [value], kernel_shape=[2, 2], strides=[2, 2])
+        for _ in range(repeats):
+            value = graph.add("Relu", [graph.convolve(value, *next(remaining), pads=[1, 1, 1, 1])])
+        if stage in MAPS:
+            outputs[value] = (1, MAPS[stage], f"h{stage}", f"w{stage}")
+    return graph.build(outputs)

@@ -1,0 +1,106 @@
+import json
+import pickle
+
+import numpy as np
+import pytest
+import skimage.data
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.features import make_features
+from segvote.features.bow import BowFeatures, count_words, learn_words, sample_rows
+from segvote.features.sift import compute_dense_sift
+
+LABELS = np.arange(12).reshape(3, 4).repeat(30, axis=0).repeat(35, axis=1)
+
+
+@pytest.fixture(scope="module")
+def images():
+    return [skimage.data.chelsea()[::2, ::2], skimage.data.coffee()[::3, ::3]]
+
+
+@pytest.fixture(scope="module")
+def fitted(images):
+    return BowFeatures(n_words=40, size=160).fit(images, np.random.default_rng(0))
+
+
+def test_histograms_equal_a_count_point_by_point(fitted):
+    image = skimage.data.chelsea()[:90, :140]
+    gray = (image @ np.array([0.299, 0.587, 0.114])).round().astype(np.uint8)
+    dense = compute_dense_sift(gray)
+    expected = np.zeros((12, 40))
+    for scale, i, j in np.ndindex(dense.descriptors.shape[:3]):
+        vector = dense.descriptors[scale, i, j]
+        if vector.any():
+            word = ((fitted.words_ - vector) ** 2).sum(axis=1).argmin()
+            expected[LABELS[dense.rows[i], dense.columns[j]], word] += 1
+    found = fitted.describe(image, LABELS)
+    assert found.sum() == expected.sum()
+    assert np.abs(found - expected).sum() < 0.01 * expected.sum()  # grey levels may be rounded the other way
+
+
+def test_a_segment_without_contrast_keeps_a_zero_vector(fitted):
+    image = np.full((90, 140, 3), 128, np.uint8)
+    image[60:, 105:] = np.random.default_rng(0).integers(0, 256, (30, 35, 3))
+    features = fitted.describe(image, LABELS)
+    assert not features[0].any()
+    assert features[11].any()
+
+
+def test_the_size_of_the_label_map_does_not_move_words(fitted):
+    image = skimage.data.chelsea()
+    small = np.arange(4).reshape(2, 2).repeat(80, axis=0).repeat(120, axis=1)
+    large = small.repeat(2, axis=0).repeat(2, axis=1)
+    np.testing.assert_array_equal(fitted.describe(image, small), fitted.describe(image, large))
+
+
+def test_fitting_twice_gives_the_same_words(images, fitted):
+    again = BowFeatures(n_words=40, size=160).fit(iter(images), np.random.default_rng(0))
+    np.testing.assert_array_equal(again.words_, fitted.words_)
+
+
+def test_the_state_carries_the_words(fitted):
+    again = make_features("bow", n_words=40, size=160)
+    again.set_state(fitted.get_state())
+    image = skimage.data.coffee()
+    expected = fitted.describe(image, LABELS)
+    np.testing.assert_array_equal(again.describe(image, LABELS), expected)
+    copy = pickle.loads(pickle.dumps(again))  # noqa: S301 - what a process pool does
+    np.testing.assert_array_equal(copy.describe(image, LABELS), expected)
+    assert json.dumps(again.get_key()) == json.dumps(fitted.get_key())
+
+
+def test_a_state_of_another_shape_is_refused(fitted):
+    with pytest.raises(DamagedFileError, match="1000 x 128"):
+        make_features("bow").set_state(fitted.get_state())
+
+
+def test_describing_before_fitting_says_so():
+    with pytest.raises(BadInputError, match="no words yet"):
+        make_features("bow").describe(skimage.data.chelsea(), LABELS)
+
+
+def test_too_few_descriptors_for_the_words_are_reported():
+    with pytest.raises(BadInputError, match="set n_words"):
+        learn_words(np.zeros((5, 128), np.float32), 10)
+    with pytest.raises(BadInputError, match="at least one image"):
+        make_features("bow").fit([], np.random.default_rng(0))
+
+
+def test_every_row_of_a_stream_has_the_same_chance():
+    shards = [np.arange(start, start + 50)[:, None] for start in range(0, 1000, 50)]
+    rng, hits = np.random.default_rng(0), np.zeros(1000)
+    for _ in range(400):
+        sample = sample_rows(shards, 100, rng)
+        assert len(np.unique(sample)) == 100
+        hits[sample[:, 0]] += 1
+    groups = hits.reshape(20, 50).mean(axis=1)
+    assert np.abs(groups - 40).max() < 5  # 40 of 400 draws, five deviations of the mean of 50
+
+
+def test_a_short_stream_is_taken_whole():
+    np.testing.assert_array_equal(sample_rows([np.eye(3)], 10, np.random.default_rng(0)), np.eye(3))
+
+
+def test_words_are_counted_by_segment():
+    counts = count_words(np.array([0, 2, 2]), np.array([1, 0, 0]), 3, 3)
+    assert counts.tolist() == [[0, 0, 2], [1, 0, 0], [0, 0, 0]]

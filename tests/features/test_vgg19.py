@@ -1,0 +1,176 @@
+import json
+import pickle
+
+import numpy as np
+import onnx
+import pytest
+import skimage.data
+from onnx import helper, numpy_helper
+from safetensors.numpy import save_file
+from torch_writer import make_file
+
+from segvote.errors import BadInputError, DamagedFileError, MissingPartError
+from segvote.features import make_features
+from segvote.features.network import make_session
+from segvote.features.vgg19 import Vgg19Features, build_vgg19
+from segvote.features.vgg19_weights import list_vgg19_shapes, read_vgg19_weights
+
+LABELS = np.arange(12).reshape(3, 4).repeat(10, axis=0).repeat(10, axis=1)
+
+
+@pytest.fixture(scope="module")
+def layers():
+    """Random weights that keep the size of the signal (He 2015)."""
+    rng = np.random.default_rng(0)
+    return [
+        (
+            rng.standard_normal(shape, np.float32) * np.float32(np.sqrt(2 / np.prod(shape[1:]))),
+            rng.standard_normal(shape[0], np.float32) / 10,
+        )
+        for shape in list_vgg19_shapes().values()
+    ]
+
+
+PARTS = ("weight", "bias")
+
+
+def name_layers(layers, prefix=""):
+    pairs = zip(list_vgg19_shapes(), layers, strict=True)
+    return {f"{prefix}{name}.{part}": array for name, layer in pairs for part, array in zip(PARTS, layer, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def weight_file(layers, tmp_path_factory):
+    path = tmp_path_factory.mktemp("vgg19") / "vgg19.safetensors"
+    save_file(name_layers(layers), path)
+    return path
+
+
+def run_slowly(layers, image):
+    """A plain forward pass: convolution as a sum over nine shifts, ReLU, and the maximum of 2 x 2."""
+    kept, remaining = [], iter(layers)
+    for stage, repeats in enumerate((2, 2, 4, 4, 4)):
+        if stage:
+            height, width = image.shape[1] // 2, image.shape[2] // 2
+            image = image[:, : 2 * height, : 2 * width].reshape(-1, height, 2, width, 2).max(axis=(2, 4))
+        for _ in range(repeats):
+            kernel, bias = next(remaining)
+            padded = np.pad(image, ((0, 0), (1, 1), (1, 1)))
+            _, height, width = image.shape
+            total = bias[:, None, None] + sum(
+                np.tensordot(kernel[:, :, i, j], padded[:, i : i + height, j : j + width], 1)
+                for i, j in np.ndindex(3, 3)
+            )
+            image = np.maximum(total, 0)
+        kept.append(image)
+    return kept[2:]
+
+
+def test_maps_equal_a_plain_forward_pass(layers):
+    image = np.random.default_rng(1).standard_normal((1, 3, 32, 48), np.float32)
+    maps = make_session(build_vgg19(layers)).run(None, {"image": image})
+    assert [cells.shape[1:] for cells in maps] == [(256, 8, 12), (512, 4, 6), (512, 2, 3)]
+    for cells, expected in zip(maps, run_slowly(layers, image[0]), strict=True):
+        np.testing.assert_allclose(cells[0], expected, atol=1e-4 * expected.max())
+
+
+def test_receptive_fields_are_those_of_conv3_4_conv4_4_and_conv5_4():
+    # Positive weights let a single bright pixel through wherever it is seen.
+    layers = [(np.full(shape, 1 / np.prod(shape[1:]), np.float32), np.zeros(shape[0], np.float32))
+              for shape in list_vgg19_shapes().values()]  # fmt: skip
+    session = make_session(build_vgg19(layers))
+    fields = np.zeros(3, int)
+    seen = [set(), set(), set()]
+    for pixel in range(150, 166):  # one period of the coarsest stride
+        image = np.zeros((1, 3, 16, 304), np.float32)
+        image[..., pixel] = 1
+        for cells, places in zip(session.run(None, {"image": image}), seen, strict=True):
+            places |= {(pixel, int(place)) for place in np.flatnonzero(cells.max(axis=(0, 1, 2)))}
+    for index, stride in enumerate((4, 8, 16)):
+        offsets = [pixel - stride * place for pixel, place in seen[index]]
+        fields[index] = max(offsets) - min(offsets) + 1
+    assert fields.tolist() == [48, 116, 252]
+
+
+def test_the_names_are_torchvision_s():
+    assert list(list_vgg19_shapes())[7::4] == ["features.16", "features.25", "features.34"]
+    assert len(list_vgg19_shapes()) == 16
+
+
+def test_a_segment_has_1280_numbers(weight_file):
+    extractor = Vgg19Features(weight_file, size=32)
+    features = extractor.describe(skimage.data.chelsea(), LABELS)
+    assert features.shape == (12, 1280)
+    assert extractor.blocks == (256, 512, 512)
+    copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does
+    np.testing.assert_array_equal(copy.describe(skimage.data.chelsea(), LABELS), features)
+    assert json.loads(json.dumps(extractor.get_key()))["size"] == 32
+
+
+def test_the_input_is_square_unless_asked_otherwise(weight_file):
+    image = np.zeros((100, 200, 3), np.uint8)
+    assert Vgg19Features(weight_file)._prepare(image).shape == (1, 3, 224, 224)
+    assert Vgg19Features(weight_file, size=448, square=False)._prepare(image).shape == (1, 3, 224, 448)
+
+
+def write_onnx(path, layers):
+    nodes, stored = [], []
+    for i, layer in enumerate(layers):
+        stored += [numpy_helper.from_array(array, f"{part}{i}") for part, array in zip(("w", "b"), layer, strict=True)]
+        nodes.append(helper.make_node("Conv", [f"x{i}", f"w{i}", f"b{i}"], [f"x{i + 1}"]))
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [], [], stored)), path)
+
+
+def write_zipped_torch(path, layers):
+    path.write_bytes(make_file(name_layers(layers, "module."), zipped=True))
+
+
+def write_old_torch(path, layers):
+    path.write_bytes(make_file(name_layers(layers), zipped=False))
+
+
+WRITERS = {"a.onnx": write_onnx, "a.pth": write_zipped_torch, "a.pt": write_old_torch}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_weights(name, layers, tmp_path):
+    WRITERS[name](tmp_path / name, layers)
+    for (kernel, bias), (expected, expected_bias) in zip(read_vgg19_weights(tmp_path / name), layers, strict=True):
+        np.testing.assert_array_equal(kernel, expected)
+        np.testing.assert_array_equal(bias, expected_bias)
+
+
+def test_a_missing_name_and_a_wrong_shape_are_named(layers, tmp_path):
+    state = name_layers(layers)
+    path = tmp_path / "vgg.safetensors"
+    save_file({**state, "features.34.bias": np.zeros(5, np.float32)}, path)
+    with pytest.raises(BadInputError, match=r"features\.34\.bias of shape \(512,\), got \(5,\)"):
+        read_vgg19_weights(path)
+    save_file({name: array for name, array in state.items() if name != "features.16.weight"}, path)
+    with pytest.raises(BadInputError, match=r"with features\.16\.weight"):
+        read_vgg19_weights(path)
+    save_file({**state, "features.0.bias": np.full(64, np.nan, np.float32)}, path)
+    with pytest.raises(DamagedFileError, match="finite"):
+        read_vgg19_weights(path)
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "a.onnx", "a.pth"])
+def test_damaged_files_are_named(name, tmp_path):
+    (tmp_path / name).write_bytes(b"nothing of the kind")
+    with pytest.raises(DamagedFileError, match=name):
+        read_vgg19_weights(tmp_path / name)
+
+
+def test_another_ending_lists_the_known_ones(tmp_path):
+    with pytest.raises(BadInputError, match=r"\.pth, \.pt, \.safetensors, \.onnx"):
+        read_vgg19_weights(tmp_path / "vgg19.h5")
+
+
+def test_absent_weights_say_which_file_and_where(monkeypatch, weight_file):
+    monkeypatch.delenv("SEGVOTE_VGG19", raising=False)
+    with pytest.raises(MissingPartError, match=r"vgg19-dcbb9e9d\.pth.*download\.pytorch\.org.*SEGVOTE_VGG19"):
+        make_features("vgg19")
+    with pytest.raises(MissingPartError, match="no file nowhere"):
+        make_features("vgg19", weights="nowhere")
+    monkeypatch.setenv("SEGVOTE_VGG19", str(weight_file))
+    assert make_features("vgg19").path == str(weight_file)
