@@ -1,0 +1,95 @@
+"""Cityscapes: ``gtFine/train/segvote/segvote_<image>_000000_gtFine_{labelIds,instanceIds,color}.png``.
+
+A label that is one of Cityscapes' classes has its number, others are numbered from 34 on. 0 is everything else and 255
+is unsure (the number -1 of the original, left out of every evaluation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from segvote.errors import BadInputError
+from segvote.io.atomic import write_bytes, write_text
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, list_parts, number_instances
+from segvote.io.exports.voc import make_voc_palette
+from segvote.io.images import read_image
+from segvote.io.masks import encode_png
+from segvote.types import Annotation
+
+__all__ = ["CITYSCAPES_IDS", "write_cityscapes"]
+
+CITYSCAPES_IDS = {
+    "road": 7, "sidewalk": 8, "parking": 9, "rail track": 10, "building": 11, "wall": 12, "fence": 13, "guard rail": 14,
+    "bridge": 15, "tunnel": 16, "pole": 17, "polegroup": 18, "traffic light": 19, "traffic sign": 20, "vegetation": 21,
+    "terrain": 22, "sky": 23, "person": 24, "rider": 25, "car": 26, "truck": 27, "bus": 28, "caravan": 29,
+    "trailer": 30, "train": 31, "motorcycle": 32, "bicycle": 33,
+}  # fmt: skip
+FIRST_FREE_ID, LAST_FREE_ID = 34, 64  # 65 * 1000 + 999 would not fit the 16 bits of an instance number
+UNSURE = 255
+MOST = 1000  # instances of one class in one image
+
+
+def write_cityscapes(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
+    """Write ``gtFine/``, ``label_colors.txt`` and, if asked to, ``leftImg8bit/``.
+
+    Returns
+    -------
+    Path
+        `folder`.
+    """
+    labels, namer = LabelTable(options.labels), FileNamer()
+    for annotation in annotations:
+        # The official tools take a name apart at its underscores.
+        stem = namer.choose_stem(annotation.name.replace("/", "-").replace("_", "-"))
+        base = f"train/segvote/segvote_{stem}_000000"
+        _write_masks(annotation, folder / "gtFine" / f"{base}_gtFine", labels, options)
+        if options.copy_images:
+            _write_picture(annotation, folder / "leftImg8bit" / f"{base}_leftImg8bit.png")
+    write_text(folder / "label_colors.txt", _format_colours(labels.names))
+    return folder
+
+
+def _write_masks(annotation: Annotation, base: Path, labels: LabelTable, options: ExportOptions) -> None:
+    parts = list_parts(annotation, options)
+    for part in parts:
+        labels.find(part.label)
+    ids = _number_labels(labels.names)
+    classes = [ids[part.label] for part in parts]
+    label_ids = number_instances(annotation, parts, classes, UNSURE).astype(np.uint8)
+    instance_ids = number_instances(annotation, parts, _number_objects(classes), UNSURE).astype(np.uint16)
+    colours = make_voc_palette()[label_ids]
+    for kind, array in (("labelIds", label_ids), ("instanceIds", instance_ids), ("color", colours)):
+        write_bytes(base.with_name(f"{base.name}_{kind}.png"), encode_png(Image.fromarray(array)))
+
+
+def _number_labels(names: list[str]) -> dict[str, int]:
+    others = [name for name in names if name not in CITYSCAPES_IDS]
+    if len(others) > LAST_FREE_ID - FIRST_FREE_ID + 1:
+        raise BadInputError(
+            f"Cityscapes has room for {LAST_FREE_ID - FIRST_FREE_ID + 1} new classes, got {len(others)}"
+        )
+    return CITYSCAPES_IDS | {name: FIRST_FREE_ID + number for number, name in enumerate(others)}
+
+
+def _number_objects(classes: list[int]) -> list[int]:
+    """Instance numbers as the original has them: the class times 1000 plus a count within the class."""
+    counts = [classes[:place].count(label_id) for place, label_id in enumerate(classes)]
+    if max(counts, default=0) >= MOST:
+        raise BadInputError(f"Cityscapes holds at most {MOST} objects of a class in an image; raise the smallest area")
+    return [label_id * 1000 + count for label_id, count in zip(classes, counts, strict=True)]
+
+
+def _write_picture(annotation: Annotation, path: Path) -> None:
+    if annotation.image_path is None:
+        raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
+    write_bytes(path, encode_png(Image.fromarray(read_image(annotation.image_path))))
+
+
+def _format_colours(names: list[str]) -> str:
+    ids, palette = _number_labels(names), make_voc_palette()
+    rows = [("background", 0), *((name, ids[name]) for name in names), ("unsure", UNSURE)]
+    return "".join(f"{' '.join(map(str, palette[number]))} {name}\n" for name, number in rows)

@@ -1,0 +1,87 @@
+"""COCO: ``annotations.json`` with every image and its masks, and ``results.json`` with their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
+from segvote.io.exports.streams import RecordFile, open_records
+from segvote.io.polygons import bridge_holes, trace_polygons
+from segvote.io.rle import encode_rle
+from segvote.types import Annotation, Part
+
+__all__ = ["write_coco", "write_coco_file"]
+
+
+def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
+    """Write ``annotations.json`` and ``results.json``, and the pictures under ``images/`` if asked to.
+
+    Returns
+    -------
+    Path
+        ``annotations.json``.
+    """
+    path = folder / "annotations.json"
+    with open_records(folder / "results.json") as results:
+        write_coco_file(_watch(annotations, folder, options, results), path, options)
+    return path
+
+
+def _watch(
+    annotations: Iterable[Annotation], folder: Path, options: ExportOptions, results: RecordFile
+) -> Iterator[Annotation]:
+    """Pass the annotations on, writing their scores and pictures on the way."""
+    labels = LabelTable(options.labels)
+    for image_id, annotation in enumerate(annotations, start=1):
+        if options.copy_images:
+            copy_image(annotation, folder / "images" / check_name(annotation.name))
+        for part in list_parts(annotation, options):
+            record = _describe_part(part, image_id, labels.find(part.label) + 1)
+            results.add({**record, "score": float(part.score)})
+        yield annotation
+
+
+def write_coco_file(annotations: Iterable[Annotation], path: Path, options: ExportOptions) -> Path:
+    """Write one COCO file: ids from 1 in the order given; images without annotation stay listed.
+
+    Parameters
+    ----------
+    annotations
+        Read once, one at a time.
+    path
+        The JSON file.
+    options
+        `polygons` gives outlines with holes bridged instead of run lengths.
+    """
+    labels, images = LabelTable(options.labels), []
+    with open_records(path, "annotations") as records:
+        n_parts = 0
+        for image_id, annotation in enumerate(annotations, start=1):
+            images.append(_describe_image(annotation, image_id))
+            for part in list_parts(annotation, options):
+                n_parts += 1
+                record = _describe_part(part, image_id, labels.find(part.label) + 1, options.polygons)
+                records.add({**record, "id": n_parts, "area": int(part.mask.sum()), "iscrowd": 0})
+        categories = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(labels.names, 1)]
+        info = {"description": "masks by segvote", "version": options.model_version}
+        records.tail = {"images": images, "categories": categories, "info": info, "licenses": []}
+    return path
+
+
+def _describe_image(annotation: Annotation, image_id: int) -> dict[str, Any]:
+    return {"id": image_id, "file_name": annotation.name, "height": annotation.height, "width": annotation.width}
+
+
+def _describe_part(part: Part, image_id: int, category_id: int, polygons: bool = False) -> dict[str, Any]:
+    if polygons:
+        segmentation: Any = [bridge_holes(polygon).ravel().tolist() for polygon in trace_polygons(part.mask)]
+    else:
+        segmentation = encode_rle(part.mask)
+    return {
+        "bbox": list(measure_box(part.mask)),
+        "category_id": category_id,
+        "image_id": image_id,
+        "segmentation": segmentation,
+    }

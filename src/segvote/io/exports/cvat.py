@@ -1,0 +1,92 @@
+"""CVAT for images 1.1: ``annotations.xml`` with a ``<mask>`` (or ``<polygon>``) per object."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+from xml.sax.saxutils import escape, quoteattr
+
+from segvote.io.atomic import atomic_path
+from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
+from segvote.io.polygons import bridge_holes, trace_polygons
+from segvote.io.rle import count_runs
+from segvote.types import Annotation, Part
+
+__all__ = ["write_cvat"]
+
+# What XML 1.0 has no place for, in any spelling.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
+    """Write ``annotations.xml``, and the pictures under ``images/`` if asked to.
+
+    Returns
+    -------
+    Path
+        ``annotations.xml``.
+    """
+    labels = LabelTable(options.labels)
+    path = folder / "annotations.xml"
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as body:  # the labels stand in front but are known at the end
+        n_images = 0
+        for n_images, annotation in enumerate(annotations, start=1):
+            body.writelines(_format_image(annotation, n_images - 1, labels, options))
+            if options.copy_images:
+                copy_image(annotation, folder / "images" / check_name(annotation.name))
+        body.seek(0)
+        with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+            _write_document(file, body, labels.names, n_images)
+    return path
+
+
+def _write_document(file: TextIO, body: TextIO, names: list[str], n_images: int) -> None:
+    file.write('<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n')
+    file.write(_format_meta(names, n_images))
+    shutil.copyfileobj(body, file)
+    file.write("</annotations>\n")
+
+
+def _format_meta(names: list[str], n_images: int) -> str:
+    attribute = (
+        "<attributes><attribute><name>score</name><mutable>False</mutable><input_type>text</input_type>"
+        "<default_value></default_value><values></values></attribute></attributes>"
+    )
+    labels = "".join(f"<label><name>{escape(_clean(name))}</name>{attribute}</label>\n" for name in names)
+    return (
+        f"  <meta><task><name>segvote</name><size>{n_images}</size><mode>annotation</mode><overlap>0</overlap>"
+        f"<labels>\n{labels}</labels></task></meta>\n"
+    )
+
+
+def _format_image(annotation: Annotation, number: int, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+    name = quoteattr(_clean(annotation.name))
+    yield f'  <image id="{number}" name={name} width="{annotation.width}" height="{annotation.height}">\n'
+    for order, part in enumerate(list_parts(annotation, options)):
+        labels.find(part.label)
+        common = f'label={quoteattr(_clean(part.label))} source="auto" occluded="0" z_order="{order}"'
+        score = f'<attribute name="score">{float(part.score)!r}</attribute>'
+        for tag, geometry in _outline(part) if options.polygons else [_format_mask(part)]:
+            yield f"    <{tag} {common} {geometry}>{score}</{tag}>\n"
+    yield "  </image>\n"
+
+
+def _format_mask(part: Part) -> tuple[str, str]:
+    """Row-major run lengths of the crop, starting with background."""
+    left, top, width, height = measure_box(part.mask)
+    counts = count_runs(part.mask[top : top + height, left : left + width].ravel())
+    place = f'left="{left}" top="{top}" width="{width}" height="{height}"'
+    return "mask", f'rle="{", ".join(map(str, counts.tolist()))}" {place}'
+
+
+def _outline(part: Part) -> list[tuple[str, str]]:
+    rings = [bridge_holes(polygon).tolist() for polygon in trace_polygons(part.mask)]
+    return [("polygon", f'points="{";".join(f"{x:.2f},{y:.2f}" for x, y in ring)}"') for ring in rings]
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("?", text)

@@ -1,0 +1,63 @@
+"""Datumaro: ``annotations/default.json`` with COCO run lengths, pictures under ``images/default``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts
+from segvote.io.exports.streams import open_records
+from segvote.io.polygons import bridge_holes, trace_polygons
+from segvote.io.rle import encode_rle
+from segvote.types import Annotation, Part
+
+__all__ = ["write_datumaro"]
+
+IMAGE_MEDIA = 2
+
+
+def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
+    """Write the annotations of one subset, and its pictures if asked to.
+
+    Returns
+    -------
+    Path
+        `folder`.
+    """
+    labels, namer = LabelTable(options.labels), FileNamer()
+    with open_records(folder / "annotations/default.json", "items") as items:
+        for annotation in annotations:
+            stem = namer.choose_stem(annotation.name)
+            file_name = stem + PurePosixPath(annotation.name).suffix
+            items.add(_describe_item(annotation, stem, file_name, labels, options))
+            if options.copy_images:
+                copy_image(annotation, folder / "images/default" / file_name)
+        items.tail = {
+            "dm_format_version": "1.0",
+            "media_type": IMAGE_MEDIA,
+            "infos": {"model_version": options.model_version},
+            "categories": {"label": {"labels": _describe_labels(labels.names), "label_groups": [], "attributes": []}},
+        }
+    return folder
+
+
+def _describe_labels(names: list[str]) -> list[dict[str, Any]]:
+    return [{"name": name, "parent": "", "attributes": ["score"]} for name in names]
+
+
+def _describe_item(
+    annotation: Annotation, stem: str, file_name: str, labels: LabelTable, options: ExportOptions
+) -> dict[str, Any]:
+    objects: list[dict[str, Any]] = []
+    for group, part in enumerate(list_parts(annotation, options), start=1):
+        for shape in _outline(part) if options.polygons else [{"type": "mask", "rle": encode_rle(part.mask)}]:
+            common = {"attributes": {"score": float(part.score)}, "group": group, "z_order": group - 1}
+            objects.append({**common, **shape, "id": len(objects), "label_id": labels.find(part.label)})
+    size = [annotation.height, annotation.width]
+    return {"id": stem, "annotations": objects, "image": {"path": file_name, "size": size}}
+
+
+def _outline(part: Part) -> list[dict[str, Any]]:
+    rings = [bridge_holes(polygon) for polygon in trace_polygons(part.mask)]
+    return [{"type": "polygon", "points": ring.astype(float).ravel().tolist()} for ring in rings]

@@ -1,0 +1,51 @@
+"""YOLO segmentation: one text line per connected region, ``class x1 y1 x2 y2 …`` in fractions of the image's size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from segvote.io.atomic import write_text
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts
+from segvote.io.polygons import bridge_holes, trace_polygons
+from segvote.types import Annotation
+
+__all__ = ["write_yolo"]
+
+
+def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
+    """Write ``data.yaml``, ``labels/train/*.txt`` and, if asked to, ``images/train/*``.
+
+    Returns
+    -------
+    Path
+        ``data.yaml``.
+    """
+    labels, namer = LabelTable(options.labels), FileNamer()
+    for annotation in annotations:
+        stem = namer.choose_stem(annotation.name)
+        write_text(folder / "labels/train" / f"{stem}.txt", "".join(_format_lines(annotation, labels, options)))
+        if options.copy_images:
+            suffix = PurePosixPath(annotation.name).suffix
+            copy_image(annotation, folder / "images/train" / f"{stem}{suffix}")
+    path = folder / "data.yaml"
+    write_text(path, _format_data(labels.names))
+    return path
+
+
+def _format_lines(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+    size = np.array([annotation.width, annotation.height])
+    for part in list_parts(annotation, options):
+        number = labels.find(part.label)
+        for polygon in trace_polygons(part.mask):
+            points = " ".join(f"{value:.9g}" for value in (bridge_holes(polygon) / size).ravel())
+            yield f"{number} {points}\n"
+
+
+def _format_data(names: list[str]) -> str:
+    # Without a `path` the trainer starts from this file's own folder. A JSON text is a YAML text too.
+    lines = [f"  {number}: {json.dumps(name)}\n" for number, name in enumerate(names)]
+    return "train: images/train\nval: images/train\nnames:" + ("\n" + "".join(lines) if lines else " {}\n")
