@@ -5,7 +5,6 @@ import zipfile
 
 import numpy as np
 import pytest
-
 from torch_writer import dump, join_old, join_zip, make_file, plan_tensor
 
 from segvote.errors import BadInputError, DamagedFileError
