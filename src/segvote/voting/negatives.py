@@ -7,6 +7,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours, sum_kernel
 from segvote.voting.base import BaseVoter
+from segvote.voting.kernel_votes import find_typical_distance, sum_votes
 from segvote.voting.segments import Segments
 
 __all__ = ["NegMin", "NegativeVotes"]
@@ -18,8 +19,8 @@ class NegMin(BaseVoter):
     Parameters
     ----------
     reading
-        ``"global"``: distance to the one nearest negative (the text of the paper); ``"bag"``: mean over the *without* bags
-        of the distance to the nearest segment of that bag (its eq. 1 as printed).
+        ``"global"``: distance to the one nearest negative (the text of the paper); ``"bag"``: mean over the *without*
+        bags of the distance to the nearest segment of that bag (its eq. 1 as printed).
 
     References
     ----------
@@ -89,14 +90,10 @@ class NegativeVotes(BaseVoter):
         return self._score(segments.X, segments.bags, segments.survival)
 
     def _choose_bandwidth(self, segments: Segments) -> float:
-        squared, indices = search_neighbours(
-            segments.X, self._voters, self.N_TYPICAL, segments.bags, self._voter_bags
-        )
-        typical = np.sqrt(np.median(squared[indices >= 0])) if (indices >= 0).any() else 0.0
-        return float(typical) or 1.0
+        return find_typical_distance(segments.X, self._voters, self.N_TYPICAL, segments.bags, self._voter_bags)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
-        return -sum_kernel(X, self._voters, [self.bandwidth_], None, bags, self._voter_bags)[0]
+        return -sum_votes(X, self._voters, self.bandwidth_, None, bags, self._voter_bags)
 
     def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
         # One column per voter: the sum of one kernel each.

@@ -1,8 +1,9 @@
 """The paper's eKDE to the letter, with its faults reported instead of hidden.
 
-``A_i = sum_P w_j k+(x_i, x_j)``, ``B_i = sum_N k-(x_i, n) + sum_P (1 - w_j) k-(x_i, x_j)``, score ``f = A - B`` (eq. 6), label
-``sgn f`` (eq. 7), update ``w <- A / (A + B)`` (eq. 17), from w = 1 until w no longer changes. Eq. 12, which the paper calls an
-expectation, is a ratio of expectations, not the expectation of a ratio; `class_densities` follows it as printed.
+``A_i = sum_P w_j k+(x_i, x_j)``, ``B_i = sum_N k-(x_i, n) + sum_P (1 - w_j) k-(x_i, x_j)``, score ``f = A - B`` (eq.
+6), label ``sgn f`` (eq. 7), update ``w <- A / (A + B)`` (eq. 17), from w = 1 until w no longer changes. Eq. 12, which
+the paper calls an expectation, is a ratio of expectations, not the expectation of a ratio; `class_densities` follows it
+as printed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from segvote.errors import BadInputError
 from segvote.kernels import KernelMatrix, sum_kernel
 from segvote.voting.base import NO_BAG, BaseVoter
+from segvote.voting.kernel_votes import sum_votes
 from segvote.voting.segments import Segments
 
 __all__ = ["PaperEKDE", "choose_bandwidths"]
@@ -36,8 +38,8 @@ class PaperEKDE(BaseVoter):
     max_iter, tol
         Stops when no weight changes by more than `tol`, or after `max_iter` rounds.
     own_bag
-        Whether segments of one's own bag vote (the sums of the paper run over all of P). Without them the text's "patterns in
-        different positive bags" is taken at its word.
+        Whether segments of one's own bag vote (the sums of the paper run over all of P). Without them the text's
+        "patterns in different positive bags" is taken at its word.
 
     Attributes
     ----------
@@ -105,10 +107,9 @@ class PaperEKDE(BaseVoter):
 
     def _count_votes(self, X: np.ndarray, bags: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """A and B at any points; `bags` are left out where given."""
-        s_for, s_against = [self.bandwidth_for_], [self.bandwidth_against_]
-        votes_for = sum_kernel(X, self._P, s_for, self._weights, bags, self._P_bags)[0]
-        against = sum_kernel(X, self._P, s_against, 1 - self._weights, bags, self._P_bags)[0]
-        return votes_for, against + sum_kernel(X, self._N, s_against, None, bags, self._N_bags)[0]
+        votes_for = sum_votes(X, self._P, self.bandwidth_for_, self._weights, bags, self._P_bags)
+        against = sum_votes(X, self._P, self.bandwidth_against_, 1 - self._weights, bags, self._P_bags)
+        return votes_for, against + sum_votes(X, self._N, self.bandwidth_against_, None, bags, self._N_bags)
 
     def _warn_all_or_nothing(self, scores: np.ndarray) -> None:
         selected = (scores > 0).mean()
@@ -116,8 +117,8 @@ class PaperEKDE(BaseVoter):
             return
         what = "every" if selected == 1 else "no"
         warnings.warn(
-            f"the printed iteration selected {what} segment of the *with* bags (rho = {self.rho_:.3f} after {self.n_iter_} "
-            "rounds); use voter ekde, or give other bandwidths or a smaller max_iter",
+            f"the printed iteration selected {what} segment of the *with* bags (rho = {self.rho_:.3f} after "
+            f"{self.n_iter_} rounds); use voter ekde, or give other bandwidths or a smaller max_iter",
             UserWarning,
             stacklevel=4,
         )
@@ -126,6 +127,7 @@ class PaperEKDE(BaseVoter):
         return 0.0  # sgn f, eq. 7
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
+        self._scale = float(raw.std()) or 1.0
         weights = np.zeros(len(segments))
         weights[self._positives] = self._weights
         return np.where(segments.fixed >= 0, segments.fixed, weights)
@@ -134,8 +136,12 @@ class PaperEKDE(BaseVoter):
         votes_for, votes_against = self._count_votes(X, None if self.own_bag else bags)
         return votes_for - votes_against
 
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """(n_segments, 2) posterior A / (A + B) of eq. 17; one half where no vote reaches."""
+    def posterior(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments, 2) posterior B / (A + B), A / (A + B) of eq. 17; one half where no vote reaches.
+
+        Same decision as eq. 7, but another order: few votes that all agree give a small f and a posterior of one.
+        `predict_proba` keeps the order of f, as scikit-learn asks.
+        """
         votes_for, votes_against = self._check_and_count(X)
         total = votes_for + votes_against
         posterior = np.divide(votes_for, total, out=np.full(len(total), 0.5), where=total > 0)
@@ -204,10 +210,10 @@ class _Sums:
 def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tuple[float, float]:
     """The paper's rule, "maximise the overall class density difference", in a reading that is not degenerate.
 
-    Taken plainly the rule picks the widest k+ with the narrowest k-, or a spike at x itself. Here the difference is the mean
-    of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by its number of voters.
-    It separates: s+ maximises ``mean_P A - mean_N A``, s- maximises ``mean_N B - mean_P B``; a kernel so wide that it sees no
-    difference, or so narrow that it sees nobody, gains nothing.
+    Taken plainly the rule picks the widest k+ with the narrowest k-, or a spike at x itself. Here the difference is the
+    mean of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by its number of
+    voters. It separates: s+ maximises ``mean_P A - mean_N A``, s- maximises ``mean_N B - mean_P B``; a kernel so wide
+    that it sees no difference, or so narrow that it sees nobody, gains nothing.
     """
     positive = segments.positive
     gains = []
