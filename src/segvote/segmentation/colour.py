@@ -10,7 +10,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["check_image", "convert_to_lab", "measure_gradient"]
+__all__ = ["check_image", "convert_to_lab", "measure_gradient", "smooth_colour"]
 
 
 def check_image(image: np.ndarray, n_segments: int = 1) -> np.ndarray:
@@ -49,21 +49,24 @@ def convert_to_lab(image: np.ndarray) -> np.ndarray:
     return cv2.cvtColor(rows, cv2.COLOR_RGB2LAB).reshape(image.shape)
 
 
-def measure_gradient(lab: np.ndarray, sigma: float) -> np.ndarray:
-    """Length of the colour gradient after smoothing: high where colour changes.
+def smooth_colour(lab: np.ndarray, sigma: float) -> np.ndarray:
+    """Gaussian of every channel: (h, w, channels) float32, sigma in pixels, 0 does nothing; the image is mirrored."""
+    return cv2.GaussianBlur(lab, (0, 0), sigma, borderType=cv2.BORDER_REFLECT) if sigma > 0 else lab
+
+
+def measure_gradient(colour: np.ndarray) -> np.ndarray:
+    """Length of the gradient over all channels: high where colour changes.
 
     Parameters
     ----------
-    lab
-        (h, w, 3) float32.
-    sigma
-        Width of the Gaussian in pixels; 0 does not smooth.
+    colour
+        (h, w, channels) float32, smoothed before.
 
     Returns
     -------
-    (h, w) float32.
+    (h, w) float32, colour units per pixel.
     """
-    smooth = cv2.GaussianBlur(lab, (0, 0), sigma, borderType=cv2.BORDER_REFLECT) if sigma > 0 else lab
-    across = cv2.filter2D(smooth, -1, np.array([[-0.5, 0, 0.5]], np.float32), borderType=cv2.BORDER_REPLICATE)
-    down = cv2.filter2D(smooth, -1, np.array([[-0.5], [0], [0.5]], np.float32), borderType=cv2.BORDER_REPLICATE)
+    step = np.array([[-0.5, 0, 0.5]], np.float32)
+    across = cv2.filter2D(colour, -1, step, borderType=cv2.BORDER_REPLICATE)
+    down = cv2.filter2D(colour, -1, step.T.copy(), borderType=cv2.BORDER_REPLICATE)
     return np.sqrt((across**2 + down**2).sum(axis=2))

@@ -1,0 +1,29 @@
+"""Lab colours agree with scikit-image's, and gradients are what a ramp says they are."""
+
+import numpy as np
+from skimage.color import rgb2lab
+
+from segvote.segmentation.colour import convert_to_lab, measure_gradient, smooth_colour
+
+
+def test_lab_colours_agree_with_another_implementation():
+    image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
+    # OpenCV interpolates a table in the cube root; half a unit is far below what an eye sees.
+    np.testing.assert_allclose(convert_to_lab(image), rgb2lab(image), atol=0.5)
+
+
+def test_frames_are_converted_one_by_one():
+    frames = np.random.default_rng(0).integers(0, 256, (2, 5, 6, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(convert_to_lab(frames)[1], convert_to_lab(frames[1]))
+
+
+def test_the_gradient_of_a_ramp_is_its_slope():
+    rows, columns = np.mgrid[:6, :8].astype(np.float32)
+    gradient = measure_gradient(np.stack([3 * columns, 4 * rows], axis=2))
+    np.testing.assert_allclose(gradient[1:-1, 1:-1], 5)
+
+
+def test_smoothing_keeps_the_mean_of_a_mirrored_image():
+    lab = np.random.default_rng(0).normal(size=(40, 40, 3)).astype(np.float32)
+    assert abs(smooth_colour(lab, 1.5).mean() - lab.mean()) < 1e-2
+    assert smooth_colour(lab, 0) is lab

@@ -1,0 +1,160 @@
+"""Label maps: connected, gapless, and measured as a loop over pixels would measure them."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.segmentation.labels import (
+    absorb_small,
+    check_labels,
+    find_border,
+    find_neighbours,
+    measure_areas,
+    measure_border,
+    relabel_connected,
+)
+
+SHAPES = [(1, 1), (1, 9), (6, 1), (7, 11), (3, 5, 4)]
+
+
+def list_around(place, shape):
+    for axis in range(len(shape)):
+        for step in (-1, 1):
+            other = list(place)
+            other[axis] += step
+            if 0 <= other[axis] < shape[axis]:
+                yield tuple(other)
+
+
+def relabel_connected_slow(labels):
+    """Flood fill from each pixel in reading order."""
+    result = np.full(labels.shape, -1, np.int32)
+    n_segments = 0
+    for start in np.ndindex(labels.shape):
+        if result[start] >= 0:
+            continue
+        result[start] = n_segments
+        queue = deque([start])
+        while queue:
+            place = queue.popleft()
+            for other in list_around(place, labels.shape):
+                if result[other] < 0 and labels[other] == labels[start]:
+                    result[other] = n_segments
+                    queue.append(other)
+        n_segments += 1
+    return result
+
+
+def find_neighbours_slow(labels):
+    n_segments = labels.max() + 1
+    shared = np.zeros((n_segments, n_segments))
+    for place in np.ndindex(labels.shape):
+        for other in list_around(place, labels.shape):
+            if labels[place] != labels[other]:
+                shared[labels[place], labels[other]] += 1
+    return shared
+
+
+def measure_border_slow(labels):
+    length = np.zeros(labels.max() + 1)
+    *_, height, width = labels.shape
+    for place in np.ndindex(labels.shape):
+        row, column = place[-2:]
+        length[labels[place]] += (row == 0) + (row == height - 1) + (column == 0) + (column == width - 1)
+    return length
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def raw(request):
+    return np.random.default_rng(0).integers(-2, 2, request.param)
+
+
+def test_relabelling_equals_flood_fill(raw):
+    result = relabel_connected(raw)
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, relabel_connected_slow(raw))
+
+
+def test_relabelling_a_connected_map_changes_nothing(raw):
+    labels = relabel_connected(raw)
+    np.testing.assert_array_equal(relabel_connected(labels), labels)
+
+
+def test_corners_do_not_connect():
+    assert relabel_connected(np.eye(2, dtype=int)).tolist() == [[0, 1], [2, 3]]
+
+
+def test_shared_boundaries_equal_counting(raw):
+    labels = relabel_connected(raw)
+    shared = find_neighbours(labels)
+    np.testing.assert_array_equal(shared.toarray(), find_neighbours_slow(labels))
+
+
+def test_border_lengths_equal_counting(raw):
+    labels = relabel_connected(raw)
+    np.testing.assert_array_equal(measure_border(labels), measure_border_slow(labels))
+    np.testing.assert_array_equal(find_border(labels), measure_border_slow(labels) > 0)
+
+
+def test_areas_sum_to_the_image(raw):
+    labels = relabel_connected(raw)
+    areas = measure_areas(labels)
+    assert areas.sum() == labels.size
+    assert areas.min() > 0
+
+
+def test_an_inner_segment_does_not_touch_the_border():
+    labels = np.zeros((5, 5), int)
+    labels[1:4, 1:4] = 1
+    assert find_border(labels).tolist() == [True, False]
+
+
+def test_first_and_last_frame_are_no_border():
+    labels = np.zeros((3, 5, 5), int)
+    labels[:, 2, 2] = 1
+    assert find_border(labels).tolist() == [True, False]
+
+
+def test_small_segments_join_the_neighbour_with_most_boundary():
+    labels = np.array([[0, 0, 0, 1, 1], [0, 2, 0, 1, 1], [0, 0, 0, 1, 1]])
+    assert absorb_small(labels, 2).tolist() == [[0, 0, 0, 1, 1]] * 3
+
+
+@pytest.mark.parametrize("min_size", [0, 3, 10, 1000])
+def test_nothing_smaller_than_asked_is_left(raw, min_size):
+    result = absorb_small(relabel_connected(raw), min_size)
+    assert measure_areas(result).min() >= min(min_size, raw.size)
+    np.testing.assert_array_equal(result, relabel_connected(result))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64, bool])
+def test_users_label_maps_of_any_integer_are_accepted(dtype):
+    labels = np.array([[1, 0, 1], [1, 0, 1]]).astype(dtype)
+    assert check_labels(labels).tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_huge_and_negative_numbers_are_accepted():
+    labels = np.array([[-(2**62), 2**62], [-(2**62), 7]])
+    assert check_labels(labels).tolist() == [[0, 1], [0, 2]]
+
+
+def test_a_map_of_another_size_takes_the_nearest_label():
+    labels = np.array([[4, 4, 9], [4, 4, 9]])
+    assert check_labels(labels, (4, 6)).tolist() == [[0, 0, 0, 0, 1, 1]] * 4
+    assert check_labels(np.repeat(np.repeat(labels, 3, 0), 3, 1), (2, 3)).tolist() == [[0, 0, 1]] * 2
+
+
+@pytest.mark.parametrize(
+    "labels", [np.zeros((2, 2)), np.zeros((2, 2, 2), int), np.zeros((0, 3), int)], ids=["float", "3-D", "empty"]
+)
+def test_what_is_no_label_map_is_refused(labels):
+    with pytest.raises(BadInputError, match="label map must be"):
+        check_labels(labels)
+
+
+def test_inputs_are_not_modified(raw):
+    before = raw.copy()
+    absorb_small(relabel_connected(raw), 3)
+    np.testing.assert_array_equal(raw, before)
