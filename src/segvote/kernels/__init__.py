@@ -2,5 +2,6 @@
 
 from segvote.kernels.gaussian import KernelMatrix, sum_kernel
 from segvote.kernels.neighbours import build_vote_graph, search_neighbours
+from segvote.kernels.otsu import otsu_threshold
 
-__all__ = ["KernelMatrix", "build_vote_graph", "search_neighbours", "sum_kernel"]
+__all__ = ["KernelMatrix", "build_vote_graph", "otsu_threshold", "search_neighbours", "sum_kernel"]

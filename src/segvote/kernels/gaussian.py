@@ -1,8 +1,8 @@
 """Exact sums of Gaussian kernels, in blocks: memory stays bounded whatever the sizes.
 
 ``k(x, v) = exp(-|x - v|^2 / (2 s^2))``, not normalised to integrate to one. The distances of one block come from one
-float32 matrix product and serve every bandwidth; sums run in float32 inside a block and in float64 across blocks. Blocks
-have a fixed shape and each is computed by one thread, so the number of threads cannot change the result.
+float32 matrix product and serve every bandwidth; sums run in float32 inside a block and in float64 across blocks.
+Blocks have a fixed shape and each is computed by one thread, so the number of threads cannot change the result.
 """
 
 from __future__ import annotations

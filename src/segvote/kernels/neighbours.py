@@ -103,8 +103,8 @@ def _order(
 def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
     """Turn neighbours into votes with a bandwidth of each query's own.
 
-    ``s_i`` is half the distance to the farthest neighbour heard, and squared distances are taken relative to the nearest:
-    ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
+    ``s_i`` is half the distance to the farthest neighbour heard, and squared distances are taken relative to the
+    nearest: ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
 
     Returns
     -------

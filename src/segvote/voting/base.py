@@ -1,8 +1,8 @@
 """The frame every voter shares: scikit-learn's contract outside, one private idea inside.
 
-A voter implements ``_learn(segments)``, which returns the score of every training segment heard from other bags only, and
-``_score(X, bags)``, the same decision function for segments never seen. The frame checks input, sets the threshold and
-gives `predict`, `predict_proba` and `explain` their common meaning.
+A voter implements ``_learn(segments)``, which returns the score of every training segment heard from other bags only,
+and ``_score(X, bags, survival)``, the same decision function for segments never seen. The frame checks input, sets the
+threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
+from segvote.kernels import otsu_threshold
 from segvote.voting.explanation import Explanation, group_by_bag
 from segvote.voting.segments import Segments, check_segments, encode_tags
-from segvote.voting.thresholds import otsu_threshold
 
 __all__ = ["BaseVoter"]
 
@@ -76,6 +76,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         """
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
+        _check_binary(y)
         self.classes_, tags = encode_tags(y)
         segments = check_segments(X, tags, bags, survival, fixed)
         self._bag_names = np.unique(bags) if bags is not None else np.arange(len(X))
@@ -134,7 +135,8 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) the *with* class where the score is above 0."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        selected = self.decision_function(X) > 0
+        return self.classes_[selected.astype(int)]
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) posterior of the two classes (eq. 17 where the voter has one)."""
@@ -169,3 +171,13 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         """
         score = self._score(x[None, :], np.array([bag]), np.array([survival]))[0] - self.threshold_
         return np.empty(0, dtype=np.int64), np.empty(0), float(score)
+
+
+def _check_binary(y: np.ndarray) -> None:
+    # The first sentence is the one scikit-learn's own checks look for.
+    n_classes = len(np.unique(y))
+    if n_classes > 2:
+        raise BadInputError(
+            "Only binary classification is supported. Expected the two tags *with* and *without*; "
+            f"got {n_classes} classes. Fit one voter per class"
+        )

@@ -1,0 +1,78 @@
+"""`segvote annotate`: two folders in, masks out."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import typer
+
+from segvote.cli.app import app
+from segvote.cli.progress import show_progress
+from segvote.features import FEATURES
+from segvote.pipeline.settings import Settings
+from segvote.refine import DECISIONS
+from segvote.segmentation import SEGMENTERS
+from segvote.voting import VOTERS
+
+DEFAULTS = Settings()
+SETTING_NAMES = {field.name for field in fields(Settings)}
+
+
+@app.command(
+    epilog="Examples:  segvote annotate photos/with photos/without -o out   |   "
+    "segvote annotate with without -o out --voter crane --jobs 4"
+)
+def annotate(
+    with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing."),
+    without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
+    out: Path = typer.Option(..., "-o", "--out", help="Run folder to write; an unfinished run there is continued."),
+    voter: str = typer.Option(DEFAULTS.voter, help=f"Who votes: {', '.join(VOTERS)}."),
+    features: str = typer.Option(
+        DEFAULTS.features,
+        help=f"What is seen of a segment: {', '.join(FEATURES)}; joined with +; or a path to an .onnx network.",
+    ),
+    segmenter: str = typer.Option(DEFAULTS.segmenter, help=f"How images are cut: {', '.join(SEGMENTERS)}."),
+    n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
+    size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are cut."),
+    border_survival: float = typer.Option(
+        DEFAULTS.border_survival, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
+    ),
+    second_vote: float = typer.Option(
+        DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of neighbouring segments in the second voting; 0: none."
+    ),
+    decision: str = typer.Option(DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}."),
+    label: str = typer.Option(DEFAULTS.label, help="What the thing is called in the files."),
+    seed: int = typer.Option(DEFAULTS.seed, help="Of everything random."),
+    segments: Path | None = typer.Option(None, help="Folder of your own label maps, named like the images."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes; the answer does not depend on it."),
+    strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
+) -> None:
+    """Find the thing that the images of one folder show and those of the other do not.
+
+    Leaves masks, heat maps, a COCO file and a report in the run folder. Killed, it goes on where it was; repeated, it
+    does nothing twice.
+    """
+    chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
+    from segvote.pipeline import annotate as run_annotate
+
+    with show_progress() as progress:
+        run = run_annotate(
+            with_folder,
+            without_folder,
+            out,
+            Settings(**chosen),
+            segments=segments,
+            n_jobs=jobs,
+            strict=strict,
+            progress=progress,
+        )
+    print_outcome(run)
+
+
+def print_outcome(run) -> None:  # type: ignore[no-untyped-def]
+    for problem in run.record["problems"]:
+        typer.echo(f"left out: {problem['reason']}", err=True)
+    typer.echo(f"masks    {run.folder.path / 'masks'}")
+    typer.echo(f"coco     {run.folder.coco_path}")
+    typer.echo(f"report   {run.folder.report_path}")

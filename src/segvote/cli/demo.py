@@ -1,0 +1,49 @@
+"""`segvote demo`: the whole story on scenes it makes itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from segvote.cli.app import app
+from segvote.cli.progress import show_progress
+from segvote.pipeline.settings import Settings
+
+# Whom the default voter is shown beside.
+RIVALS = ("negmin", "crane")
+
+
+@app.command(epilog="Examples:  segvote demo   |   segvote demo -o demo-out --jobs 1")
+def demo(
+    out: Path = typer.Option(Path("segvote-demo"), "-o", "--out", help="Folder for the scenes and the run."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes."),
+    seed: int = typer.Option(0, help="Of the scenes."),
+) -> None:
+    """Make scenes with and without a thing, annotate them, compare with the truth."""
+    from segvote.datasets.scenes import write_scenes
+    from segvote.pipeline import annotate
+    from segvote.pipeline.evaluate import evaluate
+
+    scenes, run_folder = out / "scenes", out / "run"
+    typer.echo(f"making scenes in {scenes}")
+    write_scenes(scenes, seed=seed)
+    rows = []
+    # The default last, so that its masks are the ones that stay in the run folder.
+    for voter in (*RIVALS, Settings().voter):
+        with show_progress() as progress:
+            settings = replace(Settings(), voter=voter)
+            run = annotate(scenes / "with", scenes / "without", run_folder, settings, n_jobs=jobs, progress=progress)
+            rows.append((voter, evaluate(run, scenes / "masks").to_dict()))
+    typer.echo(format_table(rows))
+    typer.echo(f"report: {run.folder.report_path}")
+
+
+def format_table(rows: list[tuple[str, dict]]) -> str:
+    """Voters side by side, best last."""
+    lines = [f"{'voter':12}{'CorLoc':>8}{'mean IoU':>10}{'AP':>8}{'limit IoU':>11}"]
+    for voter, figures in rows:
+        values = [figures[name] for name in ("corloc", "miou", "segment_ap", "limit_miou")]
+        lines.append(f"{voter:12}{values[0]:8.2f}{values[1]:10.2f}{values[2]:8.2f}{values[3]:11.2f}")
+    return "\n".join(lines)

@@ -1,0 +1,61 @@
+"""Overlays: a picture under its heat map or its mask, for people to look at."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+from segvote.io.atomic import write_bytes
+
+__all__ = ["blend_heat", "blend_mask", "encode_jpeg", "write_jpeg"]
+
+# Dark blue, teal, yellow, red: warm means likely, as in the paper's figure; readable without telling red from green.
+COLOURS = np.array([[20, 24, 82], [30, 110, 140], [248, 211, 80], [214, 40, 40]], dtype=np.float64)
+STOPS = np.array([0.0, 0.42, 0.62, 1.0])
+OUTLINE = (255, 255, 255)
+
+
+def colour_heat(heat: np.ndarray) -> np.ndarray:
+    """(h, w) heat in [0, 1] to (h, w, 3) uint8."""
+    ramp = np.column_stack([np.interp(np.linspace(0, 1, 256), STOPS, channel) for channel in COLOURS.T])
+    return ramp.round().astype(np.uint8)[(heat * 255).round().astype(np.uint8)]
+
+
+def blend_heat(image: np.ndarray, heat: np.ndarray, strength: float = 0.55) -> np.ndarray:
+    """Lay a heat map over the grey picture.
+
+    Parameters
+    ----------
+    image
+        (h, w, 3) uint8.
+    heat
+        (h, w) in [0, 1].
+    strength
+        Share of the heat map.
+    """
+    grey = cv2.cvtColor(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
+    return cv2.addWeighted(grey, 1 - strength, colour_heat(heat), strength, 0)
+
+
+def blend_mask(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Darken everything but the mask, and draw its outline."""
+    faded = (image * 0.25 + 20).astype(np.uint8)
+    shown = np.where(mask[..., None], image, faded)
+    outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    cv2.drawContours(shown, outlines, -1, OUTLINE, 1)
+    return shown
+
+
+def encode_jpeg(image: np.ndarray, quality: int = 85) -> bytes:
+    """(h, w, 3) uint8 to JPEG bytes."""
+    buffer = BytesIO()
+    Image.fromarray(image).save(buffer, format="JPEG", quality=quality)
+    return buffer.getvalue()
+
+
+def write_jpeg(path: Path, image: np.ndarray, quality: int = 85) -> None:
+    write_bytes(path, encode_jpeg(image, quality))

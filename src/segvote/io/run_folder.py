@@ -1,0 +1,137 @@
+"""The run folder: where everything one `annotate` wrote lies, who may write, and the record of the run.
+
+Segments and features are stored under a key made of the image's content and of every parameter that decides the answer,
+so equal work is never done twice and a change of parameters cannot meet a stale file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from segvote.errors import BadInputError, BusyRunError, DamagedFileError
+from segvote.io.atomic import remove_leftovers
+from segvote.io.tables import format_json, read_json, write_json
+
+__all__ = ["RunFolder", "make_key", "name_stems"]
+
+
+def make_key(**parameters: Any) -> str:
+    """A short name that is the same exactly when the parameters are."""
+    return hashlib.sha256(format_json(parameters, indent=None).encode()).hexdigest()[:32]
+
+
+class RunFolder:
+    """Paths and record of one run.
+
+    Bags are named by tag and path below their folder (``with/sub/cow 1.jpg``), with forward slashes.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.record_path = self.path / "run.json"
+        self.votes_path = self.path / "votes" / "votes.npz"
+        self.coco_path = self.path / "annotations.coco.json"
+        self.report_path = self.path / "report.html"
+        self.log_path = self.path / "log.jsonl"
+        self.model_path = self.path / "model"
+        self.corrections_path = self.path / "review.sqlite"
+
+    def segments_path(self, key: str) -> Path:
+        return self.path / "segments" / f"{key}.npz"
+
+    def features_path(self, key: str) -> Path:
+        return self.path / "features" / f"{key}.npz"
+
+    def mask_path(self, stem: str) -> Path:
+        return self.path / "masks" / f"{stem}.png"
+
+    def heatmap_path(self, stem: str) -> Path:
+        return self.path / "heatmaps" / f"{stem}.jpg"
+
+    def read_record(self) -> dict[str, Any]:
+        """What was run, from what; a clear error where the folder is not a run folder."""
+        if not self.record_path.is_file():
+            raise BadInputError(
+                f"{self.path} is not a run folder (no run.json); give the -o folder of `segvote annotate`"
+            )
+        record = read_json(self.record_path)
+        if not isinstance(record, dict) or "bags" not in record:
+            raise DamagedFileError(f"{self.record_path} is not the record of a run; restore it or annotate again")
+        return record
+
+    def write_record(self, record: dict[str, Any]) -> None:
+        write_json(self.record_path, record)
+
+    def log(self, **message: Any) -> None:
+        """Append one line with the time; the one file that may differ between equal runs."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
+
+    def read_log(self) -> list[dict[str, Any]]:
+        """All lines that are whole: the last one may have been cut by a crash."""
+        lines = (
+            self.log_path.read_text(encoding="utf-8", errors="replace").splitlines() if self.log_path.exists() else []
+        )
+        found = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
+        return found
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder for writing; another process that tries meanwhile gets `BusyRunError`.
+
+        The operating system lets go of the lock when the process ends, however it ends.
+        """
+        _make_folder(self.path)
+        with (self.path / ".lock").open("a+") as file:
+            if not _try_lock(file.fileno()):
+                raise BusyRunError(
+                    f"another segvote is writing to {self.path}; wait for it or choose another -o folder"
+                )
+            remove_leftovers(self.path)
+            yield
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / ".lock"
+        probe.touch()
+    except OSError as error:
+        raise BadInputError(f"cannot write to {path} ({error.strerror}); choose another -o folder") from error
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def name_stems(names: list[str]) -> dict[str, str]:
+    """Bag name to the name of its output files: without the extension, unless two bags would share it."""
+    stems = [str(PurePosixPath(name).with_suffix("")) for name in names]
+    # Many file systems do not tell upper from lower case.
+    count = Counter(stem.casefold() for stem in stems)
+    return {name: stem if count[stem.casefold()] == 1 else name for name, stem in zip(names, stems, strict=True)}

@@ -1,0 +1,84 @@
+"""From two folders to bags: which images there are, what is in them, and whether the folders make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.images import hash_file, list_images
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["Bag", "list_bags"]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """An image with a tag.
+
+    Attributes
+    ----------
+    name
+        ``with/`` or ``without/`` and the path below that folder, forward slashes.
+    tag
+        WITH or WITHOUT.
+    path
+        The file.
+    digest
+        SHA-256 of its content; empty where it cannot be read, and then `problem` says why.
+    """
+
+    name: str
+    tag: str
+    path: Path
+    digest: str
+    problem: str = ""
+
+
+def list_bags(with_folder: Path, without_folder: Path) -> list[Bag]:
+    """All images of the two folders, *with* first, each sorted by name."""
+    _check_folders(with_folder, without_folder)
+    bags = [
+        bag for tag, folder in ((WITH, with_folder), (WITHOUT, without_folder)) for bag in _list_folder(tag, folder)
+    ]
+    _check_shared(bags)
+    return bags
+
+
+def _check_folders(with_folder: Path, without_folder: Path) -> None:
+    for folder in (with_folder, without_folder):
+        if not folder.is_dir():
+            what = "a file" if folder.exists() else "nothing"
+            raise BadInputError(f"expected a folder of images, found {what} at {folder}; check the path")
+    one, other = with_folder.resolve(), without_folder.resolve()
+    if one == other:
+        raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")
+    if one in other.parents or other in one.parents:
+        raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
+
+
+def _list_folder(tag: str, folder: Path) -> list[Bag]:
+    paths = list_images(folder)
+    if not paths:
+        raise BadInputError(
+            f"no images in {folder}; expected JPEG, PNG, WebP, BMP, TIFF or GIF files, nested folders too"
+        )
+    return [_make_bag(tag, folder, path) for path in paths]
+
+
+def _make_bag(tag: str, folder: Path, path: Path) -> Bag:
+    name = f"{tag}/{path.relative_to(folder).as_posix()}"
+    try:
+        return Bag(name, tag, path, hash_file(path))
+    except UnreadableImageError as error:
+        return Bag(name, tag, path, "", str(error))
+
+
+def _check_shared(bags: Sequence[Bag]) -> None:
+    """An image cannot both show and not show the thing."""
+    with_names = {bag.digest: bag.name for bag in bags if bag.tag == WITH and bag.digest}
+    shared = [(with_names[bag.digest], bag.name) for bag in bags if bag.tag == WITHOUT and bag.digest in with_names]
+    if shared:
+        more = f" (and {len(shared) - 1} more pairs)" if len(shared) > 1 else ""
+        raise BadInputError(f"{shared[0][0]} and {shared[0][1]} are the same image{more}; remove it from one folder")

@@ -1,0 +1,149 @@
+"""A finished run, opened for reading: bags, masks, scores, annotations, each read when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.arrays import read_arrays
+from segvote.io.images import read_image
+from segvote.io.masks import read_mask
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.settings import Settings
+from segvote.types import WITH, Annotation, Part
+
+__all__ = ["BagRecord", "Run"]
+
+
+@dataclass(frozen=True)
+class BagRecord:
+    """What `run.json` says of one bag.
+
+    Attributes
+    ----------
+    name, tag, stem
+        The bag's name; ``with`` or ``without``; the name of its output files.
+    digest, segments, features
+        SHA-256 of the image; keys of its segments and features.
+    height, width, n_segments
+        Displayed size; number of segments.
+    n_selected, area
+        Segments taken as object, and the share of the image that the mask covers.
+    score, threshold, doubt
+        Mean score of the selected segments (of the best segment for a *without* bag: its false alarm); the score above
+        which segments were taken; 0 sure to 1 in doubt.
+    """
+
+    name: str
+    tag: str
+    stem: str
+    digest: str
+    segments: str
+    features: str
+    height: int
+    width: int
+    n_segments: int
+    n_selected: int
+    area: float
+    score: float
+    threshold: float
+    doubt: float
+
+
+class Run:
+    """A run folder as Python sees it.
+
+    Parameters
+    ----------
+    folder
+        The ``-o`` folder of `segvote annotate`.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = RunFolder(folder)
+        self.record: dict[str, Any] = self.folder.read_record()
+        if not self.record.get("complete"):
+            raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
+        self.settings = _read_settings(self.record["settings"], self.folder)
+        self.bags = [_read_bag(entry, self.folder) for entry in self.record["bags"]]
+
+    def __len__(self) -> int:
+        return len(self.bags)
+
+    def __repr__(self) -> str:
+        n_with = sum(bag.tag == WITH for bag in self.bags)
+        return f"<Run {self.folder.path}: {n_with} with, {len(self) - n_with} without, voter {self.settings.voter}>"
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """(n_bags + 1,) where each bag's segments begin in the flat arrays."""
+        return np.concatenate([[0], np.cumsum([bag.n_segments for bag in self.bags])]).astype(np.int64)
+
+    @cached_property
+    def votes(self) -> dict[str, np.ndarray]:
+        """Flat arrays over all segments: scores, votes, weights, decisions; and thresholds per bag."""
+        arrays = read_arrays(self.folder.votes_path)
+        if len(arrays.get("scores", ())) != self.offsets[-1]:
+            raise DamagedFileError(f"{self.folder.votes_path} does not belong to this run.json; annotate again")
+        return arrays
+
+    def get_slice(self, index: int) -> slice:
+        return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
+
+    def find(self, name: str) -> int:
+        """Number of a bag by its name, its file name, or its stem."""
+        names = [(bag.name, bag.stem, bag.name.rsplit("/", 1)[-1], bag.stem.rsplit("/", 1)[-1]) for bag in self.bags]
+        found = [index for index, known in enumerate(names) if name in known]
+        if len(found) != 1:
+            raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
+        return found[0]
+
+    def read_segments(self, index: int) -> dict[str, np.ndarray]:
+        """Label map, tree and geometry of a bag, as `describing` wrote them."""
+        return read_arrays(self.folder.segments_path(self.bags[index].segments))
+
+    def read_mask(self, index: int) -> np.ndarray:
+        """(h, w) bool at the displayed size."""
+        return read_mask(self.folder.mask_path(self.bags[index].stem)) == 255
+
+    def find_image(self, index: int) -> Path:
+        """Where the picture lies; the user's files are never copied into the run."""
+        bag = self.bags[index]
+        return Path(self.record["inputs"][bag.tag]) / bag.name.removeprefix(f"{bag.tag}/")
+
+    def read_image(self, index: int) -> np.ndarray:
+        return read_image(self.find_image(index))
+
+    def list_annotations(self) -> Iterator[Annotation]:
+        """One annotation per bag, read one at a time."""
+        for index, bag in enumerate(self.bags):
+            yield make_annotation(bag, self.read_mask(index), self.settings.label, self.find_image(index))
+
+
+def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Path | None) -> Annotation:
+    """The annotation of a bag; a bag with an empty mask has no parts."""
+    parts = (Part(label, mask, bag.score),) if mask.any() else ()
+    return Annotation(bag.name, bag.height, bag.width, parts, image_path=image_path)
+
+
+def _read_settings(data: dict[str, Any], folder: RunFolder) -> Settings:
+    known = {field.name for field in fields(Settings)}
+    strange = set(data) - known
+    if strange:
+        raise DamagedFileError(
+            f"{folder.record_path} has settings this version does not know: {', '.join(sorted(strange))}"
+        )
+    return Settings(**data)
+
+
+def _read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
+    try:
+        return BagRecord(**entry)
+    except TypeError as error:
+        raise DamagedFileError(f"{folder.record_path}: a bag has wrong entries ({error}); annotate again") from error

@@ -1,0 +1,49 @@
+"""What a user may choose: every default of the main job, written once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters that decide the answer of `annotate`; they make up the run's key.
+
+    Attributes
+    ----------
+    voter, voter_options
+        A name of `VOTERS` and parameters of its class.
+    features, feature_options
+        A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
+    segmenter, n_segments, size
+        A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
+    border_survival
+        Background prior of segments on the image border; 1 switches it off.
+    second_vote
+        Share of the neighbours in the second voting; 0 switches it off.
+    decision
+        A name of `DECISIONS`.
+    seed
+        Of everything random (codebooks).
+    label
+        What the thing is called in files.
+    """
+
+    voter: str = "ekde"
+    features: str = "lite0"
+    segmenter: str = "ward"
+    n_segments: int = 200
+    size: int = 400
+    border_survival: float = 0.9
+    second_vote: float = 0.3
+    decision: str = "otsu"
+    seed: int = 0
+    label: str = "object"
+    voter_options: dict[str, Any] = field(default_factory=dict)
+    feature_options: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,132 @@
+"""All bags together: put features on one scale, vote, vote again among neighbours, decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
+from segvote.io.arrays import read_arrays
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.describing import Described
+from segvote.pipeline.settings import Settings
+from segvote.refine import Scores, decide, prefer_inside, vote_again
+from segvote.types import WITH
+from segvote.voting import VOTERS
+
+__all__ = ["Table", "Verdict", "decide_bags", "fit_voter", "gather_table"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Segments of all bags as flat arrays, in the order of the bags.
+
+    Attributes
+    ----------
+    X
+        (n_segments, d) float32, standardised.
+    bags, offsets
+        (n_segments,) number of the bag; (n_bags + 1,) where each bag begins.
+    tags
+        (n_bags,) bool: the bag is *with*.
+    areas, border
+        (n_segments,) pixels at working size; boundary on the image border.
+    edges
+        One (m, 2) array of neighbouring segments per bag, numbered within the bag.
+    standardiser
+        What put X on one scale.
+    """
+
+    X: np.ndarray
+    bags: np.ndarray
+    offsets: np.ndarray
+    tags: np.ndarray
+    areas: np.ndarray
+    border: np.ndarray
+    edges: list[np.ndarray]
+    standardiser: Standardiser
+
+    def split(self, values: np.ndarray) -> list[np.ndarray]:
+        """(n_segments,) values to one array per bag."""
+        return np.split(values, self.offsets[1:-1])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the vote said.
+
+    Attributes
+    ----------
+    scores
+        (n_segments,) after the second voting; the scale is the voter's, 0 its global threshold.
+    votes
+        (n_segments,) the voter's own scores, before the second voting.
+    weights
+        (n_segments,) soft labels.
+    decisions
+        (n_segments,) bool; never True in a *without* bag.
+    thresholds
+        (n_bags,) score above which a bag's segments were taken (0 for *without* bags).
+    """
+
+    scores: np.ndarray
+    votes: np.ndarray
+    weights: np.ndarray
+    decisions: np.ndarray
+    thresholds: np.ndarray
+
+
+def gather_table(run: RunFolder, bags: Sequence[Described], extractor: FeatureExtractor) -> Table:
+    """Read the shards of all bags, one at a time, into one array."""
+    standardiser = fit_standardiser(_read_shards(run, bags), extractor.blocks, extractor.standardise)
+    counts = [bag.n_segments for bag in bags]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    X = np.empty((offsets[-1], extractor.n_dims), dtype=np.float32)
+    for start, shard in zip(offsets, _read_shards(run, bags), strict=False):
+        X[start : start + len(shard)] = standardiser.apply(shard)
+    geometry = [read_arrays(run.segments_path(bag.segments_key)) for bag in bags]
+    return Table(
+        X=X,
+        bags=np.repeat(np.arange(len(bags)), counts),
+        offsets=offsets,
+        tags=np.array([bag.bag.tag == WITH for bag in bags]),
+        areas=np.concatenate([arrays["areas"] for arrays in geometry]),
+        border=np.concatenate([arrays["border"] for arrays in geometry]),
+        edges=[arrays["edges"] for arrays in geometry],
+        standardiser=standardiser,
+    )
+
+
+def _read_shards(run: RunFolder, bags: Sequence[Described]) -> Iterator[np.ndarray]:
+    for bag in bags:
+        yield read_arrays(run.features_path(bag.features_key))["features"]
+
+
+def fit_voter(table: Table, settings: Settings, fixed: np.ndarray | None = None) -> Any:
+    """Let the segments vote."""
+    voter = VOTERS[settings.voter](**settings.voter_options)
+    survival = prefer_inside(table.border, settings.border_survival)
+    return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival, fixed=fixed)
+
+
+def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray | None = None) -> Verdict:
+    """Second voting and decision; a person's word stands above both."""
+    scores = [
+        vote_again(votes, edges, settings.second_vote)
+        for votes, edges in zip(table.split(voter.scores_), table.edges, strict=True)
+    ]
+    areas = table.split(table.areas)
+    chosen = np.flatnonzero(table.tags)
+    decisions, thresholds = decide(Scores([scores[i] for i in chosen], [areas[i] for i in chosen]), settings.decision)
+    flat = [np.zeros(len(values), dtype=bool) for values in scores]
+    for index, selected in zip(chosen, decisions, strict=True):
+        flat[index] = selected
+    selected = np.concatenate(flat)
+    all_thresholds = np.zeros(len(scores))
+    all_thresholds[chosen] = thresholds
+    if fixed is not None:
+        selected = np.where(fixed >= 0, fixed == 1, selected)
+    return Verdict(np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds)

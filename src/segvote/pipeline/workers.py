@@ -1,0 +1,55 @@
+"""The same function on many items, in several processes; results in order, a killed worker survived."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from segvote.errors import SegvoteError
+
+__all__ = ["run_on_all"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+# How often a broken pool is set up again before giving up.
+MAX_RESTARTS = 3
+# Below this many items, starting processes costs more than it saves.
+MIN_PARALLEL = 4
+
+
+def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+    """Yield ``function(item)`` for every item, in order.
+
+    Each process computes with one thread, so that the number of processes cannot change a result.
+    """
+    if n_jobs == 1 or len(items) < MIN_PARALLEL:
+        yield from map(function, items)
+        return
+    done, restarts = 0, 0
+    while done < len(items):
+        try:
+            for result in _run_pool(function, items[done:], n_jobs):
+                yield result
+                done += 1
+        except _find_broken_pool_error() as error:
+            restarts += 1
+            if restarts > MAX_RESTARTS:
+                raise SegvoteError(
+                    f"a worker process died {restarts} times, last at item {done + 1} of {len(items)}; "
+                    "it may lack memory: try --jobs 1"
+                ) from error
+
+
+def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
+        yield from pool(delayed(function)(item) for item in items)
+
+
+def _find_broken_pool_error() -> type[Exception]:
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    return BrokenProcessPool

@@ -1,0 +1,130 @@
+"""From verdict to files: masks, heat maps, the COCO file, the votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from segvote.io.arrays import read_arrays, write_arrays
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.coco import write_coco_file
+from segvote.io.images import read_image, resize_image, resize_labels
+from segvote.io.masks import read_mask, write_mask
+from segvote.io.overlays import blend_heat, write_jpeg
+from segvote.io.run_folder import RunFolder, name_stems
+from segvote.pipeline.describing import Described
+from segvote.pipeline.progress import Progress, count_along
+from segvote.pipeline.run import BagRecord, make_annotation
+from segvote.pipeline.voting_step import Table, Verdict
+from segvote.pipeline.workers import run_on_all
+from segvote.refine import measure_doubt, scale_heat
+from segvote.types import WITH
+
+__all__ = ["write_results"]
+
+# Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
+HEATMAP_SIZE = 640
+
+
+@dataclass(frozen=True)
+class WriteTask:
+    """All that one bag's files are made of; sent to a worker process."""
+
+    record: BagRecord
+    image_path: Path
+    heat: np.ndarray
+    decisions: np.ndarray
+
+
+def write_results(
+    run: RunFolder,
+    bags: Sequence[Described],
+    table: Table,
+    verdict: Verdict,
+    label: str,
+    n_jobs: int,
+    progress: Progress,
+) -> list[BagRecord]:
+    """Write everything that follows from the verdict; returns what `run.json` keeps of each bag."""
+    write_arrays(
+        run.votes_path,
+        scores=verdict.scores,
+        votes=verdict.votes,
+        weights=verdict.weights,
+        decisions=verdict.decisions,
+        thresholds=verdict.thresholds,
+    )
+    tasks = _list_tasks(bags, table, verdict)
+    writer = MaskWriter(run)
+    written = count_along(run_on_all(writer, tasks, n_jobs), "write masks", len(tasks), progress)
+    records = [replace(task.record, area=area) for task, area in zip(tasks, written, strict=True)]
+    _write_coco(run, records, label)
+    return records
+
+
+class MaskWriter:
+    """Writes the mask and the heat map of one bag; returns the share of the image the mask covers."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self.run = run
+
+    def __call__(self, task: WriteTask) -> float:
+        record = task.record
+        labels = read_arrays(self.run.segments_path(record.segments))["labels"]
+        mask = resize_labels(task.decisions[labels], (record.height, record.width))
+        write_mask(self.run.mask_path(record.stem), mask)
+        picture = resize_image(read_image(task.image_path), HEATMAP_SIZE)
+        heat = resize_labels(task.heat[labels], picture.shape[:2])
+        write_jpeg(self.run.heatmap_path(record.stem), blend_heat(picture, heat))
+        return round(float(mask.mean()), 6)
+
+
+def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:
+    stems = name_stems([bag.bag.name for bag in bags])
+    scores, decisions, areas = (table.split(values) for values in (verdict.scores, verdict.decisions, table.areas))
+    top = max(float(values.max()) for values in scores)
+    tasks = []
+    for index, bag in enumerate(bags):
+        record = _make_record(
+            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
+        )
+        # A *with* image is shown on its own scale, a *without* image on that of the whole run, where it should stay cold.
+        high = float(scores[index].max()) if bag.bag.tag == WITH else top
+        heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
+        tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index]))
+    return tasks
+
+
+def _make_record(
+    bag: Described, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
+) -> BagRecord:
+    selected = decisions.any()
+    score = np.average(scores[decisions], weights=areas[decisions]) if selected else scores.max()
+    return BagRecord(
+        name=bag.bag.name,
+        tag=bag.bag.tag,
+        stem=stem,
+        digest=bag.bag.digest,
+        segments=bag.segments_key,
+        features=bag.features_key,
+        height=bag.height,
+        width=bag.width,
+        n_segments=bag.n_segments,
+        n_selected=int(decisions.sum()),
+        area=0.0,
+        score=float(score),
+        threshold=float(threshold),
+        doubt=measure_doubt(scores, decisions, areas) if bag.bag.tag == WITH else 0.0,
+    )
+
+
+def _write_coco(run: RunFolder, records: Sequence[BagRecord], label: str) -> None:
+    def list_annotations() -> Iterator:
+        for record in records:
+            mask = read_mask(run.mask_path(record.stem)) == 255
+            yield make_annotation(record, mask, label, None)
+
+    write_coco_file(list_annotations(), run.coco_path, ExportOptions(labels=(label,)))

@@ -1,0 +1,75 @@
+"""Decisions: from the scores of a bag's segments to which of them are object.
+
+A rule sees the scores and areas of all *with* bags and gives one threshold per bag; nothing is tuned on masks. Every
+*with* bag keeps at least its best segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from segvote.errors import UnknownNameError
+from segvote.kernels import otsu_threshold
+
+__all__ = ["DECISIONS", "Scores", "decide"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of the segments of all *with* bags, one array per bag, and their areas in pixels."""
+
+    scores: list[np.ndarray]
+    areas: list[np.ndarray]
+
+
+def decide_otsu(bags: Scores) -> list[float]:
+    """Otsu's threshold on each bag's own area-weighted scores."""
+    return [otsu_threshold(scores, areas) for scores, areas in zip(bags.scores, bags.areas, strict=True)]
+
+
+def decide_global_otsu(bags: Scores) -> list[float]:
+    """One Otsu threshold for all bags together."""
+    threshold = otsu_threshold(np.concatenate(bags.scores), np.concatenate(bags.areas))
+    return [threshold] * len(bags.scores)
+
+
+def decide_half_maximum(bags: Scores) -> list[float]:
+    """Half way from a bag's lowest to its highest score."""
+    return [0.5 * float(scores.min() + scores.max()) for scores in bags.scores]
+
+
+def decide_best_segment(bags: Scores) -> list[float]:
+    """Only the best segment of each bag, as negative mining does."""
+    return [float(np.nextafter(scores.max(), -np.inf)) for scores in bags.scores]
+
+
+DECISIONS: dict[str, Callable[[Scores], list[float]]] = {
+    "best-segment": decide_best_segment,
+    "global-otsu": decide_global_otsu,
+    "half-maximum": decide_half_maximum,
+    "otsu": decide_otsu,
+}
+
+
+def decide(bags: Scores, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarray]:
+    """Decide which segments of the *with* bags are object.
+
+    Returns
+    -------
+    decisions
+        One bool array per bag, at least one True in each.
+    thresholds
+        (n_bags,) the scores above which segments were taken.
+    """
+    if rule not in DECISIONS:
+        raise UnknownNameError(f"unknown decision {rule!r}; the known ones are: {', '.join(DECISIONS)}")
+    thresholds = DECISIONS[rule](bags)
+    decisions = []
+    for scores, threshold in zip(bags.scores, thresholds, strict=True):
+        selected = scores > threshold
+        selected[np.argmax(scores)] = True
+        decisions.append(selected)
+    return decisions, np.array(thresholds, dtype=np.float64)
