@@ -14,8 +14,11 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "EXPORTS": "segvote.io",
     "FEATURES": "segvote.features",
+    "Run": "segvote.pipeline",
     "SEGMENTERS": "segvote.segmentation",
+    "Settings": "segvote.pipeline",
     "VOTERS": "segvote.voting",
+    "annotate": "segvote.api",
 }
 
 __all__ = sorted([*_PUBLIC, "__version__"])

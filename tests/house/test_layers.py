@@ -10,6 +10,7 @@ import segvote
 # Highest first; names on one line are siblings and do not know each other.
 LAYERS = [
     ["cli"],
+    ["api"],
     ["review"],
     ["report"],
     ["scaling"],

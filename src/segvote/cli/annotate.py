@@ -54,7 +54,7 @@ def annotate(
     does nothing twice.
     """
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
-    from segvote.pipeline import annotate as run_annotate
+    from segvote.api import annotate as run_annotate
 
     with show_progress() as progress:
         run = run_annotate(

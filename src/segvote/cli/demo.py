@@ -22,8 +22,8 @@ def demo(
     seed: int = typer.Option(0, help="Of the scenes."),
 ) -> None:
     """Make scenes with and without a thing, annotate them, compare with the truth."""
+    from segvote.api import annotate
     from segvote.datasets.scenes import write_scenes
-    from segvote.pipeline import annotate
     from segvote.pipeline.evaluate import evaluate
 
     scenes, run_folder = out / "scenes", out / "run"

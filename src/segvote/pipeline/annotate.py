@@ -146,7 +146,7 @@ class _Job:
         return described
 
     def _learn_words(self, bags: Sequence[Bag]) -> str:
-        """Let an extractor with a codebook see the images once; the codebook is kept under a key of all that made it."""
+        """Let an extractor with a codebook see the images once; it is kept under a key of all that made it."""
         if not self.extractor.needs_fit:
             return ""
         digests = [bag.digest for bag in bags if not bag.problem]
@@ -157,7 +157,7 @@ class _Job:
         except (FileNotFoundError, DamagedFileError):
             images = count_along(_read_all(bags), "learn words", len(bags), self.progress)
             self.extractor.fit(images, np.random.default_rng(self.settings.seed))
-            write_arrays(path, **self.extractor.get_state())
+            write_arrays(path, False, **self.extractor.get_state())
         return key
 
     def _claim(self, bags: Sequence[Bag]) -> None:

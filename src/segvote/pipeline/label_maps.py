@@ -21,8 +21,8 @@ EXTENSIONS = (".png", ".tif", ".tiff", ".npy")
 class LabelMaps:
     """Called with a bag and the working size; gives the content hash and the label map of its file.
 
-    Files are named like the image, with ``.png`` (8 or 16 bit), ``.tif`` or ``.npy``, in the same nesting below the folder,
-    with or without the tag's folder on top.
+    Files are named like the image, with ``.png`` (8 or 16 bit), ``.tif`` or ``.npy``, in the same nesting below the
+    folder, with or without the tag's folder on top.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -30,7 +30,7 @@ def write_model(
     """
     from safetensors.numpy import save
 
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "X": table.X.astype(np.float16),
         "bags": table.bags.astype(np.int32),
         "tags": table.tags.astype(np.uint8),

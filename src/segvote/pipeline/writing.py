@@ -91,7 +91,7 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
         record = _make_record(
             bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
         )
-        # A *with* image is shown on its own scale, a *without* image on that of the whole run, where it should stay cold.
+        # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.tag == WITH else top
         heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
         tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index]))

@@ -1,1 +1,5 @@
-"""Report."""
+"""The HTML report of a run."""
+
+from segvote.report.page import write_report
+
+__all__ = ["write_report"]
