@@ -21,7 +21,8 @@ def annotate(
 ) -> Run:
     """Masks of the thing that one folder of images shows and the other does not, and the report about them.
 
-    Parameters are those of `segvote.pipeline.annotate.annotate`; in a script, call it under ``if __name__ == "__main__"``.
+    Parameters are those of `segvote.pipeline.annotate.annotate`; in a script, call it only from under
+    ``if __name__ == "__main__"``.
     """
     from segvote.report import write_report
 

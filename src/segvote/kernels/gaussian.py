@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from segvote.kernels.checks import check_finite
+
 __all__ = ["KernelMatrix", "sum_kernel"]
 
 QUERIES_PER_BLOCK = 512
@@ -57,7 +59,8 @@ def sum_kernel(
     """
     bandwidths = np.asarray(bandwidths, dtype=np.float64)
     weights = np.ones(len(voters)) if weights is None else np.asarray(weights, dtype=np.float64)
-    columns = weights.reshape(len(voters), -1)
+    columns = weights[:, None] if weights.ndim == 1 else weights
+    check_finite(queries=queries, voters=voters, weights=weights)
     sums = np.zeros((len(bandwidths), len(queries), columns.shape[1]))
     if len(voters) and len(queries):
         pair = _Pair(queries, voters, query_bags, voter_bags)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from segvote.kernels.checks import check_finite
+
 __all__ = ["build_vote_graph", "search_neighbours"]
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
@@ -41,6 +43,7 @@ def search_neighbours(
     indices
         (n_queries, n_neighbors) int64; -1 where there are fewer.
     """
+    check_finite(queries=queries, voters=voters)
     squared = np.full((len(queries), n_neighbors), np.inf)
     indices = np.full((len(queries), n_neighbors), -1, dtype=np.int64)
     if len(voters) == 0 or len(queries) == 0:

@@ -1,0 +1,135 @@
+"""Kernel sums against the formula written plainly."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from segvote.errors import BadInputError
+from segvote.kernels import KernelMatrix, gaussian, search_neighbours, sum_kernel
+
+
+def sum_kernel_slow(queries, voters, bandwidths, weights=None, query_bags=None, voter_bags=None):
+    sums = np.zeros((len(bandwidths), len(queries)))
+    for s, bandwidth in enumerate(bandwidths):
+        for i, x in enumerate(queries.astype(float)):
+            for j, v in enumerate(voters.astype(float)):
+                if query_bags is not None and query_bags[i] == voter_bags[j]:
+                    continue
+                weight = 1.0 if weights is None else weights[j]
+                sums[s, i] += weight * np.exp(-np.sum((x - v) ** 2) / (2 * bandwidth**2))
+    return sums
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def draw(rng, n, d, unit=False):
+    X = rng.normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True) if unit else X
+
+
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("d", [1, 3, 50])
+def test_sums_equal_the_formula(rng, d, unit):
+    X, V, weights = draw(rng, 17, d, unit), draw(rng, 23, d, unit), rng.random(23)
+    bandwidths = [0.05, 0.5, 3.0]
+    np.testing.assert_allclose(
+        sum_kernel(X, V, bandwidths, weights), sum_kernel_slow(X, V, bandwidths, weights), rtol=2e-5, atol=1e-7
+    )
+
+
+def test_own_bag_is_left_out(rng):
+    X, bags = draw(rng, 30, 4), np.arange(30) // 4
+    fast = sum_kernel(X, X, [1.0], None, bags, bags)
+    np.testing.assert_allclose(fast, sum_kernel_slow(X, X, [1.0], None, bags, bags), rtol=2e-5)
+
+
+def test_blocks_do_not_change_votes(rng, monkeypatch):
+    X, V, weights = draw(rng, 60, 8), draw(rng, 90, 8), rng.random(90)
+    whole = sum_kernel(X, V, [0.7], weights)
+    monkeypatch.setattr(gaussian, "QUERIES_PER_BLOCK", 7)
+    monkeypatch.setattr(gaussian, "VOTERS_PER_BLOCK", 11)
+    np.testing.assert_allclose(sum_kernel(X, V, [0.7], weights), whole, rtol=1e-5)
+
+
+def test_threads_do_not_change_a_bit(rng):
+    X, V = draw(rng, 1500, 20), draw(rng, 3000, 20)
+    one, three = (sum_kernel(X, V, [0.3, 2.0], n_threads=n) for n in (1, 3))
+    assert np.array_equal(one, three)
+
+
+def test_a_second_column_of_weights_is_a_second_sum(rng):
+    X, V, weights = draw(rng, 9, 3), draw(rng, 12, 3), rng.random((12, 2))
+    both = sum_kernel(X, V, [1.0], weights)
+    for column in range(2):
+        np.testing.assert_allclose(both[0, :, column], sum_kernel(X, V, [1.0], weights[:, column])[0], rtol=1e-6)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 6), st.floats(0.01, 100))
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_voters_does_not_matter(seed, n, d, bandwidth):
+    rng = np.random.default_rng(seed)
+    V, weights, order = rng.normal(size=(n, d)), rng.random(n), rng.permutation(n)
+    straight, shuffled = (sum_kernel(V, V[o], [bandwidth], weights[o]) for o in (np.arange(n), order))
+    np.testing.assert_allclose(straight, shuffled, rtol=1e-5, atol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20))
+@settings(max_examples=30, deadline=None)
+def test_a_voter_twice_is_a_voter_of_weight_two(seed, n):
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(n, 3))
+    twice = sum_kernel(V, np.concatenate([V, V[:1]]), [1.0])
+    weights = np.ones(n)
+    weights[0] = 2
+    np.testing.assert_allclose(twice, sum_kernel(V, V, [1.0], weights), rtol=1e-5)
+
+
+def test_a_wide_kernel_counts_and_a_narrow_one_sees_only_itself(rng):
+    X = draw(rng, 25, 6)
+    np.testing.assert_allclose(sum_kernel(X, X, [1e6])[0], 25, rtol=1e-6)
+    np.testing.assert_allclose(sum_kernel(X, X, [1e-4])[0], 1, rtol=1e-6)
+
+
+def test_a_narrow_kernel_far_from_the_origin_still_sees_its_neighbours(rng):
+    X = 1000 + 0.001 * draw(rng, 12, 5)
+    np.testing.assert_allclose(sum_kernel(X, X, [0.001]), sum_kernel_slow(X, X, [0.001]), rtol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_zero_vectors_and_identical_points_count_fully(n):
+    X = np.zeros((n, 4))
+    assert np.array_equal(sum_kernel(X, X, [0.5])[0], np.full(n, float(n)))
+
+
+def test_nobody_voting_gives_zero(rng):
+    assert np.array_equal(sum_kernel(draw(rng, 3, 2), np.empty((0, 2)), [1.0]), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("kept_bytes", [1 << 30, 0])
+def test_a_kernel_matrix_multiplies_whether_it_is_kept_or_not(rng, monkeypatch, kept_bytes):
+    monkeypatch.setattr(gaussian, "KEPT_BYTES", kept_bytes)
+    X, bags, weights = draw(rng, 40, 5), np.arange(40) // 3, rng.random(40)
+    product = KernelMatrix(X, X, 0.8, bags, bags).multiply(weights)
+    np.testing.assert_allclose(product, sum_kernel_slow(X, X, [0.8], weights, bags, bags)[0], rtol=2e-5)
+
+
+def test_inputs_are_not_modified(rng):
+    X, V, weights = draw(rng, 6, 3), draw(rng, 7, 3), rng.random(7)
+    copies = X.copy(), V.copy(), weights.copy()
+    sum_kernel(X, V, [1.0], weights)
+    assert all(np.array_equal(a, b) for a, b in zip((X, V, weights), copies, strict=True))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_refused_by_name_and_row(rng, bad):
+    X = draw(rng, 5, 3)
+    V = X.copy()
+    V[3, 1] = bad
+    with pytest.raises(BadInputError, match="voters .* row 3"):
+        sum_kernel(X, V, [1.0])
+    with pytest.raises(BadInputError, match="queries .* row 3"):
+        search_neighbours(V, X, 2)

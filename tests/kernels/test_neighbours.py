@@ -1,0 +1,100 @@
+"""Neighbour search and vote graphs against brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from segvote.kernels import build_vote_graph, neighbours, search_neighbours
+
+
+def search_slow(queries, voters, k, query_bags, voter_bags):
+    found = []
+    for i, x in enumerate(queries):
+        ranked = [
+            (float(np.sum((x.astype(float) - v) ** 2)), j)
+            for j, v in enumerate(voters)
+            if query_bags is None or query_bags[i] != voter_bags[j]
+        ]
+        found.append([j for _, j in sorted(ranked)[:k]])
+    return found
+
+
+def build_slow(squared, indices, n_voters):
+    votes = np.zeros((len(indices), n_voters))
+    for i, (row, near) in enumerate(zip(squared, indices, strict=True)):
+        heard = [(d, j) for d, j in zip(row, near, strict=True) if j >= 0]
+        if not heard:
+            continue
+        bandwidth = np.sqrt(heard[-1][0]) / 2
+        for d, j in heard:
+            votes[i, j] = np.exp(-(d - heard[0][0]) / (2 * bandwidth**2)) if bandwidth > 0 else 1.0
+        votes[i] /= votes[i].sum()
+    return votes
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 12), st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_the_nearest_of_other_bags_are_found(seed, n, k, bag_size):
+    rng = np.random.default_rng(seed)
+    X, bags = rng.normal(size=(n, 3)).astype(np.float32), np.arange(n) // bag_size
+    _, indices = search_neighbours(X, X, k, bags, bags)
+    assert [[j for j in row if j >= 0] for row in indices] == search_slow(X, X, k, bags, bags)
+
+
+def test_a_bag_larger_than_the_first_guess_is_passed_over():
+    rng = np.random.default_rng(0)
+    crowd = rng.normal(scale=0.01, size=(300, 4))
+    X, bags = np.concatenate([crowd, crowd[:5] + 5]), np.array([0] * 300 + [1] * 5)
+    _, indices = search_neighbours(X, X, 3, bags, bags)
+    assert (indices[:300] >= 300).all()
+    assert (indices[300:] < 300).all()
+
+
+def test_ties_go_to_the_lower_number():
+    _, indices = search_neighbours(np.zeros((1, 2)), np.zeros((50, 2)), 4)
+    assert indices.tolist() == [[0, 1, 2, 3]]
+
+
+def test_blocks_do_not_change_neighbours(monkeypatch):
+    rng = np.random.default_rng(1)
+    X, bags = rng.normal(size=(200, 6)), np.arange(200) // 10
+    whole = search_neighbours(X, X, 5, bags, bags)
+    monkeypatch.setattr(neighbours, "QUERIES_PER_BLOCK", 13)
+    parts = search_neighbours(X, X, 5, bags, bags)
+    assert all(np.array_equal(a, b) for a, b in zip(whole, parts, strict=True))
+
+
+def test_fewer_voters_than_wanted_leave_gaps():
+    squared, indices = search_neighbours(np.zeros((2, 2)), np.ones((1, 2)), 3)
+    assert indices.tolist() == [[0, -1, -1]] * 2
+    assert np.isinf(squared[:, 1:]).all()
+
+
+def test_one_bag_hears_nobody():
+    bags = np.zeros(4, dtype=int)
+    _, indices = search_neighbours(np.eye(4), np.eye(4), 2, bags, bags)
+    assert (indices == -1).all()
+    assert build_vote_graph(np.full((4, 2), np.inf), indices, 4).nnz == 0
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 8))
+@settings(max_examples=40, deadline=None)
+def test_votes_equal_the_formula(seed, n, k):
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    squared, indices = search_neighbours(X, X, k, np.arange(n), np.arange(n))
+    votes = build_vote_graph(squared, indices, n)
+    np.testing.assert_allclose(votes.toarray(), build_slow(squared, indices, n), rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_votes_do_not_depend_on_the_unit_of_features(scale):
+    X = np.random.default_rng(2).normal(size=(40, 3))
+    bags = np.arange(40) // 4
+    graphs = [build_vote_graph(*search_neighbours(Z, Z, 6, bags, bags), 40).toarray() for Z in (X, X * scale)]
+    np.testing.assert_allclose(graphs[1], graphs[0], rtol=1e-4, atol=1e-7)
+
+
+def test_identical_points_vote_equally():
+    squared, indices = search_neighbours(np.zeros((3, 2)), np.zeros((3, 2)), 2, np.arange(3), np.arange(3))
+    assert np.allclose(build_vote_graph(squared, indices, 3).data, 0.5)
