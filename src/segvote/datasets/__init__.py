@@ -1,6 +1,29 @@
-"""Data sets: public ones on disk as bags with truth, and made ones that need no download."""
+"""Data sets: public ones on disk as bags with truth, and made ones that need no download.
+
+`DATASETS` maps names to loaders ``load_*(root, class_name=None, ...) -> DataSet``.
+"""
 
 from segvote.datasets.bags import make_bags
+from segvote.datasets.base import DataItem, DataSet
 from segvote.datasets.scenes import Scene, SceneStyle, make_scenes, write_scenes
+from segvote.registry import Registry
 
-__all__ = ["Scene", "SceneStyle", "make_bags", "make_scenes", "write_scenes"]
+__all__ = ["DATASETS", "DataItem", "DataSet", "Scene", "SceneStyle", "make_bags", "make_scenes", "write_scenes"]
+
+DATASETS = Registry(
+    "data set",
+    {
+        "camvid": "segvote.datasets.coloured:load_camvid",
+        "davis": "segvote.datasets.davis:load_davis",
+        "jain-grauman": "segvote.datasets.youtube_v1:load_jain_grauman",
+        "labelmefacade": "segvote.datasets.coloured:load_labelmefacade",
+        "msrc-v2": "segvote.datasets.coloured:load_msrc_v2",
+        "neutral": "segvote.datasets.neutral:load_neutral",
+        "oxford-pets": "segvote.datasets.animals:load_oxford_pets",
+        "pittcar": "segvote.datasets.neutral:load_pittcar",
+        "weizmann-horses": "segvote.datasets.animals:load_weizmann_horses",
+        "youtube-objects-v1.0": "segvote.datasets.youtube_v1:load_youtube_objects_v1",
+        "youtube-objects-v2.2": "segvote.datasets.youtube_v2:load_youtube_objects_v22",
+        "youtube-objects-v2.3": "segvote.datasets.youtube_v2:load_youtube_objects_v23",
+    },
+)

@@ -1,0 +1,60 @@
+"""The paper's figures as data: Table 1 (CorLoc of five methods on two sets) and the shots per class behind it.
+
+From Wang, Li, Lu, "Weakly supervised segment annotation via expectation kernel density estimation" (arXiv 1812.06228).
+The paper prints two decimals; what it calls average precision is CorLoc, per shot, averaged over classes.
+"""
+
+from __future__ import annotations
+
+from segvote.errors import UnknownNameError
+
+__all__ = ["PAPER_CORLOC", "PAPER_METHODS", "PAPER_SHOTS", "get_paper_corloc", "measure_resolution"]
+
+# Shots of YouTube-Objects per class.
+PAPER_SHOTS: dict[str, int] = {
+    "aeroplane": 9,
+    "bird": 6,
+    "boat": 17,
+    "car": 8,
+    "cat": 18,
+    "cow": 20,
+    "dog": 27,
+    "horse": 17,
+    "motorbike": 11,
+    "train": 18,
+}
+# Set to method to CorLoc.
+PAPER_CORLOC: dict[str, dict[str, float]] = {
+    "pittcar": {"eKDE_deep": 0.73, "eKDE": 0.49, "OBoW": 0.47, "MILBoost": 0.35, "CRANE": 0.21},
+    "youtube-objects": {"eKDE_deep": 0.72, "eKDE": 0.54, "OBoW": 0.47, "CRANE": 0.32, "MILBoost": 0.22},
+}
+# The paper's methods in our words: voter and features.
+PAPER_METHODS: dict[str, tuple[str, str]] = {
+    "eKDE_deep": ("ekde-paper", "lite0"),
+    "eKDE": ("ekde-paper", "bow"),
+    "OBoW": ("obow", "bow"),
+    "MILBoost": ("milboost", "bow"),
+    "CRANE": ("crane", "bow"),
+}
+
+
+def get_paper_corloc(set_name: str, method: str) -> float:
+    """The paper's CorLoc of a method on a set; every version of YouTube-Objects is compared with the one column."""
+    column = "youtube-objects" if set_name.startswith(("youtube-objects", "jain-grauman")) else set_name
+    if column not in PAPER_CORLOC or method not in PAPER_CORLOC[column]:
+        raise UnknownNameError(
+            f"the paper has no figure for {method!r} on {set_name!r}; it has {', '.join(PAPER_METHODS)} "
+            f"on {', '.join(PAPER_CORLOC)}"
+        )
+    return PAPER_CORLOC[column][method]
+
+
+def measure_resolution(shots: dict[str, int]) -> float:
+    """How much one shot is worth in the mean over classes, where it is worth most: less is no difference.
+
+    Parameters
+    ----------
+    shots
+        Class to its number of shots (or images).
+    """
+    return 1 / (len(shots) * min(shots.values()))

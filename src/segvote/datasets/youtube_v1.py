@@ -1,0 +1,142 @@
+"""YouTube-Objects v1.0, and the masks of Jain and Grauman, which lie in the same tree of classes, videos and shots.
+
+A shot is a bag. The experiment of a class has the shots of that class as *with* and the shots of all other classes as
+*without*. Boxes and masks exist for a few frames of a shot only.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from segvote.datasets.base import DataItem, DataSet, Reader, oppose_classes
+from segvote.datasets.truth_files import read_stick_boxes, read_threshold_mask
+from segvote.errors import BadInputError
+from segvote.io.images import list_images, read_image_size
+from segvote.types import WITH
+
+__all__ = ["CLASSES", "find_number", "load_jain_grauman", "load_youtube_objects_v1"]
+
+CLASSES = ("aeroplane", "bird", "boat", "car", "cat", "cow", "dog", "horse", "motorbike", "train")
+
+
+def load_youtube_objects_v1(root: Path | str, class_name: str | None = None, subset: str | None = None) -> DataSet:
+    """Load v1.0: ``CLASS/data/VIDEO/shots/SHOT/frame0001.jpg``, boxes in ``frame0001.jpg_sticks.mat``.
+
+    Parameters
+    ----------
+    root
+        The folder that holds the class folders.
+    class_name
+        One class, or None for all on disk.
+    subset
+        ``"train"`` or ``"test"`` keeps the videos that ``CLASS/sets/SUBSET.txt`` names; None keeps all.
+    """
+    folder = _find_classes(root, "data")
+    by_class = {
+        known: [
+            item
+            for shot in _list_shots(folder / known, _read_subset(folder / known, subset))
+            if (item := _make_stick_item(shot, folder))
+        ]
+        for known in _list_classes(folder, "data")
+    }
+    return oppose_classes("youtube-objects-v1.0", by_class, class_name)
+
+
+def _find_classes(root: Path | str, below: str) -> Path:
+    """Find the folder in which class folders with a certain content lie: the root, or one in it."""
+    root = Path(root)
+    for folder in [root, *sorted(path for path in root.glob("*") if path.is_dir())]:
+        if _list_classes(folder, below):
+            return folder
+    raise BadInputError(f"expected folders like aeroplane/{below} in {root}; give the unpacked data set")
+
+
+def _list_classes(folder: Path, below: str) -> list[str]:
+    return [name for name in CLASSES if any((folder / name).glob(below))]
+
+
+def _read_subset(class_folder: Path, subset: str | None) -> set[str] | None:
+    if subset is None:
+        return None
+    path = class_folder / "sets" / f"{subset}.txt"
+    if not path.is_file():
+        raise BadInputError(f"expected the list of videos {path}, which is absent; leave subset out to take all videos")
+    return set(path.read_text().split())
+
+
+def _list_shots(class_folder: Path, videos: set[str] | None) -> list[Path]:
+    shots = sorted(path for path in class_folder.glob("data/*/shots/*") if path.is_dir())
+    return [shot for shot in shots if videos is None or shot.parent.parent.name in videos]
+
+
+def _make_stick_item(shot: Path, folder: Path) -> DataItem | None:
+    """One shot of v1.0, or None: some shots on disk are empty."""
+    frames = tuple(sorted(shot.glob("*.jpg")))
+    if not frames:
+        return None
+    boxes: dict[int, Reader] = {}
+    for number, frame in enumerate(frames):
+        sticks = frame.with_name(f"{frame.name}_sticks.mat")
+        if sticks.is_file():
+            boxes[number] = partial(_read_sticks_of, sticks, frame)
+    return DataItem(_name_shot(shot, folder), WITH, frames, is_video=True, boxes=boxes)
+
+
+def _read_sticks_of(sticks: Path, frame: Path) -> np.ndarray:
+    return read_stick_boxes(sticks, read_image_size(frame))
+
+
+def _name_shot(shot: Path, folder: Path) -> str:
+    """CLASS/VIDEO/SHOT."""
+    class_name, _, video, _, shot_name = shot.relative_to(folder).parts
+    return f"{class_name}/{video}/{shot_name}"
+
+
+def load_jain_grauman(root: Path | str, class_name: str | None = None) -> DataSet:
+    """Load the masks of Jain and Grauman: ``CLASS/data/VIDEO/shots/SHOT/{images,labels}``.
+
+    Parameters
+    ----------
+    root
+        The folder ``youtube_masks`` or the one around it.
+    class_name
+        One class, or None for all on disk.
+
+    Notes
+    -----
+    Labels are JPEG and are thresholded; there is one for about every tenth frame, called by the frame's number. A mask
+    may have half the size of its frame.
+    """
+    folder = _find_classes(root, "data/*/shots/*/labels")
+    by_class = {
+        known: [item for shot in _list_shots(folder / known, None) if (item := _make_mask_item(shot, folder))]
+        for known in _list_classes(folder, "data/*/shots/*/labels")
+    }
+    return oppose_classes("jain-grauman", by_class, class_name)
+
+
+def _make_mask_item(shot: Path, folder: Path) -> DataItem | None:
+    frames = tuple(list_images(shot / "images")) if (shot / "images").is_dir() else ()
+    if not frames:
+        return None
+    numbers = {find_number(frame): place for place, frame in enumerate(frames)}
+    labels = list_images(shot / "labels") if (shot / "labels").is_dir() else []
+    masks = {
+        numbers[find_number(label)]: partial(read_threshold_mask, label)
+        for label in labels
+        if find_number(label) in numbers
+    }
+    return DataItem(_name_shot(shot, folder), WITH, frames, is_video=True, masks=masks)
+
+
+def find_number(path: Path) -> int:
+    """The last number in a file's name: frame0011 and 00011 are the same frame."""
+    found = re.findall(r"\d+", path.stem)
+    if not found:
+        raise BadInputError(f"{path}: expected a frame number in the file's name; rename it")
+    return int(found[-1])
