@@ -48,4 +48,6 @@ def test_unknown_thing_lists_the_known_ones():
 
 def test_a_picture_that_is_not_installed_is_named():
     with pytest.raises(MissingPartError, match=r"absent\.png"):
-        open_bundled("skimage.data", "absent.png")
+        open_bundled("skimage", "data/absent.png")
+    with pytest.raises(MissingPartError, match="no_such_package"):
+        open_bundled("no_such_package", "a.png")

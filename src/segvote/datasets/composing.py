@@ -7,6 +7,7 @@ and from nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import cv2
 import numpy as np
@@ -17,10 +18,10 @@ __all__ = ["GROUNDS", "Sprite", "develop", "paint_ground", "paint_sprite", "reco
 
 # Ground: picture, and pairs of colours for its dark and its light parts.
 GROUNDS: dict[str, tuple[str, tuple]] = {
-    "brick": ("brick.png", (((0.25, 0.11, 0.08), (0.86, 0.60, 0.48)), ((0.22, 0.22, 0.24), (0.80, 0.78, 0.74)))),
-    "grass": ("grass.png", (((0.07, 0.13, 0.03), (0.68, 0.80, 0.36)), ((0.17, 0.14, 0.05), (0.86, 0.80, 0.50)))),
-    "gravel": ("gravel.png", (((0.12, 0.11, 0.11), (0.88, 0.85, 0.81)), ((0.20, 0.13, 0.08), (0.93, 0.80, 0.64)))),
-    "sand": ("moon.png", (((0.52, 0.40, 0.25), (0.98, 0.89, 0.70)), ((0.42, 0.42, 0.42), (0.93, 0.92, 0.90)))),
+    "brick": ("data/brick.png", (((0.25, 0.11, 0.08), (0.86, 0.60, 0.48)), ((0.22, 0.22, 0.24), (0.80, 0.78, 0.74)))),
+    "grass": ("data/grass.png", (((0.07, 0.13, 0.03), (0.68, 0.80, 0.36)), ((0.17, 0.14, 0.05), (0.86, 0.80, 0.50)))),
+    "gravel": ("data/gravel.png", (((0.12, 0.11, 0.11), (0.88, 0.85, 0.81)), ((0.20, 0.13, 0.08), (0.93, 0.80, 0.64)))),
+    "sand": ("data/moon.png", (((0.52, 0.40, 0.25), (0.98, 0.89, 0.70)), ((0.42, 0.42, 0.42), (0.93, 0.92, 0.90)))),
 }
 
 
@@ -73,13 +74,19 @@ def paint_ground(names: list[str], height: int, width: int, rng: np.random.Gener
 
 def _paint_texture(name: str, height: int, width: int, rng: np.random.Generator) -> np.ndarray:
     file_name, tints = GROUNDS[name]
-    grey = open_bundled("skimage.data", file_name, "L")
+    grey = open_bundled("skimage", file_name, "L")
     scale = rng.uniform(0.7, 1.3) * width / 400
     turned = _warp(grey, rng.uniform(0, 360), scale, rng.uniform(150, 362, size=2), height, width)
-    low, high = np.quantile(grey, [0.01, 0.99])
+    low, high = _measure_range(file_name)
     level = np.clip((turned - low) / (high - low), 0, 1)[..., None]
     dark, light = _draw_tint(tints, rng)
     return np.clip(dark + level * (light - dark), 0, 1).astype(np.float32)
+
+
+@cache
+def _measure_range(file_name: str) -> tuple[float, float]:
+    low, high = np.quantile(open_bundled("skimage", file_name, "L"), [0.01, 0.99])
+    return float(low), float(high)
 
 
 def _draw_tint(tints: tuple, rng: np.random.Generator) -> np.ndarray:
@@ -103,7 +110,7 @@ def _draw_side(height: int, width: int, rng: np.random.Generator) -> np.ndarray:
     angle, phase = rng.uniform(0, 2 * np.pi, size=2)
     across, along = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
     line = rng.uniform(-0.1, 0.25) + rng.uniform(0.01, 0.06) * np.sin(along * rng.uniform(4, 12) + phase)
-    return np.clip((across - line) * max(height, width) / 2 + 0.5, 0, 1)
+    return np.clip((across - line) * max(height, width) / 2 + 0.5, 0, 1).astype(np.float32)
 
 
 def recolour(cutout: Cutout, turn: float, strength: float = 1.0) -> Cutout:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -24,15 +25,15 @@ __all__ = ["THINGS", "Cutout", "cut_card", "cut_thing", "open_bundled"]
 FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
 CARD_PICTURES = (
-    ("skimage.data", "astronaut.png"),
-    ("skimage.data", "camera.png"),
-    ("skimage.data", "chelsea.png"),
-    ("skimage.data", "hubble_deep_field.jpg"),
-    ("skimage.data", "ihc.png"),
-    ("skimage.data", "page.png"),
-    ("skimage.data", "retina.jpg"),
-    ("skimage.data", "rocket.jpg"),
-    ("sklearn.datasets.images", "china.jpg"),
+    ("skimage", "data/astronaut.png"),
+    ("skimage", "data/camera.png"),
+    ("skimage", "data/chelsea.png"),
+    ("skimage", "data/hubble_deep_field.jpg"),
+    ("skimage", "data/ihc.png"),
+    ("skimage", "data/page.png"),
+    ("skimage", "data/retina.jpg"),
+    ("skimage", "data/rocket.jpg"),
+    ("sklearn", "datasets/images/china.jpg"),
 )
 
 
@@ -64,10 +65,14 @@ def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
     ndarray
         (h, w, channels) or (h, w) float32 in [0, 1]; shared, not writeable.
     """
-    path = files(package) / name
+    spec = find_spec(package)  # finds the folder without importing the package, which takes longer than all scenes
+    folders = spec.submodule_search_locations if spec else None
+    path = Path(folders[0], name) if folders else Path(name)
     if not path.is_file():
-        raise MissingPartError(f"made scenes need {name} of {package}, which is not installed; reinstall scikit-image")
-    with path.open("rb") as file, Image.open(file) as picture:
+        raise MissingPartError(
+            f"made scenes need {name} of {package}, which is absent; reinstall scikit-image and scikit-learn"
+        )
+    with Image.open(path) as picture:
         pixels = np.asarray(picture.convert(mode), dtype=np.float32) / 255
     pixels.flags.writeable = False
     return pixels
@@ -107,7 +112,7 @@ def _print_in_colours(picture: np.ndarray, rng: np.random.Generator) -> np.ndarr
 @cache
 def _cut_cup() -> list[Cutout]:
     """The coffee cup: saucer and rim are ellipses, the end of the spoon a small polygon."""
-    picture = open_bundled("skimage.data", "coffee.png")
+    picture = open_bundled("skimage", "data/coffee.png")
     alpha = _draw_ellipses(picture, [((278, 218.7), (401, 336), 5.7), ((291, 115), (236, 193), 5)])
     spoon = np.array([(398, 82), (402, 69), (412, 67), (420, 69), (423, 76), (414, 112), (400, 130)])
     cv2.fillPoly(alpha, [spoon], 1.0, cv2.LINE_AA)
@@ -117,7 +122,7 @@ def _cut_cup() -> list[Cutout]:
 @cache
 def _cut_flower() -> list[Cutout]:
     """The dahlia: orange before green, the largest piece without its holes."""
-    picture = open_bundled("sklearn.datasets.images", "flower.jpg")[:356]  # below it another one begins
+    picture = open_bundled("sklearn", "datasets/images/flower.jpg")[:356]  # below it another one begins
     pieces, _ = ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
     largest = pieces == np.bincount(pieces.ravel())[1:].argmax() + 1
     without_stalk = ndimage.binary_opening(ndimage.binary_fill_holes(largest), iterations=9)
@@ -127,7 +132,7 @@ def _cut_flower() -> list[Cutout]:
 @cache
 def _cut_coins() -> list[Cutout]:
     """The coins by their own contours, in silver, gold and copper."""
-    grey = open_bundled("skimage.data", "coins.png", "L")
+    grey = open_bundled("skimage", "data/coins.png", "L")
     smooth = ndimage.gaussian_filter(grey, 2)
     # The plate under the coins is lit unevenly: each coin is brighter than the darkest shade around it.
     shade = ndimage.gaussian_filter(ndimage.minimum_filter(smooth, 61), 20)
@@ -146,7 +151,7 @@ def _cut_coins() -> list[Cutout]:
 @cache
 def _cut_horse() -> list[Cutout]:
     """The silhouette of a horse, as paper of several colours."""
-    alpha = 1 - open_bundled("skimage.data", "horse.png", "L")
+    alpha = 1 - open_bundled("skimage", "data/horse.png", "L")
     colours = np.array([(0.1, 0.1, 0.12), (0.93, 0.9, 0.84), (0.2, 0.35, 0.55)], dtype=np.float32)
     return [_trim(np.broadcast_to(colour, (*alpha.shape, 3)), alpha, max_turn=40) for colour in colours]
 
@@ -154,7 +159,7 @@ def _cut_horse() -> list[Cutout]:
 @cache
 def _cut_badge() -> list[Cutout]:
     """The logo of scikit-image, a disc."""
-    logo = open_bundled("skimage.data", "logo.png")
+    logo = open_bundled("skimage", "data/logo.png")
     return [_trim(logo, _draw_ellipses(logo, [((249.5, 249.5), (482, 482), 0)]))]
 
 
@@ -169,7 +174,7 @@ def _draw_ellipses(picture: np.ndarray, ellipses: list[tuple]) -> np.ndarray:
 @cache
 def _cut_plate() -> list[Cutout]:
     """The picture of a retina, a disc in the colours of the cup."""
-    retina = cv2.resize(open_bundled("skimage.data", "retina.jpg"), (400, 400), interpolation=cv2.INTER_AREA)
+    retina = cv2.resize(open_bundled("skimage", "data/retina.jpg"), (400, 400), interpolation=cv2.INTER_AREA)
     return [_trim(retina, _draw_ellipses(retina, [((199.5, 199.5), (384, 384), 0)]))]
 
 
