@@ -129,7 +129,7 @@ def test_what_is_not_finite_is_refused_by_name_and_row(rng, bad):
     X = draw(rng, 5, 3)
     V = X.copy()
     V[3, 1] = bad
-    with pytest.raises(BadInputError, match="voters .* row 3"):
+    with pytest.raises(BadInputError, match=r"voters .* row 3"):
         sum_kernel(X, V, [1.0])
-    with pytest.raises(BadInputError, match="queries .* row 3"):
+    with pytest.raises(BadInputError, match=r"queries .* row 3"):
         search_neighbours(V, X, 2)
