@@ -1,0 +1,230 @@
+"""Film files through PyAV: decoding with rotation and times, and writing H.264 that browsers play.
+
+PyAV is an optional part, imported when the first film is opened. Only local files of known containers are opened: a
+play list that names addresses on the network is refused like any other unknown format.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
+from segvote.io.atomic import atomic_path
+from segvote.io.decoding import MAX_PIXELS, check_regular_file
+
+__all__ = ["FilmWriter", "open_film_writer", "read_film"]
+
+CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate
+# The same number of threads everywhere: it changes the bytes that x264 writes.
+ENCODING = {"crf": "23", "preset": "veryfast", "threads": "2"}
+TAIL_TOLERANCE = 0.5  # seconds by which a container may overstate the length of its video
+
+
+def import_av() -> Any:
+    """PyAV, or the words that say how to get it."""
+    try:
+        import av
+    except ImportError as error:
+        raise MissingPartError("videos need PyAV, which is not installed: pip install 'segvote[video]'") from error
+    return av
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def read_film(path: Path, problems: list[str]) -> Iterator[tuple[int, float, np.ndarray]]:
+    """Decode a film frame by frame.
+
+    Parameters
+    ----------
+    path
+        The file.
+    problems
+        Receives a line for each part that could not be used.
+
+    Yields
+    ------
+    index, time, image
+        Number and time in seconds from the first frame; (h, w, 3) uint8 RGB, rotation applied.
+    """
+    check_regular_file(path)
+    with _open_container(path) as (container, stream):
+        clock, shape, last_time, index = _Clock(stream), None, 0.0, -1
+        for index, frame in enumerate(_decode(container, stream, problems)):
+            image = convert_frame(frame)
+            shape = shape or image.shape
+            if image.shape != shape:  # some containers change size on the way
+                image = cv2.resize(image, (shape[1], shape[0]), interpolation=cv2.INTER_AREA)
+            last_time = clock.tell(frame, index)
+            yield index, last_time, image
+        _report_missing_tail(container, stream, index + 1, last_time, problems)
+
+
+@contextlib.contextmanager
+def _open_container(path: Path) -> Iterator[tuple[Any, Any]]:
+    av = import_av()
+    options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file"}
+    try:
+        container = av.open(str(path), options=options)
+    except (av.error.FFmpegError, ValueError) as error:
+        raise UnreadableImageError(f"{path}: not a video that can be opened ({describe_error(error)})") from error
+    with container:
+        if not container.streams.video:
+            raise UnreadableImageError(f"{path}: holds no video, only {len(container.streams)} other stream(s)")
+        stream = container.streams.video[0]
+        stream.thread_type = "AUTO"
+        _check_size(path, stream)
+        yield container, stream
+
+
+def _check_size(path: Path, stream: Any) -> None:
+    width, height = stream.codec_context.width, stream.codec_context.height
+    if width * height > MAX_PIXELS:
+        raise UnreadableImageError(f"{path}: too large, {width} x {height} pixels a frame; make it smaller")
+
+
+def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
+    """Frames of all packets; behind a damaged one nothing is trusted until the next key frame."""
+    av, wait_for_key = import_av(), False
+    packets = container.demux(stream)
+    while True:
+        try:
+            packet = next(packets, None)
+            if packet is None:
+                return
+            if wait_for_key and packet.size and not packet.is_keyframe:
+                continue
+            frames = packet.decode()
+            wait_for_key = False
+        except av.error.EOFError:
+            return
+        except av.error.FFmpegError as error:
+            if wait_for_key or not problems:
+                problems.append(f"{container.name}: damaged part left out ({describe_error(error)})")
+            if wait_for_key and isinstance(error, OSError):
+                return  # the file itself cannot be read on
+            wait_for_key = True
+            continue
+        yield from frames
+
+
+class _Clock:
+    """Times since the first frame: those of the file, or by the frame rate where it has none."""
+
+    def __init__(self, stream: Any) -> None:
+        self.rate = float(stream.average_rate or stream.guessed_rate or 25)
+        self.first: float | None = None
+
+    def tell(self, frame: Any, index: int) -> float:
+        if frame.time is None:
+            return index / self.rate
+        if self.first is None:
+            self.first = float(frame.time)
+        return float(frame.time) - self.first
+
+
+def convert_frame(frame: Any) -> np.ndarray:
+    """(h, w, 3) uint8 RGB of a decoded frame, turned as its display matrix says (phones film lying down)."""
+    image = frame.to_ndarray(format="rgb24")
+    turns = round(getattr(frame, "rotation", 0) / 90) % 4
+    return np.ascontiguousarray(np.rot90(image, turns))
+
+
+def _report_missing_tail(container: Any, stream: Any, n_frames: int, last_time: float, problems: list[str]) -> None:
+    # An AVI counts ticks of its clock as frames, Matroska counts nothing: only the mp4 family's number can be trusted.
+    n_announced = stream.frames if container.format.name.startswith("mov") else 0
+    length = (container.duration or 0) / 1e6
+    tolerance = TAIL_TOLERANCE + 1 / float(stream.average_rate or 25)
+    if n_announced > n_frames:
+        missing = f"{n_announced} frames announced, {n_frames} readable"
+    elif not n_announced and length - last_time > tolerance:
+        missing = f"{length:.1f} s announced, {last_time:.1f} s readable"
+    else:
+        return
+    problems.append(f"{container.name}: {missing}; the rest is left out")
+
+
+def describe_error(error: Exception) -> str:
+    """A few words without the path, which the message has already."""
+    return str(getattr(error, "strerror", "") or error).splitlines()[0]
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+class FilmWriter:
+    """Takes frames and encodes them; made by `open_film_writer`."""
+
+    def __init__(self, container: Any, frame_rate: float) -> None:
+        self._container, self._frame_rate = container, frame_rate
+        self._stream: Any = None
+        self._n_frames, self._last = 0, -1
+
+    def write(self, image: np.ndarray, time: float | None = None) -> None:
+        """Add a frame.
+
+        Parameters
+        ----------
+        image
+            (h, w, 3) uint8 RGB; every frame of the size of the first. An odd side gains one pixel by repeating its
+            last row or column, because H.264 with halved colours has even sides only.
+        time
+            Seconds at which it is shown; None continues at the frame rate. Times must grow.
+        """
+        image = _make_even(image)
+        if self._stream is None:
+            self._stream = self._add_stream(image)
+        if image.shape[:2] != (self._stream.height, self._stream.width):
+            raise BadInputError(f"all frames of a film have one size; got {image.shape[:2]} after another; resize it")
+        time = self._n_frames / self._frame_rate if time is None else time
+        # Two frames may not share a tick, however close a damaged clock puts them.
+        self._last = max(round(time / CLOCK), self._last + 1)
+        self._n_frames += 1
+        frame = import_av().VideoFrame.from_ndarray(image, format="rgb24")
+        frame.pts, frame.time_base = self._last, CLOCK
+        self._container.mux(self._stream.encode(frame))
+
+    def _add_stream(self, image: np.ndarray) -> Any:
+        stream = self._container.add_stream("libx264", rate=Fraction(self._frame_rate).limit_denominator(1001))
+        stream.height, stream.width = image.shape[:2]
+        stream.pix_fmt, stream.options = "yuv420p", dict(ENCODING)
+        stream.codec_context.time_base = CLOCK
+        return stream
+
+    def finish(self) -> None:
+        """Write what the encoder still holds back."""
+        if self._stream is None:
+            raise BadInputError("a film needs at least one frame; none was written")
+        self._container.mux(self._stream.encode())
+
+
+@contextlib.contextmanager
+def open_film_writer(path: Path | str, frame_rate: float = 25.0) -> Iterator[FilmWriter]:
+    """Write an mp4 that plays in a browser (H.264, yuv420p, index in front), whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Ends in ``.mp4``.
+    frame_rate
+        Frames per second where frames come without times.
+    """
+    av = import_av()
+    options = {"movflags": "faststart"}
+    with atomic_path(path) as temporary, av.open(str(temporary), "w", format="mp4", options=options) as container:
+        writer = FilmWriter(container, frame_rate)
+        yield writer
+        writer.finish()
+
+
+def _make_even(image: np.ndarray) -> np.ndarray:
+    height, width = image.shape[:2]
+    return np.pad(image, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
