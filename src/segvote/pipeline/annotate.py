@@ -18,6 +18,7 @@ from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.pipeline.bags import Bag, list_bags
+from segvote.pipeline.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.model import write_model
@@ -31,7 +32,7 @@ from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH, WITHOUT
 from segvote.voting import VOTERS
 
-__all__ = ["annotate"]
+__all__ = ["annotate", "list_versions", "make_record", "make_result_key"]
 
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
@@ -110,16 +111,19 @@ class _Job:
 
     def carry_out(self, bags: list[Bag], label_maps: LabelMaps | None, strict: bool) -> None:
         self._claim(bags)
+        corrections = read_corrections(self.run)
+        bags = move_bags(bags, corrections)
         described = self._time("describe", lambda: self._describe(bags, label_maps))
         good = _keep_readable(described, strict)
         problems = [{"name": one.bag.name, "reason": one.problem} for one in described if one.problem]
-        key = self._make_result_key(good)
+        key = make_result_key(self.settings, good, corrections)
         if self._is_done(key):
             return
         self._write_record(key, complete=False)
         table = self._time("gather", lambda: gather_table(self.run, good, self.extractor))
-        voter = self._time("vote", lambda: self._vote(table))
-        verdict = self._time("decide", lambda: decide_bags(table, voter, self.settings))
+        fixed = fix_table(self.run, good, corrections)
+        voter = self._time("vote", lambda: self._vote(table, fixed))
+        verdict = self._time("decide", lambda: decide_bags(table, voter, self.settings, fixed))
         records = self._time(
             "write",
             lambda: write_results(self.run, good, table, verdict, self.settings.label, self.n_jobs, self.progress),
@@ -127,9 +131,9 @@ class _Job:
         self._time("model", lambda: write_model(self.run, self.settings, self.extractor, table, voter, verdict))
         self._write_record(key, complete=True, bags=[vars(one) for one in records], problems=problems)
 
-    def _vote(self, table: Any) -> Any:
+    def _vote(self, table: Any, fixed: np.ndarray | None) -> Any:
         self.progress("vote", 0, 1)
-        voter = fit_voter(table, self.settings)
+        voter = fit_voter(table, self.settings, fixed)
         self.progress("vote", 1, 1)
         return voter
 
@@ -166,10 +170,6 @@ class _Job:
             self._write_record("", complete=False)
         self.run.log(step="start", version=__version__, n_bags=len(bags), settings=self.settings.to_dict())
 
-    def _make_result_key(self, described: Sequence[Described]) -> str:
-        bags = [(one.bag.name, one.features_key) for one in described]
-        return make_key(version=__version__, settings=self.settings.to_dict(), bags=bags)
-
     def _is_done(self, key: str) -> bool:
         try:
             record = self.run.read_record()
@@ -186,24 +186,37 @@ class _Job:
         return bool(done) and all(path.is_file() for path in files)
 
     def _write_record(self, key: str, complete: bool, bags: Sequence = (), problems: Sequence = ()) -> None:
-        self.run.write_record(
-            {
-                "segvote": __version__,
-                "versions": list_versions(),
-                "inputs": {tag: str(folder.resolve()) for tag, folder in self.folders.items()},
-                "settings": self.settings.to_dict(),
-                "key": key,
-                "complete": complete,
-                "bags": list(bags),
-                "problems": list(problems),
-            }
-        )
+        inputs = {tag: str(folder.resolve()) for tag, folder in self.folders.items()}
+        self.run.write_record(make_record(inputs, self.settings, key, complete, bags, problems))
 
     def _time(self, step: str, function: Callable[[], Any]) -> Any:
         started = time.perf_counter()
         result = function()
         self.run.log(step=step, seconds=round(time.perf_counter() - started, 3))
         return result
+
+
+def make_result_key(settings: Settings, described: Sequence[Described], corrections: Corrections) -> str:
+    """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
+    bags = [(one.bag.name, one.features_key) for one in described]
+    said = {"corrections": corrections.digest} if corrections.digest else {}
+    return make_key(version=__version__, settings=settings.to_dict(), bags=bags, **said)
+
+
+def make_record(
+    inputs: dict[str, str], settings: Settings, key: str, complete: bool, bags: Sequence = (), problems: Sequence = ()
+) -> dict[str, Any]:
+    """The content of ``run.json``."""
+    return {
+        "segvote": __version__,
+        "versions": list_versions(),
+        "inputs": inputs,
+        "settings": settings.to_dict(),
+        "key": key,
+        "complete": complete,
+        "bags": list(bags),
+        "problems": list(problems),
+    }
 
 
 def _check_names(settings: Settings) -> FeatureExtractor:

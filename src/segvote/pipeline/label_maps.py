@@ -41,7 +41,7 @@ class LabelMaps:
         return hash_file(path), check_labels(_read(path), shape)
 
     def _find(self, bag: Bag) -> Path:
-        below = bag.name.removeprefix(f"{bag.tag}/")
+        below = bag.name.split("/", 1)[1]
         for name in (bag.name, below):
             for extension in EXTENSIONS:
                 path = (self.folder / name).with_suffix(extension)

@@ -114,8 +114,9 @@ class Run:
 
     def find_image(self, index: int) -> Path:
         """Where the picture lies; the user's files are never copied into the run."""
-        bag = self.bags[index]
-        return Path(self.record["inputs"][bag.tag]) / bag.name.removeprefix(f"{bag.tag}/")
+        # By the name, not by the tag: a person may have moved the bag, the file stays where it is.
+        folder, name = self.bags[index].name.split("/", 1)
+        return Path(self.record["inputs"][folder]) / name
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))

@@ -1,8 +1,8 @@
 """eKDE that works: the paper's votes among other bags, with an adaptive bandwidth, renormalised instead of collapsing.
 
-One round of the paper's iteration with equal bandwidths is ``w <- M w``: run to the end it says that nothing is object. Its
-*direction*, though, converges, to the places where a walk over the votes that has never met a *without* segment ends up.
-That direction is what is computed here, by power iteration: one sparse product per step.
+One round of the paper's iteration with equal bandwidths is ``w <- M w``: run to the end it says that nothing is object.
+Its *direction*, though, converges, to the places where a walk over the votes that has never met a *without* segment
+ends up. That direction is what is computed here, by power iteration: one sparse product per step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from segvote.kernels import build_vote_graph, search_neighbours
 from segvote.voting.base import BaseVoter
-from segvote.voting.segments import Segments
+from segvote.voting.segments import Segments, check_segments
 
 __all__ = ["EKDE"]
 
@@ -20,9 +20,9 @@ __all__ = ["EKDE"]
 class EKDE(BaseVoter):
     """Expectation kernel density estimation, robust form (the default voter).
 
-    Every segment hears its `n_neighbors` nearest segments of other bags, *with* and *without* together, with a bandwidth of
-    its own. ``w <- g * (M w)``, divided by its largest value, `n_steps` times from ``w = 1`` on *with* and 0 on *without*
-    segments. The score is the last vote less the threshold: every neighbour j adds ``M_ij (w_j - threshold)``.
+    Every segment hears its `n_neighbors` nearest segments of other bags, *with* and *without* together, with a bandwidth
+    of its own. ``w <- g * (M w)``, divided by its largest value, `n_steps` times from ``w = 1`` on *with* and 0 on
+    *without* segments. The score is the last vote less the threshold: every neighbour j adds ``M_ij (w_j - threshold)``.
 
     Parameters
     ----------
@@ -77,15 +77,27 @@ class EKDE(BaseVoter):
         # A segment that hears nobody still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
 
-    def revote(self, fixed: np.ndarray, n_steps: int = 12) -> EKDE:
-        """Vote again with other corrections, starting from the last weights; the graph stays as it is."""
-        from segvote.voting.segments import check_segments
+    def revote(
+        self, fixed: np.ndarray, y: np.ndarray | None = None, n_steps: int = 12, from_start: bool = False
+    ) -> EKDE:
+        """Vote again with other corrections or tags; the graph, which is nearly all the work of `fit`, stays as it is.
 
+        Parameters
+        ----------
+        fixed
+            (n_segments,) int8: -1 unknown, 0 background, 1 object.
+        y
+            (n_segments,) bool: other tags of the bags, copied to their segments; default: those of `fit`.
+        n_steps
+            Rounds of voting from the last weights.
+        from_start
+            Vote from the beginning instead, as `fit` with these corrections would: the same scores to the last bit.
+        """
         old = self._segments
-        tags = old.bag_tags[old.bags]
-        segments = check_segments(old.X, tags, old.bags, old.survival, fixed)
-        start = np.where(segments.positive, np.maximum(self._votes_weights, 1e-12), 0.0)
-        raw = self._iterate(segments, start, n_steps)
+        segments = check_segments(old.X, old.bag_tags[old.bags] if y is None else y, old.bags, old.survival, fixed)
+        last = np.maximum(self._votes_weights, 1e-12)
+        start = np.where(segments.positive, 1.0 if from_start else last, 0.0)
+        raw = self._iterate(segments, start, self.n_steps if from_start else n_steps)
         self._segments = segments
         self.threshold_ = self._find_threshold(raw, segments)
         self.scores_, self.weights_ = raw - self.threshold_, self._weigh(raw, segments)

@@ -1,0 +1,179 @@
+"""A person's corrections on disk: an append-only log in SQLite, one transaction per click.
+
+Nothing is ever changed or deleted: undo is one more line. A line is on the disk before `append` returns, so that a
+process killed at any moment loses nothing that was answered; several processes may append to the same log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from segvote.errors import BadInputError, BusyRunError, DamagedFileError
+
+__all__ = ["KINDS", "Action", "CorrectionLog", "read_actions"]
+
+# What a person can do; `undo` and `redo` speak of the last of the others.
+KINDS = ("look", "move", "redo", "set", "undo")
+FORMAT = 1
+WAIT_SECONDS = 10.0
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS actions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    time   REAL NOT NULL,
+    kind   TEXT NOT NULL,
+    image  TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    value  INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    width  INTEGER NOT NULL,
+    counts TEXT NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS never_change BEFORE UPDATE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
+CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
+"""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing a person did.
+
+    Attributes
+    ----------
+    kind
+        One of `KINDS`.
+    image, name
+        SHA-256 of the image's content, by which it is found again; its name at the time, for people.
+    value
+        *set*: 1 object, 0 background, -1 undecided; *look*: 1 looked at, 0 not; *move*: 1 *with*, 0 *without*.
+    height, width, counts
+        *set*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed image.
+    number
+        Place in the log, from 1; 0 before it is written.
+    """
+
+    kind: str
+    image: str = ""
+    name: str = ""
+    value: int = 0
+    height: int = 0
+    width: int = 0
+    counts: str = ""
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise BadInputError(f"expected an action of kind {', '.join(KINDS)}; got {self.kind!r}")
+
+
+COLUMNS = ("kind", "image", "name", "value", "height", "width", "counts", "number")
+
+
+class CorrectionLog:
+    """The log, opened for appending; safe to use from several threads.
+
+    Parameters
+    ----------
+    path
+        ``review.sqlite`` of a run folder; made when it is missing.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        with _explain_damage(self.path):
+            self._connection = sqlite3.connect(
+                self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            # FULL: a commit waits for the disk, so that "saved" is true even if the power fails.
+            self._connection.execute("PRAGMA synchronous=FULL")
+            _check_format(self._connection, self.path)
+            self._connection.executescript(SCHEMA)
+            self._connection.execute(f"PRAGMA user_version={FORMAT}")
+
+    def append(self, action: Action, expected: int | None = None) -> int:
+        """Write one action, alone in its transaction.
+
+        Parameters
+        ----------
+        action
+            What was done.
+        expected
+            Number of the last action its author knew of; where the log has gone on, `BusyRunError` and nothing written.
+
+        Returns
+        -------
+        int
+            Its number.
+        """
+        with self._lock, _explain_damage(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._check_last(expected)
+                number = self._insert(action)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+        return number
+
+    def _check_last(self, expected: int | None) -> None:
+        last = self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM actions").fetchone()[0]
+        if expected is not None and last != expected:
+            raise BusyRunError(
+                f"another page went on meanwhile (action {last}, not {expected}); look again, then repeat"
+            )
+
+    def _insert(self, action: Action) -> int:
+        cursor = self._connection.execute(
+            "INSERT INTO actions (time, kind, image, name, value, height, width, counts) VALUES (?,?,?,?,?,?,?,?)",
+            (time.time(), *(getattr(action, column) for column in COLUMNS[:-1])),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def read(self) -> list[Action]:
+        """All actions, the oldest first."""
+        with self._lock, _explain_damage(self.path):
+            return _select(self._connection)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+def read_actions(path: Path | str) -> list[Action]:
+    """All actions of a log that may not exist."""
+    path = Path(path)
+    if not path.is_file():
+        return []
+    with _explain_damage(path), contextlib.closing(sqlite3.connect(path, timeout=WAIT_SECONDS)) as connection:
+        _check_format(connection, path)
+        return _select(connection)
+
+
+def _select(connection: sqlite3.Connection) -> list[Action]:
+    rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM actions ORDER BY number").fetchall()
+    return [Action(*row) for row in rows]
+
+
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found not in (0, FORMAT):
+        raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
+
+
+@contextlib.contextmanager
+def _explain_damage(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise BusyRunError(f"{path} cannot be used now ({error}); close what holds it and try again") from error
+    except sqlite3.DatabaseError as error:
+        raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error

@@ -1,0 +1,75 @@
+"""A finished run brought back to the moment before the vote: its bags, its features, what a person said since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from segvote.features import FeatureExtractor, make_features
+from segvote.pipeline.bags import Bag
+from segvote.pipeline.corrections import Corrections, fix_table, read_corrections
+from segvote.pipeline.describing import Described
+from segvote.pipeline.run import Run
+from segvote.pipeline.voting_step import Table, Verdict, decide_bags, fit_voter, gather_table
+
+__all__ = ["Reopened", "Voted", "list_described", "reopen", "vote"]
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """All that a vote needs.
+
+    Attributes
+    ----------
+    run, bags, extractor
+        The run, its bags with the tags of now, and what described them.
+    table
+        Segments of all bags.
+    corrections, fixed
+        What a person said; the same as (n_segments,) int8, or None.
+    """
+
+    run: Run
+    bags: list[Described]
+    extractor: FeatureExtractor
+    table: Table
+    corrections: Corrections
+    fixed: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Voted:
+    """A run after the vote: the fitted voter and what it said."""
+
+    opened: Reopened
+    voter: Any
+    verdict: Verdict
+
+
+def list_described(run: Run, corrections: Corrections | None = None) -> list[Described]:
+    """The bags of a run as the describing step left them, with the tags a person gave them since."""
+    moved = corrections.moved if corrections else {}
+    bags = []
+    for index, record in enumerate(run.bags):
+        bag = Bag(record.name, record.tag, run.find_image(index), record.digest)
+        bag = replace(bag, tag=moved.get(record.digest, bag.name.split("/", 1)[0]))
+        bags.append(Described(bag, record.segments, record.features, record.height, record.width, record.n_segments))
+    return bags
+
+
+def reopen(run: Run) -> Reopened:
+    """Read features and corrections of a run; nothing is segmented or described again."""
+    corrections = read_corrections(run.folder)
+    bags = list_described(run, corrections)
+    extractor = make_features(run.settings.features, **run.settings.feature_options)
+    table = gather_table(run.folder, bags, extractor)
+    return Reopened(run, bags, extractor, table, corrections, fix_table(run.folder, bags, corrections))
+
+
+def vote(opened: Reopened) -> Voted:
+    """The vote of `annotate`, with the corrections of now."""
+    settings = opened.run.settings
+    voter = fit_voter(opened.table, settings, opened.fixed)
+    return Voted(opened, voter, decide_bags(opened.table, voter, settings, opened.fixed))
