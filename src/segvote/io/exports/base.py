@@ -16,6 +16,7 @@ from typing import Protocol
 
 import cv2
 import numpy as np
+from PIL import ExifTags, Image
 
 from segvote.errors import BadInputError
 from segvote.io.atomic import atomic_path
@@ -165,7 +166,15 @@ def copy_image(annotation: Annotation, target: Path) -> None:
     if annotation.image_path is None:
         raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
     with open_picture(annotation.image_path) as picture, atomic_path(target) as temporary:
-        if read_orientation(picture) == 1:
+        if _is_upright(picture):
             shutil.copyfile(annotation.image_path, temporary)
         else:
-            orient(picture).save(temporary, format=picture.format, quality=95)
+            profile = picture.info.get("icc_profile")
+            kind = "JPEG" if picture.format == "MPO" else picture.format
+            # A plain copy has none of the tags that the writers would carry over.
+            orient(picture).copy().save(temporary, format=kind, quality=95, icc_profile=profile)
+
+
+def _is_upright(picture: Image.Image) -> bool:
+    tags = getattr(picture, "tag_v2", {})  # TIFF, which Pillow turns itself
+    return read_orientation(picture) == 1 and tags.get(ExifTags.Base.Orientation, 1) == 1

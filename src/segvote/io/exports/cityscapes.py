@@ -1,7 +1,8 @@
-"""Cityscapes: ``gtFine/train/segvote/segvote_<image>_000000_gtFine_{labelIds,instanceIds,color}.png``.
+"""Cityscapes: ``gtFine/train/segvote/segvote_<image>_000000_gtFine_{labelIds,labelTrainIds,instanceIds,color}.png``.
 
-A label that is one of Cityscapes' classes has its number, others are numbered from 34 on. 0 is everything else and 255
-is unsure (the number -1 of the original, left out of every evaluation).
+In ``labelIds`` a label that is one of Cityscapes' classes has its number, others are numbered from 34 on. 0 is
+everything else and 255 is unsure (the number -1 of the original, left out of evaluations). ``labelTrainIds`` counts
+without gaps, for training: 0 background, then the labels in their order, 255 unsure.
 """
 
 from __future__ import annotations
@@ -59,10 +60,14 @@ def _write_masks(annotation: Annotation, base: Path, labels: LabelTable, options
         labels.find(part.label)
     ids = _number_labels(labels.names)
     classes = [ids[part.label] for part in parts]
-    label_ids = number_instances(annotation, parts, classes, UNSURE).astype(np.uint8)
-    instance_ids = number_instances(annotation, parts, _number_objects(classes), UNSURE).astype(np.uint16)
-    colours = make_voc_palette()[label_ids]
-    for kind, array in (("labelIds", label_ids), ("instanceIds", instance_ids), ("color", colours)):
+    train_ids = number_instances(annotation, parts, [labels.find(part.label) + 1 for part in parts], UNSURE)
+    pictures = {
+        "labelIds": number_instances(annotation, parts, classes, UNSURE).astype(np.uint8),
+        "labelTrainIds": train_ids.astype(np.uint8),
+        "instanceIds": number_instances(annotation, parts, _number_objects(classes), UNSURE).astype(np.uint16),
+        "color": make_voc_palette()[train_ids],
+    }
+    for kind, array in pictures.items():
         write_bytes(base.with_name(f"{base.name}_{kind}.png"), encode_png(Image.fromarray(array)))
 
 
@@ -90,6 +95,8 @@ def _write_picture(annotation: Annotation, path: Path) -> None:
 
 
 def _format_colours(names: list[str]) -> str:
-    ids, palette = _number_labels(names), make_voc_palette()
-    rows = [("background", 0), *((name, ids[name]) for name in names), ("unsure", UNSURE)]
-    return "".join(f"{' '.join(map(str, palette[number]))} {name}\n" for name, number in rows)
+    """Colour and name of each training number, in their order; names are one word, as readers take a line apart."""
+    words = ["background", *("_".join(name.split()) for name in names)]
+    return "".join(
+        f"{' '.join(map(str, colour))} {word}\n" for word, colour in zip(words, make_voc_palette(), strict=False)
+    )

@@ -1,4 +1,4 @@
-"""COCO: ``annotations.json`` with every image and its masks, and ``results.json`` with their scores."""
+"""COCO: ``annotations/instances_default.json`` with every image and its masks, ``results.json`` with their scores."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["write_coco", "write_coco_file"]
 
 
 def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``annotations.json`` and ``results.json``, and the pictures under ``images/`` if asked to.
+    """Write the annotations, the results file and, if asked to, the pictures under ``images/``.
 
     Returns
     -------
     Path
-        ``annotations.json``.
+        ``annotations/instances_default.json``, as CVAT and Datumaro call it.
     """
-    path = folder / "annotations.json"
+    path = folder / "annotations/instances_default.json"
     with open_records(folder / "results.json") as results:
         write_coco_file(_watch(annotations, folder, options, results), path, options)
     return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def _describe_task(annotation: Annotation, labels: LabelTable, options: ExportOp
     prediction = {"model_version": options.model_version, "result": results, "score": max(scores, default=0.0)}
     data = {
         "height": annotation.height,
-        "image": options.image_prefix + quote(annotation.name),
+        "image": options.image_prefix + quote(os.fsencode(annotation.name)),
         "name": annotation.name,
     }
     return {"data": {**data, "width": annotation.width}, "predictions": [prediction]}

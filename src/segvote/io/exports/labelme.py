@@ -30,6 +30,7 @@ def write_labelme(annotations: Iterable[Annotation], folder: Path, options: Expo
     Path
         `folder`.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     namer = FileNamer()
     for annotation in annotations:
         path = folder / f"{namer.choose_stem(annotation.name)}.json"
@@ -62,6 +63,7 @@ def _describe(annotation: Annotation, image_path: str, options: ExportOptions) -
         "imageData": None,
         "imageHeight": annotation.height,
         "imageWidth": annotation.width,
+        "segvote_name": annotation.name,  # labelme keeps keys it does not know
     }
 
 

@@ -1,0 +1,120 @@
+"""What all importers share: limits, the cleaning and matching of names, and errors that say where.
+
+A reader has the signature ``read_<format>(path) -> Iterator[Annotation]``. Files come from strangers: nothing in them
+is trusted, a name can never lead outside a folder, and what is not a mask or a polygon is refused by name instead of
+being taken for something else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.io.decoding import MAX_PIXELS
+from segvote.io.polygons import rasterise
+
+__all__ = ["check_size", "clean_name", "fill_polygons", "match_name", "need", "read_score"]
+
+_UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")  # Label Studio puts it before the name of every uploaded file
+
+
+def clean_name(address: object) -> str:
+    """An image name below some folder, from a path or an address of any kind: never absolute, never with ``..``."""
+    if not isinstance(address, str):
+        raise BadInputError(f"an image name must be text, got {type(address).__name__}; export the file again")
+    path = re.sub(r"^[A-Za-z]:(?=[\\/])", "", _find_path(address).replace("\0", "")).replace("\\", "/")
+    steps = [step for step in path.split("/") if step not in ("", ".", "..")]
+    if not steps:
+        raise BadInputError(f"expected the name of an image, got {_shorten(address)}; export the file again")
+    return "/".join(steps)
+
+
+def _find_path(address: str) -> str:
+    """The path within a web address or an address of Label Studio's local files; a plain path is its own."""
+    try:
+        parts = urlsplit(address)
+        place = parse_qs(parts.query).get("d")
+    except ValueError:  # a file name that only looks like an address
+        return address
+    if place:
+        return place[0]
+    return unquote(parts.path) if "://" in address else address
+
+
+def match_name(name: str, known: Iterable[str]) -> str | None:
+    """The known image that an imported name means.
+
+    Parameters
+    ----------
+    name
+        As cleaned by `clean_name`; tools drop folders in front, put others there, or add a prefix to an upload.
+    known
+        Names of the images at hand.
+
+    Returns
+    -------
+    str or None
+        The name itself if it is known; else the only known one whose path ends in this one or the other way round; None
+        where there is no such image or several.
+    """
+    names = set(known)
+    if name in names:
+        return name
+    for wanted in (name, _UPLOAD_PREFIX.sub("", name.rpartition("/")[2])):
+        matches = [other for other in names if f"/{other}".endswith(f"/{wanted}") or f"/{wanted}".endswith(f"/{other}")]
+        if len(matches) == 1:
+            return matches[0]
+    return None
+
+
+def need(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    """``record[key]``, if it is there and of the right kind."""
+    value = record.get(key) if isinstance(record, dict) else None
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        kinds = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+        raise BadInputError(f"{where}: expected {key!r} to be {kinds}, got {_shorten(value)}; export the file again")
+    return value
+
+
+def check_size(height: Any, width: Any, where: str, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
+    """(height, width), if they are those of a picture we would read."""
+    for side in (height, width):
+        if not isinstance(side, int) or isinstance(side, bool) or side < 1:
+            raise BadInputError(f"{where}: expected a size in pixels, got {_shorten(side)}; export the file again")
+    if height * width > max_pixels:
+        raise BadInputError(f"{where}: {width} x {height} pixels are more than {max_pixels}; make the image smaller")
+    return height, width
+
+
+def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> np.ndarray:
+    """(height, width) bool: the union of closed rings, each an (n, 2) list of points or a flat list of x, y, x, y, …"""
+    mask = np.zeros((height, width), bool)
+    for ring in rings:
+        try:
+            points = np.array(ring, dtype=np.float64).reshape(-1, 2)
+        except (TypeError, ValueError) as error:
+            raise BadInputError(
+                f"{where}: a polygon must be pairs of numbers ({error}); export the file again"
+            ) from error
+        mask |= rasterise([points], height, width)
+    return mask
+
+
+def read_score(value: Any, where: str) -> float:
+    """The score of a shape, 1 where there is none."""
+    if value is None:
+        return 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadInputError(f"{where}: expected a score, got {_shorten(value)}; export the file again")
+    return float(value)
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,81 @@
+"""COCO files of any tool: polygons, packed and plain run lengths."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.io.imports.base import check_size, clean_name, fill_polygons, need, read_score
+from segvote.io.rle import decode_rle
+from segvote.io.tables import read_json
+from segvote.types import Annotation, Part
+
+__all__ = ["parse_coco", "read_coco"]
+
+
+def read_coco(path: Path | str) -> Iterator[Annotation]:
+    """Images of a COCO file in their order, those without annotation too.
+
+    Parameters
+    ----------
+    path
+        JSON with ``images``, ``annotations`` and ``categories``. Several polygons of one annotation are joined.
+
+    Yields
+    ------
+    Annotation
+        With the name cleaned by `clean_name`.
+    """
+    yield from parse_coco(read_json(path), str(path))
+
+
+def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
+    """The same from parsed JSON; `where` names its origin in errors."""
+    labels = _index(need(data, "categories", list, where), "name", str, where)
+    objects = defaultdict(list)
+    for record in need(data, "annotations", list, where):
+        objects[need(record, "image_id", (int, str), f"{where}, an annotation")].append(record)
+    images = _index(need(data, "images", list, where), "file_name", str, where)
+    if strays := objects.keys() - images.keys():
+        raise BadInputError(f"{where}: annotations of images that are not listed: {sorted(map(str, strays))[:5]}")
+    for record in data["images"]:
+        yield _read_image(record, objects[record["id"]], labels, f"{where}, {record['file_name']}")
+
+
+def _index(records: list[Any], key: str, kind: type, where: str) -> dict[int | str, Any]:
+    return {need(record, "id", (int, str), where): need(record, key, kind, where) for record in records}
+
+
+def _read_image(image: Any, objects: list[Any], labels: dict[int | str, str], where: str) -> Annotation:
+    height, width = check_size(image.get("height"), image.get("width"), where)
+    parts = [_read_part(record, height, width, labels, where) for record in objects]
+    return Annotation(clean_name(image["file_name"]), height, width, tuple(parts))
+
+
+def _read_part(record: Any, height: int, width: int, labels: dict[int | str, str], where: str) -> Part:
+    category = need(record, "category_id", (int, str), where)
+    if category not in labels:
+        raise BadInputError(f"{where}: category {category!r} is not listed; export the file again")
+    score = read_score(record.get("score"), where)
+    return Part(labels[category], _read_mask(record.get("segmentation"), height, width, where), score)
+
+
+def _read_mask(segmentation: Any, height: int, width: int, where: str) -> np.ndarray:
+    if isinstance(segmentation, dict):
+        check_size(*_list_two(segmentation.get("size")), where)
+        mask = decode_rle(segmentation)
+        if mask.shape != (height, width):
+            raise BadInputError(f"{where}: a mask of {mask.shape} in an image of {(height, width)}; export it again")
+        return mask
+    if isinstance(segmentation, list) and segmentation:
+        return fill_polygons(segmentation, height, width, where)
+    raise BadInputError(f"{where}: an annotation has a box but no mask or polygon; delete it or draw its outline")
+
+
+def _list_two(size: Any) -> tuple[Any, Any]:
+    return (size[0], size[1]) if isinstance(size, list) and len(size) == 2 else (None, None)

@@ -1,0 +1,146 @@
+"""CVAT for images 1.1: masks and polygons of ``annotations.xml``, read as a stream.
+
+XML from a stranger can be made to grow without end or to read other files through its document type; CVAT writes none,
+so a file that declares one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+from xml.parsers import expat
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.io.imports.base import check_size, clean_name, fill_polygons
+from segvote.io.rle import fill_runs
+from segvote.types import Annotation, Part
+
+__all__ = ["read_cvat_xml"]
+
+_CHUNK = 1 << 20
+_REFUSED = {"box", "cuboid", "ellipse", "points", "polyline", "skeleton", "track"}
+
+
+def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
+    """Images of a CVAT file in their order, those without annotation too.
+
+    Parameters
+    ----------
+    path
+        XML as CVAT writes it under "CVAT for images 1.1".
+    """
+    builder = _Builder(str(path))
+    try:
+        with Path(path).open("rb") as file:
+            yield from _parse(file, builder)
+    except expat.ExpatError as error:
+        raise BadInputError(f"{path}: expected XML, but {error}; export the file again") from error
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
+
+
+def _parse(file: BinaryIO, builder: _Builder) -> Iterator[Annotation]:
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = builder.refuse_document_type
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.add_text
+    while chunk := file.read(_CHUNK):
+        parser.Parse(chunk, False)
+        yield from builder.take()
+    parser.Parse(b"", True)
+    yield from builder.take()
+    if not builder.has_root:
+        raise BadInputError(f"{builder.where}: expected <annotations>; export it as 'CVAT for images 1.1'")
+
+
+class _Builder:
+    """Collects the elements of one image after the other."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.has_root = False
+        self._finished: list[Annotation] = []
+        self._image: dict[str, str] | None = None
+        self._parts: list[Part] = []
+        self._score: list[str] | None = None
+
+    def take(self) -> list[Annotation]:
+        finished, self._finished = self._finished, []
+        return finished
+
+    def refuse_document_type(self, *_: Any) -> None:
+        raise BadInputError(f"{self.where}: expected plain XML, got a document type (DOCTYPE); export the file again")
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.has_root |= tag == "annotations"
+        if tag == "image":
+            self._image, self._parts = attributes, []
+        elif tag in ("mask", "polygon") and self._image is not None:
+            self._parts.append(self._read_part(tag, attributes))
+        elif tag == "attribute" and attributes.get("name") == "score":
+            self._score = []
+        elif tag in _REFUSED and (self._image is not None or tag == "track"):
+            raise BadInputError(
+                f"{self._place()}: a <{tag}> is no mask; export 'CVAT for images' with masks or polygons"
+            )
+
+    def add_text(self, text: str) -> None:
+        if self._score is not None:
+            self._score.append(text)
+
+    def end(self, tag: str) -> None:
+        if tag == "attribute" and self._score is not None:
+            self._set_score("".join(self._score))
+            self._score = None
+        if tag == "image" and self._image is not None:
+            height, width = self._read_size()
+            self._finished.append(Annotation(clean_name(self._image.get("name")), height, width, tuple(self._parts)))
+            self._image = None
+
+    def _set_score(self, text: str) -> None:
+        if self._parts and text.strip():
+            part = self._parts[-1]
+            self._parts[-1] = Part(part.label, part.mask, self._read_number(text, float))
+
+    def _read_part(self, tag: str, attributes: dict[str, str]) -> Part:
+        height, width = self._read_size()
+        mask = (self._read_mask if tag == "mask" else self._read_polygon)(attributes, height, width)
+        return Part(attributes.get("label", ""), mask)
+
+    def _read_mask(self, attributes: dict[str, str], height: int, width: int) -> np.ndarray:
+        left, top, n_columns, n_rows = (
+            self._read_number(attributes.get(key), int) for key in ("left", "top", "width", "height")
+        )
+        if not (0 <= left <= left + n_columns <= width and 0 <= top <= top + n_rows <= height):
+            raise BadInputError(f"{self._place()}: a mask reaches over the image's edge; export the file again")
+        counts = [self._read_number(count, int) for count in attributes.get("rle", "").split(",")]
+        mask = np.zeros((height, width), bool)
+        mask[top : top + n_rows, left : left + n_columns] = fill_runs(counts, n_rows * n_columns).reshape(
+            n_rows, n_columns
+        )
+        return mask
+
+    def _read_polygon(self, attributes: dict[str, str], height: int, width: int) -> np.ndarray:
+        points = [pair.split(",") for pair in attributes.get("points", "").split(";")]
+        return fill_polygons([points], height, width, self._place())
+
+    def _read_size(self) -> tuple[int, int]:
+        image = self._image or {}
+        height, width = (self._read_number(image.get(key), int) for key in ("height", "width"))
+        return check_size(height, width, self._place())
+
+    def _read_number(self, text: str | None, kind: type) -> Any:
+        try:
+            return kind(text)
+        except (TypeError, ValueError) as error:
+            raise BadInputError(
+                f"{self._place()}: expected a number, got {text!r:.60}; export the file again"
+            ) from error
+
+    def _place(self) -> str:
+        return f"{self.where}, {self._image.get('name')}" if self._image else self.where

@@ -1,0 +1,82 @@
+"""Which format a file is in, by its content; archives as CVAT downloads them are opened too."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from segvote.errors import BadInputError
+from segvote.io.imports.coco import parse_coco
+from segvote.io.imports.cvat import read_cvat_xml
+from segvote.io.imports.label_studio import parse_label_studio
+from segvote.io.imports.labelme import parse_labelme, read_labelme
+from segvote.io.tables import MAX_BYTES, read_json
+from segvote.types import Annotation
+
+__all__ = ["read_any"]
+
+_MAX_RATIO = 1000  # an archive that unpacks to more than this many times its size is not a text of annotations
+
+
+def read_any(path: Path | str) -> Iterator[Annotation]:
+    """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of labelme files, or a ZIP with one of them.
+
+    Parameters
+    ----------
+    path
+        The file or folder; what it is is told by its content, not by its name.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_labelme(path)
+    if not path.is_file():
+        raise BadInputError(f"expected a file of annotations, got {path}, which is absent; check the name")
+    if zipfile.is_zipfile(path):
+        return _read_archive(path)
+    with path.open("rb") as file:
+        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start == b"<":
+        return read_cvat_xml(path)
+    return _read_json_of_any_kind(path)
+
+
+def _read_json_of_any_kind(path: Path) -> Iterator[Annotation]:
+    data = read_json(path)
+    if isinstance(data, dict) and {"images", "annotations"} <= data.keys():
+        return parse_coco(data, str(path))
+    if isinstance(data, dict) and "shapes" in data:
+        return iter([parse_labelme(data, str(path))])
+    if isinstance(data, list) and all(isinstance(task, dict) and "data" in task for task in data):
+        return parse_label_studio(data, str(path))
+    raise BadInputError(f"{path}: expected annotations of COCO, CVAT, Label Studio or labelme, got none of these")
+
+
+def _read_archive(path: Path) -> Iterator[Annotation]:
+    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
+        members = [member for member in archive.infolist() if _is_annotations(member)]
+        if len(members) != 1:
+            raise BadInputError(
+                f"{path}: expected one file of annotations in the archive, got {len(members)}; unpack it"
+            )
+        yield from read_any(_unpack(archive, members[0], Path(folder), path))
+
+
+def _is_annotations(member: zipfile.ZipInfo) -> bool:
+    name = PurePosixPath(member.filename)
+    return not member.is_dir() and name.suffix.lower() in (".json", ".xml") and not name.name.startswith((".", "_"))
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, path: Path) -> Path:
+    """The member under a name of ours: the one in the archive is a stranger's."""
+    if member.file_size > MAX_BYTES or member.file_size > _MAX_RATIO * max(member.compress_size, 1024):
+        raise BadInputError(f"{path}: {member.filename} would unpack to {member.file_size} bytes; unpack it yourself")
+    target = folder / "annotations"
+    try:
+        with archive.open(member) as source, target.open("wb") as file:
+            shutil.copyfileobj(source, file)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise BadInputError(f"{path}: the archive cannot be unpacked ({error}); unpack it yourself") from error
+    return target

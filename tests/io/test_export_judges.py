@@ -1,0 +1,198 @@
+"""Exports opened by the other side's own code.
+
+These packages pin versions of numpy, Pillow and OpenCV that clash with ours, so they live in an environment of their
+own, into which segvote is installed too::
+
+    python -m venv judges
+    judges/bin/pip install label-studio-sdk datumaro labelme cityscapesScripts "cvat-sdk[masks]" pycocotools
+    judges/bin/pip install pytest hypothesis pytest-timeout scikit-image && judges/bin/pip install --no-deps -e .
+    judges/bin/python -m pytest -m slow tests/io/test_export_judges.py
+
+Where a package is missing its tests are skipped.
+"""
+
+import json
+from pathlib import PurePosixPath
+
+import numpy as np
+import pytest
+from mask_examples import MASKS, make_large_mask
+from PIL import Image
+
+from segvote.io import EXPORTS
+from segvote.io.brush import decode_brush, encode_brush
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.cityscapes import CITYSCAPES_IDS
+from segvote.types import Annotation, Part
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the judges' own warnings are not ours to mend
+
+
+def make_annotations(folder):
+    """Every example mask as an image on disk, so that a judge that opens the picture finds it."""
+    annotations = []
+    for name, mask in {**MASKS, "large": make_large_mask()}.items():
+        path = folder / f"{name}.jpg"
+        Image.new("RGB", mask.shape[::-1]).save(path)
+        annotations.append(Annotation(f"{name}.jpg", *mask.shape, (Part("car", mask, 0.5),), image_path=path))
+    return annotations
+
+
+@pytest.fixture
+def annotations(tmp_path):
+    (tmp_path / "pictures").mkdir()
+    return make_annotations(tmp_path / "pictures")
+
+
+def assert_same(found, annotations):
+    assert found.keys() == {PurePosixPath(annotation.name).stem for annotation in annotations}
+    for annotation in annotations:
+        name = PurePosixPath(annotation.name).stem
+        np.testing.assert_array_equal(found[name], annotation.parts[0].mask, err_msg=name)
+
+
+# Label Studio
+
+
+@pytest.mark.parametrize("name", [*MASKS, "large"])
+def test_label_studio_reads_our_brush_and_writes_the_same_bytes(name):
+    brush = pytest.importorskip("label_studio_sdk.converter.brush")
+    mask = MASKS[name] if name in MASKS else make_large_mask()[::4, ::4]
+    stream = encode_brush(mask)
+    values = brush.decode_rle(stream).reshape(*mask.shape, 4)
+    np.testing.assert_array_equal(values, np.repeat(mask[..., None] * 255, 4, axis=2))
+    theirs = brush.mask2rle(mask.astype(np.uint8) * 255)
+    assert theirs == stream
+    np.testing.assert_array_equal(decode_brush(theirs, *mask.shape), mask)
+
+
+def test_label_studio_converts_our_tasks(tmp_path, annotations):
+    brush = pytest.importorskip("label_studio_sdk.converter.brush")
+    small = [annotation for annotation in annotations if annotation.name != "large.jpg"]
+    EXPORTS["label-studio"](small, tmp_path / "out", ExportOptions())
+    found = {}
+    for task in json.loads((tmp_path / "out/tasks.json").read_text()):
+        results = [{**result, **result["value"]} for result in task["predictions"][0]["result"]]
+        layers = brush.decode_from_annotation("label", results)
+        empty = np.zeros((task["data"]["height"], task["data"]["width"]), bool)
+        found[PurePosixPath(task["data"]["name"]).stem] = np.any([empty, *layers.values()], axis=0)
+    assert_same(found, small)
+
+
+def test_label_studio_accepts_our_page_and_results(tmp_path, annotations):
+    label_interface = pytest.importorskip("label_studio_sdk.label_interface")
+    for polygons in (False, True):
+        EXPORTS["label-studio"](annotations[:8], tmp_path / "out", ExportOptions(polygons=polygons))
+        page = label_interface.LabelInterface((tmp_path / "out/config.xml").read_text())
+        for task in json.loads((tmp_path / "out/tasks.json").read_text()):
+            assert page.validate_prediction(task["predictions"][0])
+
+
+# CVAT
+
+
+@pytest.mark.parametrize("name", [*MASKS, "large"])
+def test_cvat_encodes_the_same_run_lengths(tmp_path, name):
+    cvat_masks = pytest.importorskip("cvat_sdk.masks")
+    mask = MASKS[name] if name in MASKS else make_large_mask()
+    if not mask.any():
+        pytest.skip("an empty mask is no shape")
+    EXPORTS["cvat"]([Annotation("a.jpg", *mask.shape, (Part("car", mask),))], tmp_path, ExportOptions())
+    text = (tmp_path / "annotations.xml").read_text()
+    *counts, left, top, right, bottom = cvat_masks.encode_mask(mask)
+    place = f'left="{left}" top="{top}" width="{right - left + 1}" height="{bottom - top + 1}"'
+    assert f'rle="{", ".join(map(str, counts))}" {place}' in text
+
+
+# Datumaro, which also reads other formats
+
+
+def read_by_datumaro(folder, format_):
+    datumaro = pytest.importorskip("datumaro")
+    dataset = datumaro.Dataset.import_from(str(folder), format_)
+    found = {}
+    for item in dataset:
+        height, width = item.media.size
+        masks = [_find_mask(shape, height, width) for shape in item.annotations if _is_object(shape, dataset)]
+        found[PurePosixPath(item.id).name] = np.any([np.zeros((height, width), bool), *masks], axis=0)
+    return found
+
+
+def _is_object(shape, dataset):
+    names = [label.name for label in dataset.categories()[_find_type("label")].items]
+    return shape.type in (_find_type("mask"), _find_type("polygon")) and names[shape.label] == "car"
+
+
+def _find_type(name):
+    return pytest.importorskip("datumaro").AnnotationType[name]
+
+
+def _find_mask(shape, height, width):
+    if shape.type == _find_type("polygon"):
+        from pycocotools import mask as coco_mask
+
+        return coco_mask.decode(coco_mask.merge(coco_mask.frPyObjects([shape.points], height, width))).astype(bool)
+    return np.asarray(shape.image).astype(bool)
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+def test_datumaro_reads_its_own_format(tmp_path, annotations, polygons):
+    folder = EXPORTS["datumaro"](annotations, tmp_path / "out", ExportOptions(copy_images=True, polygons=polygons))
+    assert_same(read_by_datumaro(folder, "datumaro"), annotations)
+
+
+def test_datumaro_keeps_the_score(tmp_path, annotations):
+    datumaro = pytest.importorskip("datumaro")
+    folder = EXPORTS["datumaro"](annotations, tmp_path / "out", ExportOptions(copy_images=True))
+    items = datumaro.Dataset.import_from(str(folder), "datumaro")
+    assert {shape.attributes["score"] for item in items for shape in item.annotations} == {0.5}
+
+
+def test_datumaro_reads_our_cvat_file(tmp_path, annotations):
+    path = EXPORTS["cvat"](annotations, tmp_path / "out", ExportOptions(copy_images=True))
+    assert_same(read_by_datumaro(path, "cvat"), annotations)
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+def test_datumaro_reads_our_coco_file(tmp_path, annotations, polygons):
+    EXPORTS["coco"](annotations, tmp_path / "out", ExportOptions(copy_images=True, polygons=polygons))
+    assert_same(read_by_datumaro(tmp_path / "out", "coco"), annotations)
+
+
+def test_datumaro_reads_our_voc_folder(tmp_path, annotations):
+    folder = EXPORTS["voc"](annotations, tmp_path / "out", ExportOptions(copy_images=True))
+    assert_same(read_by_datumaro(folder, "voc_segmentation"), annotations)
+
+
+def test_datumaro_reads_our_cityscapes_folder(tmp_path, annotations):
+    folder = EXPORTS["cityscapes"](annotations, tmp_path / "out", ExportOptions(copy_images=True))
+    found = read_by_datumaro(folder, "cityscapes")
+    found = {name.removeprefix("segvote_").removesuffix("_000000"): mask for name, mask in found.items()}
+    assert_same(found, annotations)
+
+
+def test_the_official_tools_know_our_numbers_and_file_names(tmp_path):
+    helpers = pytest.importorskip("cityscapesscripts.helpers.csHelpers")
+    names = pytest.importorskip("cityscapesscripts.helpers.labels")
+    assert {name: names.name2label[name].id for name in CITYSCAPES_IDS} == CITYSCAPES_IDS
+    annotation = Annotation("a_b/c_d.jpg", 2, 3, (Part("car", np.ones((2, 3), bool)),))
+    folder = EXPORTS["cityscapes"]([annotation], tmp_path, ExportOptions())
+    for path in sorted(folder.rglob("*.png")):
+        info = helpers.getCsFileInfo(str(path))
+        assert (info.city, info.sequenceNb, info.frameNb, info.type) == ("segvote", "a-b-c-d", "000000", "gtFine")
+
+
+# labelme
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+def test_labelme_opens_our_files(tmp_path, annotations, polygons):
+    label_file = pytest.importorskip("labelme._label_file")
+    shape_tools = pytest.importorskip("labelme.utils.shape")
+    folder = EXPORTS["labelme"](annotations, tmp_path / "out", ExportOptions(copy_images=True, polygons=polygons))
+    for annotation in annotations:
+        data = label_file.read_label_file(str((folder / annotation.name).with_suffix(".json")))
+        shape = (annotation.height, annotation.width)
+        found, _ = shape_tools.shapes_to_label(shape, data.shapes, {"car": 1})
+        if not polygons:  # its own filling of polygons draws half a pixel more around them
+            np.testing.assert_array_equal(found == 1, annotation.parts[0].mask)

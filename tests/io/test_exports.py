@@ -1,0 +1,310 @@
+"""Every format of the registry gives the identical masks to a reader that shares no code with the writer."""
+
+import json
+import weakref
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+import pytest
+from export_decoders import decode
+from hypothesis import HealthCheck, given, settings
+from mask_examples import MASKS, make_large_mask, masks
+from PIL import Image
+from pycocotools.coco import COCO
+
+from segvote.errors import BadInputError
+from segvote.io import EXPORTS
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, split_instances
+from segvote.io.exports.coco import write_coco_file
+from segvote.io.exports.voc import make_voc_palette
+from segvote.types import Annotation, Part
+
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+
+def annotate(masks, label="car"):
+    return [Annotation(name, *mask.shape, (Part(label, mask, 0.5),)) for name, mask in masks.items()]
+
+
+def assert_round_trip(format_, folder, masks, options):
+    EXPORTS[format_](iter(annotate(masks)), folder, options)
+    found = decode(format_, folder, {name: mask.shape for name, mask in masks.items()})
+    assert found.keys() == masks.keys()
+    for name, mask in masks.items():
+        np.testing.assert_array_equal(found[name], mask, err_msg=name)
+
+
+@pytest.mark.parametrize("instances", [False, True])
+@pytest.mark.parametrize("polygons", [False, True])
+@pytest.mark.parametrize("format_", EXPORTS)
+def test_masks_come_back_identical(tmp_path, format_, polygons, instances):
+    named = {f"folder {number}/{name}.jpg": mask for number, (name, mask) in enumerate(MASKS.items())}
+    assert_round_trip(format_, tmp_path, named, ExportOptions(polygons=polygons, instances=instances))
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+@pytest.mark.parametrize("format_", EXPORTS)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(mask=masks())
+def test_any_mask_comes_back_identical(tmp_path, format_, polygons, mask):
+    assert_round_trip(format_, tmp_path, {"a.jpg": mask}, ExportOptions(labels=("car",), polygons=polygons))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("polygons", [False, True])
+@pytest.mark.parametrize("format_", EXPORTS)
+def test_a_large_mask_comes_back_identical(tmp_path, format_, polygons):
+    assert_round_trip(format_, tmp_path, {"a.jpg": make_large_mask()}, ExportOptions(polygons=polygons))
+
+
+@pytest.mark.parametrize("format_", EXPORTS)
+def test_two_exports_have_the_same_bytes(tmp_path, format_):
+    files = []
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        EXPORTS[format_](annotate({"a.jpg": MASKS["hole"], "b.jpg": MASKS["empty"]}), folder, ExportOptions())
+        found = {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+        files.append(found)
+    if format_ == "labelme":  # its way to the picture begins at the file
+        files = [{path: data.replace(b"/two/", b"/one/") for path, data in found.items()} for found in files]
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("format_", EXPORTS)
+def test_writers_take_annotations_one_at_a_time(tmp_path, format_):
+    made = []
+
+    def produce():
+        for number in range(8):
+            mask = np.ones((4, 6), bool)
+            made.append(weakref.ref(mask))
+            yield Annotation(f"{number}.jpg", 4, 6, (Part("car", mask),))
+            del mask
+            assert sum(reference() is not None for reference in made) <= 2
+
+    path = EXPORTS[format_](produce(), tmp_path, ExportOptions())
+    assert isinstance(path, Path) and path.exists()
+
+
+@pytest.mark.parametrize("format_", EXPORTS)
+def test_an_export_of_nothing_is_written(tmp_path, format_):
+    assert EXPORTS[format_](iter([]), tmp_path / "out", ExportOptions(labels=("car",))).exists()
+
+
+@pytest.mark.parametrize("format_", EXPORTS)
+def test_strange_names_and_labels_survive(tmp_path, format_):
+    named = {'a "b" <&> é 名.jpg': MASKS["hole"], "x.y.z.JPG": MASKS["full"], "caf\udce9.png": MASKS["one pixel"]}
+    annotations = annotate(named, label='a "b" <&> é')
+    assert EXPORTS[format_](annotations, tmp_path, ExportOptions()).exists()
+
+
+@pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"coco", "cvat", "label-studio"}))
+def test_images_with_the_same_stem_do_not_overwrite_each_other(tmp_path, format_):
+    named = {name: MASKS["full"] for name in ["a.jpg", "a.png", "A.jpg", "a-png.gif", "b/a.jpg"]}
+    EXPORTS[format_](annotate(named), tmp_path, ExportOptions())
+    if format_ == "datumaro":
+        items = json.loads((tmp_path / "annotations/default.json").read_text())["items"]
+        assert len({item["id"].casefold() for item in items}) == 5
+    else:
+        pattern = {"yolo": "a*.txt", "labelme": "*.json", "cityscapes": "*_labelIds.png"}.get(format_, "*a*.png")
+        folder = tmp_path / "SegmentationClass" if format_ == "voc" else tmp_path
+        found = [
+            str(path).casefold() for path in folder.rglob("*") if fnmatch(path.name.casefold(), pattern.casefold())
+        ]
+        assert len(set(found)) == 5
+
+
+@pytest.mark.parametrize("name", ["../a.jpg", "/a.jpg", "x/../../a.jpg", "", "."])
+@pytest.mark.parametrize("format_", ["yolo", "voc", "labelme", "datumaro", "png"])
+def test_names_that_lead_outside_are_refused(tmp_path, format_, name):
+    with pytest.raises(BadInputError, match="below its folder"):
+        EXPORTS[format_](annotate({name: MASKS["full"]}), tmp_path / "out", ExportOptions())
+
+
+@pytest.mark.parametrize("format_", ["coco", "cvat", "label-studio"])
+def test_pictures_are_not_copied_outside(tmp_path, format_):
+    annotation = Annotation("../a.jpg", 7, 5, image_path=tmp_path / "a.jpg")
+    with pytest.raises(BadInputError, match="below its folder"):
+        EXPORTS[format_]([annotation], tmp_path / "out", ExportOptions(copy_images=True))
+
+
+@pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png", "labelme"}))
+def test_labels_outside_the_list_are_refused(tmp_path, format_):
+    with pytest.raises(BadInputError, match="'car' is not among cow"):
+        EXPORTS[format_](annotate({"a.jpg": MASKS["full"]}), tmp_path, ExportOptions(labels=("cow",)))
+
+
+# options and what they share
+
+
+def test_labels_are_numbered_as_listed_or_as_they_come():
+    table = LabelTable()
+    assert [table.find(label) for label in ["b", "a", "b"]] == [0, 1, 0]
+    assert LabelTable(["a", "b"]).find("b") == 1
+
+
+@pytest.mark.parametrize("labels", [("a", "a"), ("",)])
+def test_labels_must_be_different_and_not_empty(labels):
+    with pytest.raises(BadInputError, match="labels"):
+        ExportOptions(labels=labels)
+
+
+def test_stems_differ_even_where_case_does_not_count():
+    namer = FileNamer()
+    names = ["x/a.jpg", "x/A.JPG", "x/a.png", "x/a-png.jpg", "x/a.jpg"]
+    assert [namer.choose_stem(name) for name in names] == ["x/a", "x/A-JPG", "x/a-png", "x/a-png-jpg", "x/a-jpg-2"]
+
+
+def test_instances_are_connected_regions_above_a_size():
+    mask = MASKS["several parts"].copy()
+    mask[0, 30] = True
+    annotation = Annotation("a.jpg", *mask.shape, (Part("car", mask, 0.25),))
+    parts = split_instances(annotation, min_area=2).parts
+    assert [int(part.mask.sum()) for part in parts] == [24, 36, 22]
+    assert {(part.label, part.score) for part in parts} == {("car", 0.25)}
+    assert len(split_instances(annotation, min_area=1).parts) == 4
+
+
+def test_pixels_that_meet_at_a_corner_are_one_instance():
+    mask = np.eye(3, dtype=bool)
+    assert len(split_instances(Annotation("a.jpg", 3, 3, (Part("car", mask),))).parts) == 1
+
+
+def make_rotated_jpeg(path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    pixels = np.zeros((40, 60, 3), np.uint8)
+    pixels[:20] = 255
+    Image.fromarray(pixels).save(path, exif=exif)
+    return Annotation("turned.jpg", 60, 40, (Part("car", np.ones((60, 40), bool)),), image_path=path)
+
+
+@pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png"}))
+def test_copied_pictures_are_upright_and_fit_their_masks(tmp_path, format_):
+    annotation = make_rotated_jpeg(tmp_path / "turned.jpg")
+    EXPORTS[format_]([annotation], tmp_path / "out", ExportOptions(copy_images=True))
+    (copy,) = [path for path in (tmp_path / "out").rglob("*turned*") if path.suffix == ".jpg" or "leftImg" in path.name]
+    with Image.open(copy) as picture:
+        assert picture.size == (40, 60)
+        assert picture.getexif().get(0x0112, 1) == 1
+        assert np.array(picture.convert("L"))[:, 30].min() > 200  # what was on top is on the right
+
+
+@pytest.mark.parametrize("extension", ["png", "webp", "tif"])
+def test_other_turned_pictures_are_copied_upright(tmp_path, extension):
+    exif = Image.Exif()
+    exif[0x0112] = 8
+    Image.new("RGB", (60, 40), "red").save(tmp_path / f"a.{extension}", exif=exif)
+    copy_image(Annotation("a", 60, 40, image_path=tmp_path / f"a.{extension}"), tmp_path / f"b.{extension}")
+    with Image.open(tmp_path / f"b.{extension}") as picture:
+        assert picture.size == (40, 60)
+        assert picture.getexif().get(0x0112, 1) == 1
+
+
+def test_upright_pictures_are_copied_byte_by_byte(tmp_path):
+    Image.new("RGB", (6, 4)).save(tmp_path / "a.jpg")
+    copy_image(Annotation("a.jpg", 4, 6, image_path=tmp_path / "a.jpg"), tmp_path / "b.jpg")
+    assert (tmp_path / "a.jpg").read_bytes() == (tmp_path / "b.jpg").read_bytes()
+
+
+@pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png"}))
+def test_a_picture_that_is_not_there_cannot_be_copied(tmp_path, format_):
+    with pytest.raises(BadInputError, match="no picture on disk"):
+        EXPORTS[format_](annotate({"a.jpg": MASKS["full"]}), tmp_path, ExportOptions(copy_images=True))
+
+
+# single formats
+
+
+def test_coco_lists_images_without_annotation_and_counts_from_one(tmp_path):
+    annotations = annotate({"a.jpg": MASKS["empty"], "b.jpg": MASKS["hole"]})
+    write_coco_file(iter(annotations), tmp_path / "a.json", ExportOptions())
+    data = json.loads((tmp_path / "a.json").read_text())
+    assert [(image["id"], image["file_name"]) for image in data["images"]] == [(1, "a.jpg"), (2, "b.jpg")]
+    (record,) = data["annotations"]
+    assert (record["id"], record["image_id"], record["category_id"], record["iscrowd"]) == (1, 2, 1, 0)
+    assert record["area"] == MASKS["hole"].sum() and record["bbox"] == [0, 0, 13, 9]
+    assert "score" not in record
+    assert data["categories"] == [{"id": 1, "name": "car", "supercategory": ""}]
+
+
+def test_coco_scores_are_in_the_results_file_which_pycocotools_loads(tmp_path):
+    EXPORTS["coco"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(polygons=True))
+    results = COCO(tmp_path / "annotations/instances_default.json").loadRes(str(tmp_path / "results.json"))
+    (record,) = results.dataset["annotations"]
+    assert record["score"] == 0.5
+    np.testing.assert_array_equal(results.annToMask(record), MASKS["hole"])
+
+
+def test_unsure_pixels_are_255_in_voc_and_cityscapes_and_128_in_png(tmp_path):
+    mask, unsure = np.zeros((4, 6), bool), np.zeros((4, 6), bool)
+    mask[1:3], unsure[2:4] = True, True
+    annotation = Annotation("a.jpg", 4, 6, (Part("car", mask),), unsure)
+    for format_, file_name, value in [
+        ("voc", "SegmentationClass/a.png", 255),
+        ("voc", "SegmentationObject/a.png", 255),
+        ("png", "a.png", 128),
+        ("cityscapes", "gtFine/train/segvote/segvote_a_000000_gtFine_labelIds.png", 255),
+        ("cityscapes", "gtFine/train/segvote/segvote_a_000000_gtFine_labelTrainIds.png", 255),
+        ("cityscapes", "gtFine/train/segvote/segvote_a_000000_gtFine_instanceIds.png", 255),
+    ]:
+        EXPORTS[format_]([annotation], tmp_path / format_, ExportOptions())
+        with Image.open(tmp_path / format_ / file_name) as picture:
+            np.testing.assert_array_equal(np.array(picture) == value, unsure)
+
+
+def test_the_voc_palette_is_the_known_one():
+    palette = make_voc_palette()
+    known = {1: (128, 0, 0), 2: (0, 128, 0), 15: (192, 128, 128), 20: (0, 64, 128), 255: (224, 224, 192)}
+    assert {index: tuple(palette[index].tolist()) for index in known} == known
+
+
+def test_voc_refuses_more_objects_than_a_byte_can_number(tmp_path):
+    mask = np.zeros((40, 40), bool)
+    mask[::2, ::2] = True
+    with pytest.raises(BadInputError, match="at most 254"):
+        EXPORTS["voc"](annotate({"a.jpg": mask}), tmp_path, ExportOptions(instances=True))
+
+
+def test_cityscapes_keeps_its_own_numbers_and_adds_new_ones(tmp_path):
+    full = np.ones((2, 3), bool)
+    annotations = [Annotation(f"{label}.jpg", 2, 3, (Part(label, full),)) for label in ["cow", "bus", "sheep"]]
+    EXPORTS["cityscapes"](annotations, tmp_path, ExportOptions())
+    for label, number in {"cow": 34, "bus": 28, "sheep": 35}.items():
+        base = tmp_path / f"gtFine/train/segvote/segvote_{label}_000000_gtFine"
+        with Image.open(f"{base}_labelIds.png") as picture:
+            assert (np.array(picture) == number).all()
+        with Image.open(f"{base}_instanceIds.png") as picture:
+            assert (np.array(picture) == number * 1000).all()
+
+
+def test_png_writes_class_numbers_when_there_are_several_labels(tmp_path):
+    left, right = np.zeros((2, 4), bool), np.zeros((2, 4), bool)
+    left[:, 0], right[:, 3] = True, True
+    annotation = Annotation("a.jpg", 2, 4, (Part("cow", left), Part("car", right)))
+    EXPORTS["png"]([annotation], tmp_path, ExportOptions(labels=("car", "cow")))
+    with Image.open(tmp_path / "classes/a.png") as picture:
+        assert np.array(picture).tolist() == [[2, 0, 0, 1]] * 2
+    with Image.open(tmp_path / "a.png") as picture:
+        assert np.array(picture).tolist() == [[255, 0, 0, 255]] * 2
+
+
+def test_yolo_writes_an_empty_file_for_an_image_without(tmp_path):
+    EXPORTS["yolo"]([Annotation("a.jpg", 4, 6)], tmp_path, ExportOptions(labels=("car",)))
+    assert (tmp_path / "labels/train/a.txt").read_text() == ""
+
+
+def test_labelme_finds_the_way_to_the_picture(tmp_path):
+    (tmp_path / "pictures").mkdir()
+    Image.new("RGB", (5, 7)).save(tmp_path / "pictures/a.jpg")
+    annotation = Annotation("x/a.jpg", 7, 5, image_path=tmp_path / "pictures/a.jpg")
+    EXPORTS["labelme"]([annotation], tmp_path / "out", ExportOptions())
+    data = json.loads((tmp_path / "out/x/a.json").read_text())
+    assert (tmp_path / "out/x" / data["imagePath"]).resolve() == tmp_path / "pictures/a.jpg"
+
+
+def test_label_studio_addresses_are_quoted(tmp_path):
+    EXPORTS["label-studio"]([Annotation("a b/ü&.jpg", 4, 6)], tmp_path, ExportOptions(image_prefix="http://x/"))
+    (task,) = json.loads((tmp_path / "tasks.json").read_text())
+    assert task["data"]["image"] == "http://x/a%20b/%C3%BC%26.jpg"
+    assert task["predictions"] == [{"model_version": "segvote", "result": [], "score": 0.0}]

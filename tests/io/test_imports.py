@@ -1,0 +1,383 @@
+"""Exports come back as the same annotations; files of strangers are read safely or refused with a reason."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from mask_examples import MASKS, masks
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io import EXPORTS
+from segvote.io.exports.base import ExportOptions
+from segvote.io.imports.base import clean_name, match_name
+from segvote.io.imports.coco import read_coco
+from segvote.io.imports.cvat import read_cvat_xml
+from segvote.io.imports.detect import read_any
+from segvote.io.imports.label_studio import read_label_studio
+from segvote.io.imports.labelme import read_labelme
+from segvote.io.rle import encode_rle
+from segvote.types import Annotation, Part
+
+READERS = {"coco": read_coco, "cvat": read_cvat_xml, "label-studio": read_label_studio, "labelme": read_labelme}
+
+
+def annotate(masks):
+    return [
+        Annotation(name, *mask.shape, (Part("car", mask, 0.25), Part("cow", ~mask, 0.5)))
+        for name, mask in masks.items()
+    ]
+
+
+def join(annotation, label):
+    found = [part.mask for part in annotation.parts if part.label == label]
+    return np.any([np.zeros((annotation.height, annotation.width), bool), *found], axis=0)
+
+
+def assert_same(found, wanted):
+    assert {annotation.name for annotation in found} == {annotation.name for annotation in wanted}
+    by_name = {annotation.name: annotation for annotation in found}
+    for annotation in wanted:
+        other = by_name[annotation.name]
+        assert (other.height, other.width) == (annotation.height, annotation.width)
+        for label in ("car", "cow"):
+            np.testing.assert_array_equal(join(other, label), join(annotation, label))
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+@pytest.mark.parametrize("format_", READERS)
+def test_exports_come_back(tmp_path, format_, polygons):
+    wanted = annotate({f"a b/{name}.jpg": mask for name, mask in MASKS.items()})
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(polygons=polygons))
+    assert_same(list(READERS[format_](path)), wanted)
+    assert_same(list(read_any(path)), wanted)
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+@pytest.mark.parametrize("format_", READERS)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(mask=masks())
+def test_any_mask_comes_back(tmp_path, format_, polygons, mask):
+    wanted = annotate({"a.jpg": mask})
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(polygons=polygons))
+    assert_same(list(READERS[format_](path)), wanted)
+
+
+@pytest.mark.parametrize("format_", ["cvat", "label-studio", "labelme"])
+def test_scores_come_back_where_the_format_has_them(tmp_path, format_):
+    path = EXPORTS[format_](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions())
+    (annotation,) = READERS[format_](path)
+    assert [part.score for part in annotation.parts] == [0.25, 0.5]
+
+
+@pytest.mark.parametrize("format_", ["coco", "cvat", "label-studio"])
+def test_archives_are_opened(tmp_path, format_):
+    wanted = annotate({"a.jpg": MASKS["hole"]})
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions())
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(path, f"../../annotations{path.suffix}")
+        archive.writestr("images/a.jpg", b"")
+    assert_same(list(read_any(tmp_path / "a.zip")), wanted)
+
+
+def test_archives_with_a_bomb_or_with_nothing_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.json", b" " * 20_000_000)
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("a.txt", b"")
+    with pytest.raises(BadInputError, match="would unpack to"):
+        list(read_any(tmp_path / "a.zip"))
+    with pytest.raises(BadInputError, match="expected one file"):
+        list(read_any(tmp_path / "b.zip"))
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", '{"images": []}', "3", '"shapes"'])
+def test_other_json_is_no_annotation_file(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(BadInputError, match="none of these"):
+        read_any(tmp_path / "a.json")
+
+
+def test_what_is_not_there_or_no_text_is_an_error(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"\x00\xff\x00")
+    with pytest.raises(BadInputError, match="absent"):
+        read_any(tmp_path / "b")
+    with pytest.raises(DamagedFileError, match=r"a\.bin"):
+        read_any(tmp_path / "a.bin")
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("a/b.jpg", "a/b.jpg"),
+        ("../../etc/passwd", "etc/passwd"),
+        ("/etc/passwd", "etc/passwd"),
+        ("..\\images\\b.jpg", "images/b.jpg"),
+        ("C:\\images\\b.jpg", "images/b.jpg"),
+        ("./a//b.jpg", "a/b.jpg"),
+        ("a\0b.jpg", "ab.jpg"),
+        ("/data/local-files/?d=with/a%20b.jpg", "with/a b.jpg"),
+        ("/data/local-files/?d=../../x.jpg", "x.jpg"),
+        ("https://host/dir/a%20b.jpg?token=1", "dir/a b.jpg"),
+        ("s3://bucket/dir/b.jpg", "dir/b.jpg"),
+        ("what?.jpg", "what?.jpg"),
+        ("100%.jpg", "100%.jpg"),
+        ("http://[x.jpg", "http:/[x.jpg"),
+        ("12:30.jpg", "12:30.jpg"),
+    ],
+)
+def test_names_never_lead_outside(address, name):
+    assert clean_name(address) == name
+
+
+@pytest.mark.parametrize("address", ["", "..", "/", "../..", None, 3, "\0"])
+def test_what_is_no_name_is_refused(address):
+    with pytest.raises(BadInputError):
+        clean_name(address)
+
+
+def test_names_are_matched_by_the_end_of_their_path():
+    known = ["with/a.jpg", "without/a.jpg", "with/b.jpg", "c.jpg"]
+    assert match_name("with/a.jpg", known) == "with/a.jpg"
+    assert match_name("some/where/with/a.jpg", known) == "with/a.jpg"
+    assert match_name("a.jpg", known) is None
+    assert match_name("b.jpg", known) == "with/b.jpg"
+    assert match_name("other/b.jpg", known) is None or match_name("other/b.jpg", known) == "with/b.jpg"
+    assert match_name("images/c.jpg", known) == "c.jpg"
+    assert match_name("data/upload/1/0123abcd-b.jpg", known) == "with/b.jpg"
+    assert match_name("d.jpg", known) is None
+    assert match_name("c.jpg", ["x/c.jpg", "c.jpg"]) == "c.jpg"
+
+
+# strangers' COCO
+
+
+def make_coco(**changes):
+    mask = MASKS["hole"]
+    height, width = mask.shape
+    record = {"id": 1, "image_id": 1, "category_id": 7, "segmentation": encode_rle(mask), **changes.pop("record", {})}
+    image = {"id": 1, "file_name": "a.jpg", "height": height, "width": width, **changes.pop("image", {})}
+    return {"images": [image], "annotations": [record], "categories": [{"id": 7, "name": "car"}], **changes}
+
+
+def read(tmp_path, reader, data):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(data))
+    return list(reader(path))
+
+
+def test_coco_names_lead_nowhere(tmp_path):
+    (annotation,) = read(tmp_path, read_coco, make_coco(image={"file_name": "../../x.jpg"}))
+    assert annotation.name == "x.jpg"
+
+
+def test_several_polygons_of_an_annotation_are_joined(tmp_path):
+    squares = [[0, 0, 2, 0, 2, 2, 0, 2], [5, 5, 8, 5, 8, 8, 5, 8]]
+    (annotation,) = read(tmp_path, read_coco, make_coco(record={"segmentation": squares}))
+    assert annotation.parts[0].mask.sum() == 4 + 9
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"record": {"segmentation": []}},
+        {"record": {"segmentation": None}},
+        {"record": {"segmentation": [[1, 2, 3]]}},
+        {"record": {"segmentation": [["x", "y"]]}},
+        {"record": {"segmentation": [[1e300, 0, 1, 1, 2, 2]]}},
+        {"record": {"segmentation": [[[1]], 3]}},
+        {"record": {"segmentation": {"size": [5, 5], "counts": [25]}}},
+        {"record": {"segmentation": {"size": [10**9, 10**9], "counts": [10**18]}}},
+        {"record": {"segmentation": {"counts": "1"}}},
+        {"record": {"category_id": 3}},
+        {"record": {"category_id": [1]}},
+        {"record": {"image_id": 9}},
+        {"record": {"score": "high"}},
+        {"image": {"height": 10**9, "width": 10**9}},
+        {"image": {"height": -1}},
+        {"image": {"height": None}},
+        {"image": {"file_name": 5}},
+        {"image": {"id": {}}},
+        {"images": 3},
+        {"annotations": [3]},
+        {"categories": None},
+    ],
+)
+def test_damaged_coco_is_refused(tmp_path, changes):
+    with pytest.raises(BadInputError) as caught:
+        read(tmp_path, read_coco, make_coco(**changes))
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
+
+
+# strangers' CVAT
+
+
+def make_cvat(shape="", image='name="a.jpg" width="6" height="4"', head=""):
+    return f'<?xml version="1.0"?>{head}<annotations><version>1.1</version><image {image}>{shape}</image></annotations>'
+
+
+def read_xml(tmp_path, text):
+    (tmp_path / "a.xml").write_text(text)
+    return list(read_cvat_xml(tmp_path / "a.xml"))
+
+
+def test_cvat_masks_are_rows_of_a_crop(tmp_path):
+    shape = '<mask label="car" rle="1, 2, 1" left="3" top="1" width="2" height="2"/>'
+    (annotation,) = read_xml(tmp_path, make_cvat(shape))
+    assert np.argwhere(annotation.parts[0].mask).tolist() == [[1, 4], [2, 3]]
+
+
+def test_cvat_files_longer_than_a_chunk_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("segvote.io.imports.cvat._CHUNK", 7)
+    wanted = annotate({name: mask for name, mask in MASKS.items()})
+    assert_same(list(read_cvat_xml(EXPORTS["cvat"](wanted, tmp_path, ExportOptions()))), wanted)
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (make_cvat(head=BOMB), "document type"),
+        (make_cvat(head='<!DOCTYPE a SYSTEM "file:///etc/passwd">'), "document type"),
+        (make_cvat("<box/>"), "<box>"),
+        (make_cvat('<mask label="car" rle="1" left="0" top="0" width="9" height="9"/>'), "edge"),
+        (make_cvat('<mask label="car" rle="5" left="0" top="0" width="2" height="2"/>'), "add up"),
+        (make_cvat('<mask label="car" rle="a" left="0" top="0" width="2" height="2"/>'), "number"),
+        (make_cvat('<mask label="car" left="0" top="0" width="2" height="2"/>'), "number"),
+        (make_cvat('<polygon label="car" points="1,2;3"/>'), "polygon"),
+        (make_cvat(image='name="a.jpg" width="6"'), "number"),
+        (make_cvat(image='name="a.jpg" width="100000000" height="100000000"'), "pixels"),
+        (make_cvat(image='width="6" height="4"'), "name"),
+        ("<annotations><track/></annotations>", "<track>"),
+        ("<annotations><image>", "XML"),
+        ("<html></html>", "expected <annotations>"),
+        ("", "XML"),
+    ],
+)
+def test_damaged_cvat_is_refused(tmp_path, text, reason):
+    with pytest.raises(BadInputError, match=reason):
+        read_xml(tmp_path, text)
+
+
+def test_a_missing_cvat_file_is_an_error(tmp_path):
+    with pytest.raises(BadInputError, match="cannot be read"):
+        list(read_cvat_xml(tmp_path / "a.xml"))
+
+
+# strangers' Label Studio
+
+
+def make_task(*results, **changes):
+    drawn = {"result": list(results), "updated_at": "2024-01-01", **changes.pop("drawn", {})}
+    return {"id": 5, "data": {"image": "/data/upload/1/0123abcd-a.jpg"}, "annotations": [drawn], **changes}
+
+
+def make_polygon(**changes):
+    value = {"points": [[0, 0], [50, 0], [50, 100], [0, 100]], "polygonlabels": ["car"]}
+    return {"id": "x", "type": "polygonlabels", "value": value, "original_width": 6, "original_height": 4, **changes}
+
+
+def test_the_newest_annotation_counts_and_skipped_ones_do_not(tmp_path):
+    task = make_task(make_polygon())
+    task["annotations"].append({"result": [], "updated_at": "2023-01-01"})
+    task["annotations"].append({"result": [], "updated_at": "2025-01-01", "was_cancelled": True})
+    (annotation,) = read(tmp_path, read_label_studio, [task])
+    assert annotation.parts[0].mask.tolist() == [[True] * 3 + [False] * 3] * 4
+    assert annotation.name == "data/upload/1/0123abcd-a.jpg"
+
+
+def test_tasks_nobody_looked_at_are_left_out(tmp_path):
+    seen, unseen = make_task(make_polygon()), make_task(annotations=[], predictions=[{"result": [make_polygon()]}])
+    assert len(read(tmp_path, read_label_studio, [seen, unseen])) == 1
+    assert len(read(tmp_path, read_label_studio, [unseen])) == 1
+
+
+def test_an_empty_annotation_says_there_is_nothing(tmp_path):
+    (annotation,) = read(tmp_path, read_label_studio, [make_task()])
+    assert (annotation.height, annotation.width, annotation.parts) == (0, 0, ())
+
+
+def test_labels_that_stand_beside_the_shape_are_found(tmp_path):
+    shape = make_polygon(type="polygon")
+    del shape["value"]["polygonlabels"]
+    label = {"id": "x", "type": "labels", "value": {"labels": ["cow"]}}
+    (annotation,) = read(tmp_path, read_label_studio, [make_task(shape, label)])
+    assert annotation.parts[0].label == "cow"
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        make_task(make_polygon(image_rotation=90)),
+        make_task(make_polygon(original_width=None)),
+        make_task(make_polygon(), make_polygon(original_width=9)),
+        make_task(make_polygon(type="rectanglelabels", value={"x": 1})),
+        make_task(make_polygon(value={"points": [[1, "x"]]})),
+        make_task(make_polygon(type="brushlabels", value={"rle": [1, 2]})),
+        make_task(make_polygon(score="x")),
+        make_task(make_polygon(), data={}),
+        make_task(make_polygon(), data=None),
+        make_task(make_polygon(), drawn={"result": None}),
+        make_task(annotations={"a": 1}),
+        "task",
+    ],
+)
+def test_damaged_tasks_are_refused(tmp_path, task):
+    with pytest.raises(BadInputError):
+        read(tmp_path, read_label_studio, [task])
+
+
+# strangers' labelme
+
+
+def make_labelme(**changes):
+    shape = {"label": "car", "points": [[0, 0], [3, 0], [3, 2], [0, 2]], "shape_type": "polygon", "group_id": None}
+    shape.update(changes.pop("shape", {}))
+    return {"imagePath": "..\\images\\a.jpg", "imageHeight": 4, "imageWidth": 6, "shapes": [shape], **changes}
+
+
+def test_labelme_paths_lead_nowhere(tmp_path):
+    (annotation,) = read(tmp_path, read_labelme, make_labelme())
+    assert annotation.name == "images/a.jpg"
+    assert annotation.parts[0].mask.sum() == 6
+
+
+def test_a_folder_of_labelme_files_keeps_its_folders(tmp_path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/a.json").write_text(json.dumps(make_labelme()))
+    assert [annotation.name for annotation in read_any(tmp_path)] == ["x/a.jpg"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": {"shape_type": "circle"}},
+        {"shape": {"label": None}},
+        {"shape": {"points": [[0, 0], [1]]}},
+        {"shape": {"shape_type": "mask", "mask": "!!"}},
+        {"shape": {"shape_type": "mask", "mask": "aGVsbG8=", "points": [[0, 0], [1, 1]]}},
+        {"shape": {"shape_type": "mask", "points": [[0, 0], [1, 1]]}},
+        {"imageHeight": None},
+        {"imagePath": ""},
+        {"shapes": None},
+    ],
+)
+def test_damaged_labelme_is_refused(tmp_path, changes):
+    with pytest.raises(BadInputError):
+        read(tmp_path, read_labelme, make_labelme(**changes))
+
+
+def test_labelme_crops_that_do_not_fit_are_refused(tmp_path):
+    annotation = Annotation("a.jpg", 9, 13, (Part("car", MASKS["hole"]),))
+    EXPORTS["labelme"]([annotation], tmp_path / "out", ExportOptions())
+    data = json.loads((tmp_path / "out/a.json").read_text())
+    for points in ([[1, 1], [13, 9]], [[0, 0], [3, 3]], [[-1, 0], [11, 8]]):
+        data["shapes"][0]["points"] = points
+        with pytest.raises(BadInputError, match="mask"):
+            read(tmp_path, read_labelme, data)
