@@ -45,7 +45,7 @@ def test_what_finds_no_room_is_left_out(rng):
 
 def test_clutter_holds_only_the_kinds_allowed(rng):
     only_cards = draw_clutter([], 320 * 240, rng)
-    assert 2 <= len(only_cards) <= 5
+    assert 3 <= len(only_cards) <= 5
     assert all(np.isclose(sprite.alpha.max(), 1) for sprite in only_cards)
 
 

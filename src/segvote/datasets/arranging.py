@@ -48,7 +48,7 @@ def draw_clutter(names: list[str], n_pixels: int, rng: np.random.Generator) -> l
     rng
         Where everything comes from.
     """
-    cards = [_draw_card(n_pixels, rng) for _ in range(rng.integers(2, 6))]
+    cards = [_draw_card(n_pixels, rng) for _ in range(rng.integers(3, 6))]
     things = [_draw_any(name, n_pixels, rng) for name in names if name != "coin" and rng.random() < 0.5]
     n_coins = rng.integers(2, 7) if "coin" in names else 0
     coins = [draw_thing("coin", COIN_AREA * n_pixels * rng.uniform(0.7, 2), 1, rng) for _ in range(n_coins)]

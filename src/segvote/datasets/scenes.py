@@ -73,7 +73,7 @@ class SceneStyle:
     size: tuple[int, int] = (320, 240)
     thing: str = "cup"
     appearances: int = 1
-    object_area: tuple[float, float] = (0.04, 0.12)
+    object_area: tuple[float, float] = (0.03, 0.1)
     shared_scene: bool = False
     touch_border: bool = False
 
