@@ -1,7 +1,7 @@
 """From a log of clicks to what `annotate` is told: which segments a person decided, which images changed folders.
 
-Corrections are kept as pixels, so they outlive the segments they were made on: on any other segmentation a segment takes
-the value that more than half of its pixels were given.
+Corrections are kept as pixels, so they outlive the segments they were made on: on any other segmentation a segment
+takes the value that more than half of its pixels were given.
 """
 
 from __future__ import annotations

@@ -20,9 +20,10 @@ __all__ = ["EKDE"]
 class EKDE(BaseVoter):
     """Expectation kernel density estimation, robust form (the default voter).
 
-    Every segment hears its `n_neighbors` nearest segments of other bags, *with* and *without* together, with a bandwidth
-    of its own. ``w <- g * (M w)``, divided by its largest value, `n_steps` times from ``w = 1`` on *with* and 0 on
-    *without* segments. The score is the last vote less the threshold: every neighbour j adds ``M_ij (w_j - threshold)``.
+    Every segment hears its `n_neighbors` nearest segments of other bags, *with* and *without* together, with a
+    bandwidth of its own. ``w <- g * (M w)``, divided by its largest value, `n_steps` times from ``w = 1`` on *with* and
+    0 on *without* segments. The score is the last vote less the threshold: every neighbour j adds
+    ``M_ij (w_j - threshold)``.
 
     Parameters
     ----------
