@@ -28,6 +28,7 @@ from segvote.pipeline.settings import Settings
 from segvote.pipeline.voting_step import decide_bags, fit_voter, gather_table
 from segvote.pipeline.workers import run_on_all
 from segvote.pipeline.writing import write_results
+from segvote.refine.decide import check_decision
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH, WITHOUT
 from segvote.voting import VOTERS
@@ -222,6 +223,7 @@ def make_record(
 def _check_names(settings: Settings) -> FeatureExtractor:
     """Fail on an unknown name before any work is done."""
     VOTERS[settings.voter](**settings.voter_options)
+    check_decision(settings.decision)
     SEGMENTERS[settings.segmenter]
     return make_features(settings.features, **settings.feature_options)
 

@@ -14,7 +14,7 @@ import numpy as np
 from segvote.errors import UnknownNameError
 from segvote.kernels import otsu_threshold
 
-__all__ = ["DECISIONS", "Scores", "decide"]
+__all__ = ["DECISIONS", "Scores", "check_decision", "decide"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,13 @@ DECISIONS: dict[str, Callable[[Scores], list[float]]] = {
 }
 
 
+def check_decision(rule: str) -> str:
+    """The name itself, if it is one of `DECISIONS`."""
+    if rule not in DECISIONS:
+        raise UnknownNameError(f"unknown decision {rule!r}; the known ones are: {', '.join(DECISIONS)}")
+    return rule
+
+
 def decide(bags: Scores, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarray]:
     """Decide which segments of the *with* bags are object.
 
@@ -64,9 +71,7 @@ def decide(bags: Scores, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarr
     thresholds
         (n_bags,) the scores above which segments were taken.
     """
-    if rule not in DECISIONS:
-        raise UnknownNameError(f"unknown decision {rule!r}; the known ones are: {', '.join(DECISIONS)}")
-    thresholds = DECISIONS[rule](bags)
+    thresholds = DECISIONS[check_decision(rule)](bags)
     decisions = []
     for scores, threshold in zip(bags.scores, thresholds, strict=True):
         selected = scores > threshold

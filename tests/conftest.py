@@ -1,0 +1,44 @@
+"""Scenes and runs that many tests look at, made once."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from segvote.datasets import write_scenes
+from segvote.pipeline import Settings, annotate
+
+# Small and quick: colour words instead of a network, few segments.
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+
+@pytest.fixture(scope="session")
+def scenes(tmp_path_factory):
+    """Folder with ``with``, ``without`` and ``masks`` of six small scenes each."""
+    folder = tmp_path_factory.mktemp("scenes")
+    write_scenes(folder, n_with=6, n_without=6, size=(160, 120), object_area=(0.08, 0.16))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished_run(scenes, tmp_path_factory):
+    """A finished quick run on the scenes; only for reading."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+    return annotate(scenes / "with", scenes / "without", out, QUICK, n_jobs=1)
+
+
+@pytest.fixture
+def run_copy(finished_run, tmp_path):
+    """A copy of the finished run that a test may change."""
+    shutil.copytree(finished_run.folder.path, tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The real data sets, for tests marked real_data."""
+    folder = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
+    if not folder.is_dir():
+        pytest.skip("no data sets on disk; set SEGVOTE_DATA")
+    return folder
