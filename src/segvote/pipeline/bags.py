@@ -10,7 +10,7 @@ from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import hash_file, list_images
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Bag", "list_bags"]
+__all__ = ["Bag", "list_all_bags", "list_bags"]
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,18 @@ class Bag:
 
 
 def list_bags(with_folder: Path, without_folder: Path) -> list[Bag]:
-    """All images of the two folders, *with* first, each sorted by name."""
-    _check_folders(with_folder, without_folder)
-    bags = [
-        bag for tag, folder in ((WITH, with_folder), (WITHOUT, without_folder)) for bag in _list_folder(tag, folder)
-    ]
+    """All images of the two folders, *with* first, each sorted by name; none may be in both."""
+    bags = list_all_bags(with_folder, without_folder)
     _check_shared(bags)
     return bags
+
+
+def list_all_bags(with_folder: Path, without_folder: Path) -> list[Bag]:
+    """As `list_bags`, for those who want to know of images that are in both folders."""
+    _check_folders(with_folder, without_folder)
+    return [
+        bag for tag, folder in ((WITH, with_folder), (WITHOUT, without_folder)) for bag in _list_folder(tag, folder)
+    ]
 
 
 def _check_folders(with_folder: Path, without_folder: Path) -> None:
