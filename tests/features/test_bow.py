@@ -104,3 +104,10 @@ def test_a_short_stream_is_taken_whole():
 def test_words_are_counted_by_segment():
     counts = count_words(np.array([0, 2, 2]), np.array([1, 0, 0]), 3, 3)
     assert counts.tolist() == [[0, 0, 2], [1, 0, 0], [0, 0, 0]]
+
+
+def test_roots_are_taken_on_request(fitted):
+    rooted = make_features("bow", n_words=40, size=160, root=True)
+    rooted.set_state(fitted.get_state())
+    image = skimage.data.coffee()
+    np.testing.assert_allclose(rooted.describe(image, LABELS) ** 2, fitted.describe(image, LABELS), rtol=1e-5)

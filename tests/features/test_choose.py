@@ -1,5 +1,6 @@
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +100,12 @@ def test_joins_can_be_copied_to_other_processes():
     expected = joined.describe(skimage.data.chelsea(), LABELS)
     copy = pickle.loads(pickle.dumps(joined))  # noqa: S301 - what a process pool does
     np.testing.assert_array_equal(copy.describe(skimage.data.chelsea(), LABELS), expected)
+
+
+def test_every_name_has_a_section_in_the_documentation():
+    text = (Path(__file__).parents[2] / "docs" / "features.md").read_text()
+    headings = {line.removeprefix("## ").strip() for line in text.splitlines() if line.startswith("## ")}
+    assert set(FEATURES) <= headings
 
 
 def test_the_package_loads_no_runtime():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
+from segvote.features import pooling
 from segvote.features.pooling import make_edges, measure_overlaps, pool, pool_max, pool_mean
 
 
@@ -32,6 +33,15 @@ def test_overlaps_equal_the_areas_of_all_rectangles(label_shape, map_shape, shif
     np.testing.assert_allclose(overlaps.toarray(), measure_slowly(labels, *edges), atol=1e-4)
 
 
+def test_large_tables_are_added_up_by_sorting(monkeypatch, rng):
+    labels, edges = rng.integers(0, 9, (30, 40)), (make_edges(5), make_edges(7))
+    expected = measure_overlaps(labels, *edges)
+    monkeypatch.setattr(pooling, "LARGEST_TABLE", 10)
+    found = measure_overlaps(labels, *edges)
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
+    np.testing.assert_array_equal(found.indptr, expected.indptr)
+
+
 def test_every_pixel_is_shared_out_once(rng):
     labels = rng.integers(0, 30, (300, 400))
     overlaps = measure_overlaps(labels, make_edges(41), make_edges(57))
@@ -58,21 +68,21 @@ def test_max_pooling_equals_the_maximum_of_the_enlarged_map(rng):
     np.testing.assert_array_equal(pool_max(values.reshape(-1, 3), overlaps), expected)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "max"])
-def test_a_number_without_pixels_gets_zeros(pooling, rng):
+@pytest.mark.parametrize("name", ["mean", "max"])
+def test_a_number_without_pixels_gets_zeros(name, rng):
     labels = np.array([[0, 0], [3, 3]])
     overlaps = measure_overlaps(labels, make_edges(2), make_edges(2))
-    pooled = pool(rng.normal(size=(4, 2)).astype(np.float32), overlaps, pooling)
+    pooled = pool(rng.normal(size=(4, 2)).astype(np.float32), overlaps, name)
     assert pooled.shape == (4, 2)
     assert not pooled[1:3].any()
     assert pooled[[0, 3]].all()
 
 
-@pytest.mark.parametrize("pooling", ["mean", "max"])
-def test_a_constant_map_stays_constant(pooling, rng):
+@pytest.mark.parametrize("name", ["mean", "max"])
+def test_a_constant_map_stays_constant(name, rng):
     labels = rng.integers(0, 9, (13, 17))
     overlaps = measure_overlaps(labels, make_edges(5), make_edges(4))
-    np.testing.assert_allclose(pool(np.full((20, 3), 2.5, np.float32), overlaps, pooling), 2.5, rtol=1e-6)
+    np.testing.assert_allclose(pool(np.full((20, 3), 2.5, np.float32), overlaps, name), 2.5, rtol=1e-6)
 
 
 def test_an_unknown_pooling_lists_the_known_ones():

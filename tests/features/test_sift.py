@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import skimage.data
 
+from segvote.errors import BadInputError
 from segvote.features.sift import compute_dense_sift
 
 
@@ -75,3 +76,14 @@ def test_tiny_images_have_a_grid_too(shape):
     dense = compute_dense_sift(np.zeros(shape, np.uint8))
     assert dense.descriptors.shape == (4, len(dense.rows), len(dense.columns), 128)
     assert len(dense.rows) >= 1
+
+
+@pytest.mark.parametrize("options", [{"step": 0}, {"bin_sizes": (5,)}, {"bin_sizes": ()}])
+def test_grids_that_do_not_exist_are_refused(options):
+    with pytest.raises(BadInputError, match="even bin sizes"):
+        compute_dense_sift(np.zeros((9, 9), np.uint8), **options)
+
+
+def test_noise_of_one_grey_level_is_no_contrast():
+    noise = np.random.default_rng(0).normal(100, 1, (80, 80)).astype(np.float32)
+    assert not compute_dense_sift(noise).descriptors.any()

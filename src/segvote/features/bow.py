@@ -35,15 +35,17 @@ class BowFeatures(FeatureExtractor):
         Longest side, in pixels, at which descriptors are computed; smaller images are left as they are.
     step
         Pixels between neighbouring descriptors.
+    root
+        Take square roots of the counts, so that a word that fills a wall weighs less; the paper does not.
     """
 
     standardise = False
     needs_fit = True
 
-    def __init__(self, n_words: int = 1000, size: int = 400, step: int = 4) -> None:
+    def __init__(self, n_words: int = 1000, size: int = 400, step: int = 4, root: bool = False) -> None:
         if n_words < 2 or size < 16 or step < 1:
             raise BadInputError(f"expected n_words >= 2, size >= 16 and step >= 1, got {n_words}, {size} and {step}")
-        self.n_words, self.size, self.step = n_words, size, step
+        self.n_words, self.size, self.step, self.root = n_words, size, step, root
         self.blocks = (n_words,)
         self.words_: np.ndarray | None = None  # (n_words, 128) float32
         self._index: Any = None
@@ -61,10 +63,11 @@ class BowFeatures(FeatureExtractor):
         owners = np.broadcast_to(labels[np.ix_(rows, columns)], points.descriptors.shape[:3])
         has_word = points.descriptors.any(axis=3)
         words = self._find_words(points.descriptors[has_word])
-        return count_words(words, owners[has_word], int(labels.max()) + 1, self.n_words)
+        counts = count_words(words, owners[has_word], int(labels.max()) + 1, self.n_words)
+        return np.sqrt(counts) if self.root else counts
 
     def get_key(self) -> dict[str, Any]:
-        return {"name": "bow", "n_words": self.n_words, "size": self.size, "step": self.step}
+        return {"name": "bow", "n_words": self.n_words, "size": self.size, "step": self.step, "root": self.root}
 
     def get_state(self) -> dict[str, np.ndarray]:
         return {} if self.words_ is None else {"words": self.words_}

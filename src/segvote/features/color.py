@@ -7,6 +7,8 @@ pixels of photographs are.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import cv2
@@ -19,7 +21,8 @@ __all__ = ["ColorFeatures", "count_color_words"]
 
 LIGHTNESS = np.array([0, 20, 40, 60, 80, 100], np.float32)
 CHROMA = np.array([-60, -20, -6, 6, 20, 60], np.float32)  # along a* and along b*
-N_WORDS = len(LIGHTNESS) * len(CHROMA) ** 2
+GRID = (len(LIGHTNESS), len(CHROMA), len(CHROMA))
+N_WORDS = math.prod(GRID)
 
 
 class ColorFeatures(FeatureExtractor):
@@ -55,23 +58,25 @@ def count_color_words(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
     lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2Lab).reshape(-1, 3)
     n_segments = int(labels.max()) + 1
     counts = np.zeros(n_segments * N_WORDS)
-    for words, weights in _share_pixels(lab):
-        counts += np.bincount(labels.ravel() * N_WORDS + words, weights, n_segments * N_WORDS)
+    words, corners = _share_pixels(lab)
+    words += labels.ravel() * N_WORDS
+    for step, weights in corners:
+        counts += np.bincount(words + step, weights, len(counts))
     shares = counts.reshape(n_segments, N_WORDS)
     totals = shares.sum(axis=1, keepdims=True)
     return np.sqrt(shares / np.where(totals > 0, totals, 1)).astype(np.float32)
 
 
-def _share_pixels(lab: np.ndarray):  # type: ignore[no-untyped-def]
-    """Yield the eight words around each pixel and the pixel's weight for each."""
-    sides = [_find_nodes(lab[:, axis], nodes) for axis, nodes in enumerate((LIGHTNESS, CHROMA, CHROMA))]
-    (low_l, part_l), (low_a, part_a), (low_b, part_b) = sides
-    for up_l in (0, 1):
-        for up_a in (0, 1):
-            for up_b in (0, 1):
-                words = ((low_l + up_l) * len(CHROMA) + low_a + up_a) * len(CHROMA) + low_b + up_b
-                weights = abs(1 - up_l - part_l) * abs(1 - up_a - part_a) * abs(1 - up_b - part_b)
-                yield words, weights
+def _share_pixels(lab: np.ndarray) -> tuple[np.ndarray, Iterator[tuple[int, np.ndarray]]]:
+    """Find the lowest of the eight words around each pixel, and for all eight the step to them and their weights."""
+    nodes = (LIGHTNESS, CHROMA, CHROMA)
+    (low_l, part_l), (low_a, part_a), (low_b, part_b) = (_find_nodes(lab[:, i], nodes[i]) for i in range(3))
+    sides = [(1 - part, part) for part in (part_l, part_a, part_b)]
+    corners = (
+        (int(np.ravel_multi_index((i, j, k), GRID)), sides[0][i] * sides[1][j] * sides[2][k])
+        for i, j, k in np.ndindex(2, 2, 2)
+    )
+    return np.ravel_multi_index((low_l, low_a, low_b), GRID), corners
 
 
 def _find_nodes(values: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

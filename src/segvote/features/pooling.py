@@ -12,7 +12,9 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 
-__all__ = ["POOLINGS", "make_edges", "measure_overlaps", "pool", "pool_max", "pool_mean"]
+__all__ = ["POOLINGS", "check_pooling", "make_edges", "measure_overlaps", "pool", "pool_max", "pool_mean"]
+
+LARGEST_TABLE = 4_000_000  # segments times cells: 32 MB
 
 
 def make_edges(n_cells: int, shift: float = 0.0) -> np.ndarray:
@@ -53,11 +55,22 @@ def measure_overlaps(labels: np.ndarray, row_edges: np.ndarray, column_edges: np
     """
     rows, cell_rows, heights = _cut_pixels(labels.shape[0], row_edges)
     columns, cell_columns, widths = _cut_pixels(labels.shape[1], column_edges)
-    shape = int(labels.max()) + 1, (len(row_edges) - 1) * (len(column_edges) - 1)
-    segments = labels[np.ix_(rows, columns)]
-    cells = (cell_rows * (len(column_edges) - 1))[:, None] + cell_columns
-    areas = heights[:, None] * widths
-    return sparse.coo_array((areas.ravel(), (segments.ravel(), cells.ravel())), shape=shape).tocsr()
+    n_segments, n_columns = int(labels.max()) + 1, len(column_edges) - 1
+    n_cells = (len(row_edges) - 1) * n_columns
+    keys = labels[rows][:, columns] * np.int64(n_cells) + (cell_rows[:, None] * n_columns + cell_columns)
+    pairs, areas = _add_by_key(keys.ravel(), (heights[:, None] * widths).ravel(), n_segments * n_cells)
+    starts = np.searchsorted(pairs, np.arange(n_segments + 1) * n_cells)
+    return sparse.csr_array((areas.astype(np.float32), pairs % n_cells, starts), shape=(n_segments, n_cells))
+
+
+def _add_by_key(keys: np.ndarray, values: np.ndarray, n_keys: int) -> tuple[np.ndarray, np.ndarray]:
+    """Add up the values of each key; returns the keys that occur, in order, and their sums."""
+    if n_keys > LARGEST_TABLE:
+        found, places = np.unique(keys, return_inverse=True)
+        return found, np.bincount(places, values)
+    sums = np.bincount(keys, values, n_keys)  # a table of all keys is faster than sorting, as long as it is small
+    found = np.flatnonzero(sums)
+    return found, sums[found]
 
 
 def _cut_pixels(n_pixels: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -108,6 +121,7 @@ def pool(values: np.ndarray, overlaps: sparse.csr_array, pooling: str) -> np.nda
 
 
 def check_pooling(pooling: str) -> str:
+    """Return the name of a pooling, or refuse it."""
     if pooling not in POOLINGS:
         raise BadInputError(f"expected a pooling out of {', '.join(POOLINGS)}; got {pooling!r}")
     return pooling

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from segvote.errors import BadInputError
+
 __all__ = ["DenseSift", "compute_dense_sift"]
 
 N_ORIENTATIONS = 8
@@ -19,7 +21,7 @@ N_BINS = 4  # along each side of a descriptor
 N_DIMS = N_BINS * N_BINS * N_ORIENTATIONS
 BLUR = 1.52  # takes a photo's own blur of 0.5 pixels to the 1.6 that Lowe's descriptors start from
 CLIP = 0.2  # Lowe's limit on one number of a descriptor, against glare
-MIN_CONTRAST = 0.5  # mean gradient below which a window is called flat, in grey levels per pixel
+MIN_CONTRAST = 0.5  # length of an unscaled descriptor below which a window is flat: noise of one grey level has 0.15
 OFFSETS = np.arange(N_BINS) - (N_BINS - 1) / 2  # of the bins' centres, in bins
 
 
@@ -53,6 +55,8 @@ def compute_dense_sift(gray: np.ndarray, step: int = 4, bin_sizes: tuple[int, ..
         Side of a spatial bin in pixels, even, one for each scale; a descriptor is four bins wide. Bins outside the
         picture are empty.
     """
+    if step < 1 or not bin_sizes or any(size < 2 or size % 2 for size in bin_sizes):
+        raise BadInputError(f"expected a step of at least 1 and even bin sizes, got {step} and {bin_sizes}")
     rows, columns = (np.arange(step // 2, max(side, step // 2 + 1), step) for side in gray.shape)
     margin = 2 * max(bin_sizes)
     planes = cv2.copyMakeBorder(_split_gradients(gray), *(margin,) * 4, cv2.BORDER_CONSTANT)
