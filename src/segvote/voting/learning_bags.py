@@ -1,8 +1,8 @@
 """Bags as the learners of whole bags see them, and the frame those learners share.
 
 A person's correction becomes a bag of its own with a known tag: a segment called background a *without* bag of one, a
-segment called object a *with* bag of one. What remains of a *with* bag in which an object was pointed out proves nothing
-any more (its tag is explained) and takes no part in learning.
+segment called object a *with* bag of one. What remains of a *with* bag in which an object was pointed out proves
+nothing any more (its tag is explained) and takes no part in learning.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def spread_out(n_items: int, n_wanted: int) -> np.ndarray:
 class BagVoter(BaseVoter):
     """Base of the voters that learn from whole bags and can say of a bag, too, whether it is *with*.
 
-    A voter implements ``_fit_bags(bags)`` and ``_score``. Training segments are scored by the decision function that was
-    learned from all bags: leaving each bag out would mean learning once per bag.
+    A voter implements ``_fit_bags(bags)`` and ``_score``. Training segments are scored by the decision function that
+    was learned from all bags: leaving each bag out would mean learning once per bag.
     """
 
     def _learn(self, segments: Segments) -> np.ndarray:

@@ -92,14 +92,13 @@ class PaperEKDE(BaseVoter):
         return votes_for - votes_against
 
     def _set_bandwidths(self, segments: Segments) -> None:
-        chosen = (self.bandwidth_for, self.bandwidth_against)
-        if None in chosen:
-            best = choose_bandwidths(segments, self.grid)
-            chosen = tuple(b if given is None else given for given, b in zip(chosen, best, strict=True))
+        given = (self.bandwidth_for, self.bandwidth_against)
+        best = choose_bandwidths(segments, self.grid) if None in given else (1.0, 1.0)
+        chosen = [found if asked is None else asked for asked, found in zip(given, best, strict=True)]
         for bandwidth in chosen:
             if not bandwidth > 0:
                 raise BadInputError(f"a bandwidth must be above 0; got {bandwidth}")
-        self.bandwidth_for_, self.bandwidth_against_ = (float(b) for b in chosen)  # type: ignore[arg-type]
+        self.bandwidth_for_, self.bandwidth_against_ = (float(b) for b in chosen)
 
     def _keep_voters(self, segments: Segments) -> None:
         self._P, self._N = segments.X[self._positives], segments.X[self._negatives]
