@@ -5,10 +5,11 @@ import pytest
 from segvote.io.atomic import atomic_path, remove_leftovers, write_bytes, write_text
 
 
-def test_the_block_writes_the_file_and_leaves_nothing_else(tmp_path):
+@pytest.mark.parametrize("durable", [True, False])
+def test_the_block_writes_the_file_and_leaves_nothing_else(tmp_path, durable):
     path = tmp_path / "deep" / "er" / "file.bin"
-    write_bytes(path, b"one")
-    write_bytes(path, b"two")
+    write_bytes(path, b"one", durable)
+    write_bytes(path, b"two", durable)
     assert path.read_bytes() == b"two"
     assert list(path.parent.iterdir()) == [path]
 

@@ -6,7 +6,7 @@ own, into which segvote is installed too::
     python -m venv judges
     judges/bin/pip install label-studio-sdk datumaro labelme cityscapesScripts "cvat-sdk[masks]" pycocotools
     judges/bin/pip install pytest hypothesis pytest-timeout scikit-image && judges/bin/pip install --no-deps -e .
-    judges/bin/python -m pytest -m slow tests/io/test_export_judges.py
+    judges/bin/python -m pytest --noconftest -m slow tests/io/test_export_judges.py
 
 Where a package is missing its tests are skipped.
 """

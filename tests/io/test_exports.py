@@ -1,6 +1,7 @@
 """Every format of the registry gives the identical masks to a reader that shares no code with the writer."""
 
 import json
+import os
 import weakref
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,6 +19,8 @@ from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, split_instances
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.exports.voc import make_voc_palette
+from segvote.io.images import list_images
+from segvote.io.masks import read_mask
 from segvote.types import Annotation, Part
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -49,6 +52,14 @@ def test_masks_come_back_identical(tmp_path, format_, polygons, instances):
 @given(mask=masks())
 def test_any_mask_comes_back_identical(tmp_path, format_, polygons, mask):
     assert_round_trip(format_, tmp_path, {"a.jpg": mask}, ExportOptions(labels=("car",), polygons=polygons))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("format_", EXPORTS)
+def test_masks_of_photographs_come_back_identical(tmp_path, format_):
+    folder = Path(os.environ["SEGVOTE_DATA"]) / "cows/masks"
+    named = {f"{path.stem}.jpg": read_mask(path) == 255 for path in list_images(folder)[:40]}
+    assert_round_trip(format_, tmp_path, named, ExportOptions(polygons=True, instances=format_ != "voc"))
 
 
 @pytest.mark.slow
@@ -308,3 +319,12 @@ def test_label_studio_addresses_are_quoted(tmp_path):
     (task,) = json.loads((tmp_path / "tasks.json").read_text())
     assert task["data"]["image"] == "http://x/a%20b/%C3%BC%26.jpg"
     assert task["predictions"] == [{"model_version": "segvote", "result": [], "score": 0.0}]
+
+
+# the documentation
+
+
+def test_every_format_has_its_section_in_the_documentation():
+    text = (Path(__file__).parents[2] / "docs/exports.md").read_text()
+    headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert headings == list(EXPORTS)

@@ -165,14 +165,16 @@ def copy_image(annotation: Annotation, target: Path) -> None:
     """Copy the picture to `target`, turned upright if it relies on EXIF: not every tool looks at that."""
     if annotation.image_path is None:
         raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
-    with open_picture(annotation.image_path) as picture, atomic_path(target) as temporary:
-        if _is_upright(picture):
+    with open_picture(annotation.image_path) as picture:
+        # A plain copy has none of the tags that the writers would carry over.
+        turned = None if _is_upright(picture) else orient(picture).copy()
+        kind = "JPEG" if picture.format == "MPO" else picture.format
+        profile = picture.info.get("icc_profile")
+    with atomic_path(target) as temporary:
+        if turned is None:
             shutil.copyfile(annotation.image_path, temporary)
         else:
-            profile = picture.info.get("icc_profile")
-            kind = "JPEG" if picture.format == "MPO" else picture.format
-            # A plain copy has none of the tags that the writers would carry over.
-            orient(picture).copy().save(temporary, format=kind, quality=95, icc_profile=profile)
+            turned.save(temporary, format=kind, quality=95, icc_profile=profile)
 
 
 def _is_upright(picture: Image.Image) -> bool:

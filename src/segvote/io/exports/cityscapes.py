@@ -7,6 +7,7 @@ without gaps, for training: 0 background, then the labels in their order, 255 un
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def _number_objects(classes: list[int]) -> list[int]:
 def _write_picture(annotation: Annotation, path: Path) -> None:
     if annotation.image_path is None:
         raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
-    write_bytes(path, encode_png(Image.fromarray(read_image(annotation.image_path))))
+    write_bytes(path, encode_png(Image.fromarray(read_image(annotation.image_path)), zlib.Z_DEFAULT_STRATEGY))
 
 
 def _format_colours(names: list[str]) -> str:

@@ -66,7 +66,8 @@ def match_name(name: str, known: Iterable[str]) -> str | None:
     names = set(known)
     if name in names:
         return name
-    for wanted in (name, _UPLOAD_PREFIX.sub("", name.rpartition("/")[2])):
+    uploaded, n_prefixes = _UPLOAD_PREFIX.subn("", name.rpartition("/")[2])
+    for wanted in (name, uploaded)[: 1 + n_prefixes]:
         matches = [other for other in names if f"/{other}".endswith(f"/{wanted}") or f"/{wanted}".endswith(f"/{other}")]
         if len(matches) == 1:
             return matches[0]
