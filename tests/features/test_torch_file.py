@@ -198,3 +198,50 @@ def test_many_views_of_one_storage_are_refused(tmp_path):
     path.write_bytes(join_old(state, {"0": values}))
     with pytest.raises(DamagedFileError, match="5000"):
         read_torch_file(path)
+
+
+def test_the_stride_of_a_side_of_one_does_not_matter(tmp_path):
+    values = np.arange(4, dtype=np.float32)
+    path = tmp_path / "weights.pth"
+    path.write_bytes(join_old({"a": plan_tensor(values, "0", shape=(1, 4), strides=(10**30, 1))}, {"0": values}))
+    np.testing.assert_array_equal(read_torch_file(path)["a"], values[None])
+
+
+@pytest.mark.parametrize("shape", [(0, 2**62, 2**62), (0, 10**30)])
+def test_absurd_empty_shapes_are_refused(shape, tmp_path):
+    values = np.arange(4, dtype=np.float32)
+    path = tmp_path / "weights.pth"
+    path.write_bytes(join_old({"a": plan_tensor(values, "0", shape=shape, strides=(1,) * len(shape))}, {"0": values}))
+    with pytest.raises(DamagedFileError):
+        read_torch_file(path)
+
+
+def test_nesting_without_end_is_refused(tmp_path):
+    path = tmp_path / "weights.pth"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02" + b"}U\x01a" * 5000 + b"}" + b"s" * 5000 + b".")
+    path.write_bytes(file.getvalue())
+    with pytest.raises(DamagedFileError):
+        read_torch_file(path)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02" + b"}X\x01\0\0\0a" * 5000 + b"}" + b"s" * 5000 + b".")
+    path.write_bytes(file.getvalue())
+    with pytest.raises(DamagedFileError, match="recursion"):
+        read_torch_file(path)
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_flipped_byte_is_an_error_or_another_number_never_a_crash(arrays, zipped, tmp_path):
+    content, path = make_file(arrays, zipped), tmp_path / "weights.pth"
+    rng = np.random.default_rng(0)
+    for place in rng.integers(0, len(content), 150):
+        damaged = bytearray(content)
+        damaged[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(damaged)
+        try:
+            found = read_torch_file(path)
+        except DamagedFileError:
+            continue
+        assert all(isinstance(array, np.ndarray) for array in found.values())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,7 +23,10 @@ __all__ = ["read_torch_file"]
 OLD_MAGIC = 0x1950A86A20F9469CFC6C
 OLD_PROTOCOL = 1001
 MAX_BYTES = 8 << 30  # of the largest file of weights that is believed
+MAX_PICKLE_BYTES = 64 << 20  # names and shapes of the tensors in a zip archive, unpacked
 MAX_SHARING = 4  # how often the numbers of a file may be used: tied weights twice
+# What reading a crooked archive or making an array of absurd shape may raise; RuntimeError is also nesting without end.
+UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OverflowError, MemoryError)
 NOT_TORCH = "expected a file of torch.save, the first bytes are of something else; check that it is a weight file"
 
 
@@ -56,7 +60,7 @@ def read_torch_file(path: str | Path) -> dict[str, np.ndarray]:
             return {name: _make_array(tensor, buffers[tensor.storage.key]) for name, tensor in tensors.items()}
     except DamagedFileError as error:
         raise DamagedFileError(f"{path}: {error}") from error
-    except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except UNREADABLE as error:
         raise DamagedFileError(f"{path}: expected a whole torch file, but {error}; fetch it again") from error
 
 
@@ -92,6 +96,8 @@ def _read_zip(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]
     with zipfile.ZipFile(file) as archive:
         _check_size(sum(entry.file_size for entry in archive.infolist()))
         root = _find_root(archive)
+        if archive.getinfo(f"{root}data.pkl").file_size > MAX_PICKLE_BYTES:
+            raise DamagedFileError("expected a short description of the tensors, the one in this archive has no end")
         with archive.open(f"{root}data.pkl") as pickled:
             tensors = _find_tensors(run_pickle(pickled))  # type: ignore[arg-type]
         if f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") != b"little":
@@ -171,6 +177,9 @@ def _make_array(tensor: Tensor, buffer: np.ndarray) -> np.ndarray:
     last = tensor.offset + sum((side - 1) * stride for side, stride in zip(tensor.shape, tensor.strides, strict=True))
     if n_values > len(buffer) or (n_values > 0 and last >= len(buffer)):
         raise DamagedFileError(f"a tensor of shape {tensor.shape} does not fit its {len(buffer)} numbers")
-    strides = [stride * buffer.itemsize for stride in tensor.strides]
-    start = buffer[tensor.offset :] if n_values else buffer[:0]
-    return np.ascontiguousarray(np.lib.stride_tricks.as_strided(start, tensor.shape, strides)).reshape(tensor.shape)
+    if n_values == 0:
+        return np.zeros(tensor.shape, buffer.dtype)
+    # The stride along a side of one is never taken; torch writes anything there.
+    strides = [stride * buffer.itemsize * (side > 1) for side, stride in zip(tensor.shape, tensor.strides, strict=True)]
+    view = np.lib.stride_tricks.as_strided(buffer[tensor.offset :], tensor.shape, strides)
+    return np.ascontiguousarray(view).reshape(tensor.shape)
