@@ -16,6 +16,8 @@ __all__ = ["blend_heat", "blend_mask", "encode_jpeg", "write_jpeg"]
 # Dark blue, teal, yellow, red: warm means likely, as in the paper's figure; readable without telling red from green.
 COLOURS = np.array([[20, 24, 82], [30, 110, 140], [248, 211, 80], [214, 40, 40]], dtype=np.float64)
 STOPS = np.array([0.0, 0.42, 0.62, 1.0])
+SHADOW = np.float32(0.35)  # how much colour is left where the picture is black
+GLOW = np.float32(70)  # what a white pixel adds to the coldest colour, so that things can be told in the dark blue
 OUTLINE = (255, 255, 255)
 
 
@@ -25,8 +27,10 @@ def colour_heat(heat: np.ndarray) -> np.ndarray:
     return ramp.round().astype(np.uint8)[(heat * 255).round().astype(np.uint8)]
 
 
-def blend_heat(image: np.ndarray, heat: np.ndarray, strength: float = 0.55) -> np.ndarray:
-    """Lay a heat map over the grey picture.
+def blend_heat(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
+    """Paint the picture's light and shade in the colours of the heat map.
+
+    Shading instead of mixing: a white cup that is certainly the object comes out red as in the legend, not pink.
 
     Parameters
     ----------
@@ -34,11 +38,11 @@ def blend_heat(image: np.ndarray, heat: np.ndarray, strength: float = 0.55) -> n
         (h, w, 3) uint8.
     heat
         (h, w) in [0, 1].
-    strength
-        Share of the heat map.
     """
-    grey = cv2.cvtColor(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
-    return cv2.addWeighted(grey, 1 - strength, colour_heat(heat), strength, 0)
+    light = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)[..., None].astype(np.float32) / 255
+    cold = 1 - heat[..., None].astype(np.float32)
+    shaded = colour_heat(heat) * (SHADOW + (1 - SHADOW) * light) + GLOW * light * cold
+    return np.clip(shaded, 0, 255).astype(np.uint8)
 
 
 def blend_mask(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -58,4 +62,5 @@ def encode_jpeg(image: np.ndarray, quality: int = 85) -> bytes:
 
 
 def write_jpeg(path: Path, image: np.ndarray, quality: int = 85) -> None:
+    """Write (h, w, 3) uint8 as JPEG, whole or not at all."""
     write_bytes(path, encode_jpeg(image, quality))

@@ -1,16 +1,122 @@
-"""One self-contained page about a run."""
+"""One self-contained page about a run: style, script, pictures and figures inside, nothing fetched.
+
+The page is written piece by piece, so memory does not grow with the number of images. Equal runs give equal bytes but
+for the block between ``<!-- timings -->`` and ``<!-- /timings -->``. Scripts and styles are admitted by their hashes
+alone: whatever a file is called, nothing in its name can run.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
-from segvote.io.atomic import write_text
+from segvote.io.atomic import atomic_path
 from segvote.pipeline.run import Run
+from segvote.report.figures import draw_heat_scale
+from segvote.report.gallery import choose_ratio, list_cards
+from segvote.report.markup import escape
+from segvote.report.summary import format_figures, format_parameters, format_problems, format_tiles, format_title
+from segvote.report.timings import format_timings
 
-__all__ = ["write_report"]
+__all__ = ["list_pieces", "write_report"]
+
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' "
+    "rx='4' fill='%23141852'/%3E%3Cpath d='M3 10l4-6 6 3-3 6z' fill='%23f8d350'/%3E%3C/svg%3E"
+)
 
 
 def write_report(run: Run) -> Path:
-    """Write ``report.html`` into the run folder."""
-    write_text(run.folder.report_path, f"<!doctype html><title>segvote</title><p>{len(run)} images</p>")
-    return run.folder.report_path
+    """Write ``report.html`` into the run folder.
+
+    Parameters
+    ----------
+    run
+        A finished run.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    path = run.folder.report_path
+    # errors="replace": a file name that is no valid UTF-8 must not cost the report.
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.writelines(list_pieces(run))
+    return path
+
+
+def list_pieces(run: Run) -> Iterator[str]:
+    """The page from top to bottom, one card at a time."""
+    title = format_title(run)
+    yield _format_head(title)
+    yield _format_header(run, title)
+    yield format_figures(run)
+    yield _format_gallery_head(run)
+    yield from list_cards(run)
+    yield "</ol>\n</section>\n"
+    yield _format_record(run)
+    yield f"</main>\n{_read_static('dialog.html')}<script>{_read_static('report.js')}</script>\n</body>\n</html>\n"
+
+
+def _format_head(title: str) -> str:
+    style, theme = _read_static("report.css"), _read_static("theme.js")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_format_policy()}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<title>{escape(title)} – segvote</title>\n<link rel="icon" href="{ICON}">\n'
+        f"<style>{style}</style>\n<script>{theme}</script>\n</head>\n"
+    )
+
+
+def _format_policy() -> str:
+    scripts = " ".join(f"'{_hash(_read_static(name))}'" for name in ("theme.js", "report.js"))
+    style = _hash(_read_static("report.css"))
+    return (
+        f"default-src 'none'; img-src data:; style-src '{style}'; script-src {scripts}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _format_header(run: Run, title: str) -> str:
+    settings = run.settings
+    method = f"Voter {settings.voter}, features {settings.features}, segmenter {settings.segmenter}"
+    return (
+        '<body>\n<a class="skip" href="#gallery">Skip to the gallery</a>\n'
+        '<header><div><p class="over">segvote report</p>\n'
+        f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
+        '<button type="button" id="theme" hidden>Dark</button></header>\n<main>\n'
+        f"{format_tiles(run)}"
+    )
+
+
+def _format_gallery_head(run: Run) -> str:
+    controls = _read_static("controls.html").replace("{count}", str(len(run)))
+    return (
+        '<section aria-labelledby="gallery">\n<div class="head"><h2 id="gallery" tabindex="-1">Gallery</h2>\n'
+        "<p>Image, heat map, mask. The masks most in doubt come first, then the images without, loudest first.</p>\n"
+        f'<p class="legend"><span>unlikely</span>{draw_heat_scale()}<span>likely</span></p></div>\n'
+        f'{controls}<ol id="cards" class="{choose_ratio(run.bags)}">\n'
+    )
+
+
+def _format_record(run: Run) -> str:
+    return (
+        '<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n'
+        f'<div class="columns"><div>{format_timings(run.folder.read_log())}'
+        f"{format_problems(run.record['problems'])}</div>\n"
+        f"<div>{format_parameters(run)}</div></div>\n</section>\n"
+    )
+
+
+def _read_static(name: str) -> str:
+    return (files("segvote.report") / "static" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

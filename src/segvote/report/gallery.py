@@ -1,0 +1,119 @@
+"""The gallery: one card per bag, the masks most in doubt first, then the loudest false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log
+from statistics import median
+from urllib.parse import quote
+
+from segvote.pipeline.run import BagRecord, Run
+from segvote.report.figures import draw_bar
+from segvote.report.markup import escape, format_number, format_share
+from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
+from segvote.types import WITH
+
+__all__ = ["EVEN_DOUBT", "choose_ratio", "count_false_alarms", "format_card", "list_cards", "sort_bags"]
+
+# What evenly spread scores would get: a cut in the middle explains three quarters of their variance.
+EVEN_DOUBT = 0.25
+RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
+NO_ROOM = "no picture: the page would grow too large"
+
+
+def sort_bags(bags: Sequence[BagRecord]) -> list[int]:
+    """Numbers of the bags in the order of the page."""
+
+    def rank(index: int) -> tuple[bool, float, float, str]:
+        bag = bags[index]
+        return bag.tag != WITH, -bag.doubt, -bag.score, bag.name
+
+    return sorted(range(len(bags)), key=rank)
+
+
+def choose_ratio(bags: Sequence[BagRecord]) -> str:
+    """The shape of the cards' panes: the one nearest to most of the images."""
+    ratio = median(bag.width / bag.height for bag in bags)
+    return min(RATIOS, key=lambda name: abs(log(RATIOS[name] / ratio)))
+
+
+def count_false_alarms(bags: Sequence[BagRecord]) -> int:
+    """*Without* bags whose best segment is above the voter's global threshold, 0."""
+    return sum(bag.tag != WITH and bag.score > bag.threshold for bag in bags)
+
+
+def list_cards(run: Run) -> Iterator[str]:
+    """Cards as HTML, made one at a time."""
+    size, share = choose_size(len(run)), count_share(len(run))
+    spent = 0
+    for rank, index in enumerate(sort_bags(run.bags)):
+        triplet = make_triplet(run, index, size, share) if spent < PAGE_BYTES else Triplet(problem=NO_ROOM)
+        spent += triplet.n_bytes
+        yield format_card(run.bags[index], triplet, rank)
+
+
+def format_card(bag: BagRecord, triplet: Triplet, rank: int) -> str:
+    """One card; `rank` is its place in the order of doubt."""
+    tag, name = escape(bag.tag), escape(bag.name.removeprefix(f"{bag.tag}/"))
+    problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
+    return (
+        f'<li class="card" data-tag="{tag}" data-rank="{rank}" data-score="{bag.score}"'
+        f' data-area="{bag.area}" data-name="{name}">\n'
+        f'<button type="button" class="triplet">{_format_panes(bag, triplet, name)}</button>\n'
+        f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="tag {tag}">{tag}</span></div>\n'
+        f"{problem}{_format_facts(bag)}{_format_files(bag)}</li>\n"
+    )
+
+
+def _format_panes(bag: BagRecord, triplet: Triplet, name: str) -> str:
+    mask = f"Mask on {name}, {format_share(bag.area)} of the image"
+    empty = "nothing taken" if not bag.n_selected else "no mask"
+    return (
+        _format_pane(triplet.image, f"Image {name}", "no image")
+        + _format_pane(triplet.heat, f"Heat map of {name}", "no heat map")
+        + _format_pane(triplet.mask, mask, empty)
+    )
+
+
+def _format_pane(thumbnail: Thumbnail | None, description: str, missing: str) -> str:
+    if thumbnail is None:
+        return f'<span class="pane missing">{missing}</span>'
+    size = f'width="{thumbnail.width}" height="{thumbnail.height}"'
+    return f'<span class="pane"><img src="{thumbnail.uri}" {size} alt="{description}" decoding="async"></span>'
+
+
+def _format_facts(bag: BagRecord) -> str:
+    facts = _list_with_facts(bag) if bag.tag == WITH else _list_without_facts(bag)
+    rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{rows}</dl>\n'
+
+
+def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
+    level = "high" if bag.doubt >= EVEN_DOUBT else ""
+    return [
+        ("doubt", f"{bag.doubt:.2f}{draw_bar(bag.doubt / (2 * EVEN_DOUBT), level, 0.5)}"),
+        ("score", format_number(bag.score)),
+        ("threshold", format_number(bag.threshold)),
+        ("area", format_share(bag.area)),
+        ("segments", f"{bag.n_selected} of {bag.n_segments}"),
+        ("pixels", f"{bag.width} × {bag.height}"),
+    ]
+
+
+def _list_without_facts(bag: BagRecord) -> list[tuple[str, str]]:
+    alarm = ' <span class="alarm">above</span>' if bag.score > bag.threshold else ""
+    return [
+        ("false-alarm score", f"{format_number(bag.score)}{alarm}"),
+        ("threshold", format_number(bag.threshold)),
+        ("segments", f"{bag.n_segments}"),
+        ("pixels", f"{bag.width} × {bag.height}"),
+    ]
+
+
+def _format_files(bag: BagRecord) -> str:
+    """Links that work while the page lies in its run folder; shown when a card is enlarged."""
+    stem = escape(quote(bag.stem, errors="replace"))
+    return (
+        f'<p class="files">In the run folder: <a href="masks/{stem}.png">mask</a>, '
+        f'<a href="heatmaps/{stem}.jpg">heat map</a></p>\n'
+    )

@@ -1,0 +1,50 @@
+"""Text to HTML: escaping, numbers and small tables; nothing from outside reaches the page except through `escape`."""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from collections.abc import Iterable
+
+__all__ = ["escape", "format_duration", "format_number", "format_share", "format_table"]
+
+UNPRINTABLE = {"Cc", "Cs"}  # control characters and halves of pairs, which HTML forbids
+
+
+def escape(text: object) -> str:
+    """Text for an element or a quoted attribute; a file may be called ``<script>.png``."""
+    readable = "".join("\ufffd" if unicodedata.category(sign) in UNPRINTABLE else sign for sign in str(text))
+    return html.escape(readable, quote=True)
+
+
+def format_number(value: float) -> str:
+    """Three digits that matter, whatever the scale of the voter; a real minus sign."""
+    if not math.isfinite(value):
+        return "–"
+    text = f"{value:.3f}" if 0.001 <= abs(value) < 100 else f"{value:.3g}"
+    return ("0" if float(text) == 0 else text).replace("-", "\u2212")
+
+
+def format_share(share: float) -> str:
+    """A share in percent: 12 %, 1.2 %, 0.3 %."""
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 10 or percent == 0 else f"{percent:.2g} %"
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds as people say them: 6 ms, 2.3 s, 1 min 5 s, 2 h 3 min."""
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def format_table(rows: Iterable[tuple[str, str]], caption: str) -> str:
+    """Two columns, a name and its value, both already HTML."""
+    body = "".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>\n' for name, value in rows)
+    return f"<table><caption>{caption}</caption><tbody>\n{body}</tbody></table>\n"

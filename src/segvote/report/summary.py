@@ -1,0 +1,121 @@
+"""What stands around the gallery: the run in numbers, the figures, parameters, versions, unreadable files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
+from segvote.report.figures import HistogramRow, draw_histograms, make_edges
+from segvote.report.gallery import EVEN_DOUBT, count_false_alarms
+from segvote.report.markup import escape, format_share, format_table
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["format_figures", "format_parameters", "format_problems", "format_tiles", "format_title"]
+
+
+def format_title(run: Run) -> str:
+    """The run in one line of plain text."""
+    n_with, n_without = _count_tags(run)
+    return f"{run.settings.label}: {n_with} {_plural('image', n_with)} with, {n_without} without"
+
+
+def format_tiles(run: Run) -> str:
+    """The run in six numbers."""
+    shown = [bag for bag in run.bags if bag.tag == WITH]
+    n_without = _count_tags(run)[1]
+    n_segments = sum(bag.n_segments for bag in run.bags)
+    n_selected = sum(bag.n_selected for bag in run.bags)
+    n_doubtful = sum(bag.doubt >= EVEN_DOUBT for bag in shown)
+    n_problems = len(run.record["problems"])
+    tiles = [
+        (f"{len(run):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
+        (f"{n_segments:,}", "segments", f"{n_selected:,} taken as {run.settings.label}"),
+        (format_share(median(bag.area for bag in shown)), "of an image", "median area of a mask"),
+        (f"{n_doubtful:,}", "in doubt", f"of {len(shown):,} masks: doubt {EVEN_DOUBT} or more"),
+        (f"{count_false_alarms(run.bags):,}", "false alarms", f"of {n_without:,} images without: score above 0"),
+        (f"{n_problems:,}", "unreadable", "left out, with reasons below" if n_problems else "every file could be read"),
+    ]
+    body = "".join(
+        f'<div class="tile"><dt>{name}</dt><dd><b>{value}</b><span>{escape(note)}</span></dd></div>\n'
+        for value, name, note in tiles
+    )
+    return f'<dl class="tiles">\n{body}</dl>\n'
+
+
+def format_figures(run: Run) -> str:
+    """Histograms of weights and scores over all segments."""
+    is_with = np.repeat([bag.tag == WITH for bag in run.bags], [bag.n_segments for bag in run.bags])
+    weights, scores, taken = (run.votes[name] for name in ("weights", "scores", "decisions"))
+    by_tag = [HistogramRow("with", WITH, weights[is_with]), HistogramRow("without", WITHOUT, weights[~is_with])]
+    by_fate = [
+        HistogramRow("with, taken", WITH, scores[is_with & taken]),
+        HistogramRow("with, left", "left", scores[is_with & ~taken]),
+        HistogramRow("without", WITHOUT, scores[~is_with]),
+    ]
+    return (
+        '<div class="figures">\n'
+        + _format_figure(
+            "Weights",
+            "The soft label of every segment: 0 is background, 1 is object. Two heaps at the ends are a clear vote.",
+            draw_histograms(by_tag, make_edges(weights, 0.0, 1.0), "Histogram of weights, with and without"),
+        )
+        + _format_figure(
+            "Scores",
+            "What decides, after neighbours have voted. The line is 0, the threshold for images of unknown content.",
+            draw_histograms(by_fate, make_edges(scores), "Histogram of scores: taken, left, without", mark=0.0),
+        )
+        + "</div>\n"
+    )
+
+
+def format_problems(problems: Iterable[dict[str, Any]]) -> str:
+    """Files that could not be read and why."""
+    rows = [
+        (f"<bdi>{escape(problem['name'])}</bdi>", escape(_shorten(problem["name"], problem["reason"])))
+        for problem in problems
+    ]
+    if not rows:
+        return "<h3>Unreadable files</h3>\n<p>None: every file could be read.</p>\n"
+    return format_table(rows, "Unreadable files")
+
+
+def format_parameters(run: Run) -> str:
+    """Two tables: what was chosen, and the versions of what may change a mask."""
+    defaults = Settings().to_dict()
+    chosen = [
+        (escape(name), _format_value(value, value == defaults[name])) for name, value in run.settings.to_dict().items()
+    ]
+    folders = [(f"folder {tag}", f"<bdi>{escape(run.record['inputs'][tag])}</bdi>") for tag in (WITH, WITHOUT)]
+    versions = {"segvote": run.record["segvote"], **run.record["versions"]}
+    listed = [(escape(package), escape(version)) for package, version in versions.items()]
+    return format_table(chosen + folders, "Parameters") + format_table(listed, "Versions")
+
+
+def _format_figure(title: str, explanation: str, drawing: str) -> str:
+    return f"<figure><figcaption><h2>{title}</h2><p>{explanation}</p></figcaption>{drawing}</figure>\n"
+
+
+def _format_value(value: Any, is_default: bool) -> str:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True) if isinstance(value, dict) else str(value)
+    return f"<code>{escape(text)}</code>" + ("" if is_default else ' <span class="changed">not the default</span>')
+
+
+def _shorten(name: str, reason: str) -> str:
+    """The reason without the path it begins with: the name stands beside it."""
+    path, separator, rest = reason.partition(": ")
+    return rest if separator and path.endswith(name.split("/", 1)[-1]) else reason
+
+
+def _count_tags(run: Run) -> tuple[int, int]:
+    n_with = sum(bag.tag == WITH for bag in run.bags)
+    return n_with, len(run) - n_with
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"

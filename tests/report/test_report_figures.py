@@ -1,0 +1,72 @@
+"""Figures: bars stand for what was counted."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from segvote.io.overlays import COLOURS, STOPS, blend_heat
+from segvote.report.figures import HistogramRow, draw_bar, draw_heat_scale, draw_histograms, list_ticks, make_edges
+
+
+def draw(*groups, edges=None):
+    rows = [HistogramRow(f"row {number}", "with", np.asarray(values, float)) for number, values in enumerate(groups)]
+    edges = make_edges(np.concatenate([row.values for row in rows]), 0.0, 1.0) if edges is None else edges
+    return ET.fromstring(draw_histograms(rows, edges, "a < b", mark=0.5))
+
+
+def list_bars(drawing, row=0):
+    return drawing.findall("g")[row].findall("rect")
+
+
+def test_heights_are_roots_of_counts():
+    low, high = list_bars(draw([0.1] * 4 + [0.9] * 16))
+    assert float(high.get("height")) == pytest.approx(2 * float(low.get("height")), rel=0.01)
+    assert "80 % (16)" in high.find("title").text
+
+
+def test_values_beyond_the_ends_and_numbers_that_are_none_are_counted_or_left_out():
+    bars = list_bars(draw([-5.0, 7.0, np.nan, np.inf, 0.5]))
+    assert len(bars) == 3
+
+
+def test_an_empty_group_is_an_empty_row():
+    drawing = draw([], [0.5])
+    assert list_bars(drawing, 0) == [] and len(list_bars(drawing, 1)) == 1
+
+
+def test_one_far_outlier_does_not_squeeze_the_rest():
+    values = np.concatenate([np.linspace(0, 1, 5000), [1e9]])
+    assert make_edges(values)[-1] < 1.1
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [np.nan]])
+def test_edges_grow_even_where_there_is_nothing_to_spread(values):
+    edges = make_edges(np.array(values))
+    assert (np.diff(edges) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (-0.46, 0.53, [-0.4, -0.2, 0, 0.2, 0.4]),
+        (-300, 900, [-250, 0, 250, 500, 750]),
+    ],
+)
+def test_ticks_are_round(low, high, ticks):
+    assert list_ticks(low, high) == pytest.approx(ticks)
+
+
+def test_bar_is_filled_by_its_share_and_never_overflows():
+    assert 'width="25.00"' in draw_bar(0.25)
+    assert 'width="100.00"' in draw_bar(7.0)
+
+
+def test_scale_shows_the_colours_the_maps_are_painted_with():
+    listed = re.findall(r"rgb\((\d+),(\d+),(\d+)\)", draw_heat_scale())
+    np.testing.assert_array_equal(np.array(listed, float), COLOURS)
+    white = np.full((1, 1, 3), 255, np.uint8)
+    hottest = blend_heat(white, np.array([[STOPS[-1]]]))
+    np.testing.assert_array_equal(hottest[0, 0], COLOURS[-1])

@@ -1,0 +1,48 @@
+"""The gallery's order and what its cards say."""
+
+from made_runs import DEFAULT_BAGS, make_bag
+
+from segvote.pipeline.run import BagRecord
+from segvote.report.gallery import choose_ratio, count_false_alarms, format_card, list_cards, sort_bags
+from segvote.report.thumbnails import Triplet
+
+BAGS = [BagRecord(**bag) for bag in DEFAULT_BAGS]
+
+
+def test_doubt_comes_first_then_the_loudest_false_alarm():
+    names = [BAGS[index].name.split("/")[1] for index in sort_bags(BAGS)]
+    assert names == ["torn.png", "fair.png", "clear.png", "loud.png", "quiet.png"]
+
+
+def test_order_does_not_depend_on_the_order_of_the_bags():
+    turned = BAGS[::-1]
+    assert [turned[index] for index in sort_bags(turned)] == [BAGS[index] for index in sort_bags(BAGS)]
+
+
+def test_a_false_alarm_is_an_image_without_above_the_threshold():
+    assert count_false_alarms(BAGS) == 1
+
+
+def test_cards_say_score_threshold_doubt_area_and_segments():
+    card = format_card(BAGS[1], Triplet(), 0)
+    for told in ("0.61", "0.200", "0.100", "25 %", "3 of 10", "80 × 60", 'data-rank="0"'):
+        assert told in card
+
+
+def test_a_card_without_tells_its_false_alarm_and_no_doubt():
+    card = format_card(BAGS[4], Triplet(), 0)
+    assert "false-alarm score" in card and "0.300" in card and "above" in card
+    assert "doubt" not in card
+
+
+def test_pictures_stop_where_the_page_is_full(make_run, monkeypatch):
+    monkeypatch.setattr("segvote.report.gallery.PAGE_BYTES", 10)
+    cards = list(list_cards(make_run()))
+    assert "<img" in cards[0]
+    assert all("<img" not in card and "too large" in card for card in cards[1:])
+
+
+def test_panes_have_the_shape_of_most_images():
+    shapes = [(300, 400), (300, 410), (900, 200)]
+    bags = [BagRecord(**(make_bag("a.png", "with") | {"height": h, "width": w})) for h, w in shapes]
+    assert choose_ratio(bags) == "screen"

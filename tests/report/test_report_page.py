@@ -1,0 +1,124 @@
+"""The page: self-contained, harmless, repeatable, and never without an answer."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+from made_runs import DEFAULT_BAGS, LOG, make_bag
+
+from segvote.report import write_report
+
+TIMINGS = re.compile(r"<!-- timings -->.*<!-- /timings -->", re.DOTALL)
+VOID = {"meta", "link", "img", "input", "line", "rect", "stop"}
+
+
+class Outline(HTMLParser):
+    """Elements of a page with their attributes; fails on a closing tag that closes nothing."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def find(self, tag, **wanted):
+        return [found for name, found in self.elements if name == tag and wanted.items() <= found.items()]
+
+
+def read_page(run):
+    return write_report(run).read_text(encoding="utf-8")
+
+
+def test_every_element_is_closed_and_every_picture_described(make_run):
+    page = Outline(read_page(make_run()))
+    assert page.open in ([], ["option"])
+    assert len(page.find("li", **{"class": "card"})) == 5
+    pictures = page.find("img")
+    assert len(pictures) == 3 * 3 + 2 * 2  # an image without has no mask to show
+    assert all(picture["alt"] and picture["src"].startswith("data:image/jpeg;base64,") for picture in pictures)
+
+
+def test_nothing_is_fetched(make_run):
+    page = Outline(read_page(make_run()))
+    for _, found in page.elements:
+        for name in ("src", "href"):
+            address = found.get(name) or "#"
+            assert address.startswith(("data:", "#", "masks/", "heatmaps/"))
+    assert "url(" not in (files("segvote.report") / "static" / "report.css").read_text()
+
+
+def test_policy_admits_exactly_the_scripts_and_the_style_of_the_page(make_run):
+    text = read_page(make_run())
+    policy = Outline(text).find("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    inside = re.findall(r"<(?:style|script)>(.*?)</(?:style|script)>", text, re.DOTALL)
+    hashes = {"sha256-" + base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in inside}
+    assert set(re.findall(r"sha256-[\w+/=]+", policy)) == hashes
+    assert not re.search(r"<[^>]* (?:style|on\w+)=", text), "such attributes would be refused by the policy"
+
+
+def test_a_file_called_script_is_harmless(make_run):
+    name = '<script>alert("1")&\x07.png'
+    bags = [*DEFAULT_BAGS, make_bag(name, "with", 0.5)]
+    problems = [{"name": "with/<b>.png", "reason": "/x/<b>.png: the file is truncated"}]
+    text = read_page(make_run(bags=bags, problems=problems))
+    assert text.count("<script>") == 2
+    assert "&lt;script&gt;alert(&quot;1&quot;)&amp;\ufffd.png" in text
+    assert "<b>.png" not in text and "&lt;b&gt;.png" in text
+
+
+def test_a_name_that_is_no_unicode_does_not_cost_the_report(make_run):
+    bags = [*DEFAULT_BAGS, make_bag("caf\udce9.png", "with", 0.5)]
+    assert "caf\ufffd.png" in read_page(make_run(bags=bags))
+
+
+def test_equal_runs_differ_in_the_marked_block_alone(make_run):
+    inputs = {tag: make_run("first").folder.path / tag for tag in ("with", "without")}
+    slower = tuple({**line, "seconds": 60.0} if "seconds" in line else line for line in LOG)
+    one, other = (read_page(make_run("a", inputs=inputs)), read_page(make_run("b", inputs=inputs, log=slower)))
+    assert one != other
+    assert len(TIMINGS.findall(one)) == 1
+    assert TIMINGS.sub("", one) == TIMINGS.sub("", other)
+
+
+def test_the_same_report_twice_gives_the_same_bytes_and_leaves_no_other_file(make_run):
+    run = make_run()
+    before = {path.name for path in run.folder.path.iterdir()}
+    assert read_page(run) == read_page(run)
+    assert {path.name for path in run.folder.path.iterdir()} - before == {"report.html"}
+
+
+@pytest.mark.parametrize("what", ["image", "heat", "mask"])
+def test_what_has_vanished_is_said_in_its_row(make_run, what):
+    run = make_run()
+    stem = run.bags[0].stem
+    lost = {"image": run.find_image(0), "heat": run.folder.heatmap_path(stem), "mask": run.folder.mask_path(stem)}
+    lost[what].unlink()
+    text = read_page(run)
+    assert text.count('<p class="problem">') == 1
+    said = {"image": "no longer where it was", "heat": "heat map cannot be shown", "mask": "mask cannot be shown"}
+    assert said[what] in text
+
+
+def test_page_tells_parameters_versions_times_and_unreadable_files(make_run):
+    problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]
+    text = read_page(make_run(problems=problems))
+    for told in ("border_survival", "numpy", "2.0.0", "segment and describe", "3.2 s", "with/bad.jpg"):
+        assert told in text
+    assert ">the file is truncated<" in text  # the path is not repeated
+
+
+def test_static_files_fit_between_their_tags():
+    for name, closing in (("report.css", "</style"), ("theme.js", "</script"), ("report.js", "</script")):
+        assert closing not in (files("segvote.report") / "static" / name).read_text()

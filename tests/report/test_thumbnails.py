@@ -1,0 +1,75 @@
+"""Thumbnails: small, bounded, and made from whatever is still there."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from made_runs import make_bag
+from PIL import Image
+
+from segvote.report import write_report
+from segvote.report.gallery import list_cards
+from segvote.report.thumbnails import PAGE_BYTES, choose_size, count_share, make_triplet, read_small
+
+
+def test_four_hundred_of_the_worst_pictures_stay_below_20_megabytes(make_run):
+    """Noise is the largest of JPEG files: pictures within their share, and the text of a card, times 400."""
+    bags = [make_bag(f"{number}.png", "with") | {"height": 300, "width": 400} for number in range(3)]
+    run = make_run(bags=bags)
+    share = count_share(400)
+    for index in range(3):
+        assert make_triplet(run, index, choose_size(400), share).n_bytes <= share
+    cards = list(list_cards(run))
+    text = max(len(re.sub(r"base64,[^\"]+", "", card).encode()) for card in cards)
+    rest = write_report(run).stat().st_size - sum(len(card.encode()) for card in cards)
+    assert 400 * (share + text) + rest < 20_000_000
+
+
+@pytest.mark.parametrize(("n_images", "size"), [(1, 360), (400, 240), (1600, 120), (100_000, 96)])
+def test_size_follows_the_number_of_images(n_images, size):
+    assert choose_size(n_images) == size
+
+
+def test_thumbnails_have_the_shape_of_the_image(make_run):
+    run = make_run(bags=[make_bag("a.png", "with") | {"height": 300, "width": 200}, make_bag("b.png", "without")])
+    triplet = make_triplet(run, 0, 120, PAGE_BYTES)
+    for one in (triplet.image, triplet.heat, triplet.mask):
+        assert (one.height, one.width) == (120, 80)
+        assert Image.open(io.BytesIO(one.data)).size == (80, 120)
+    assert triplet.problem == ""
+
+
+def test_quality_gives_way_before_the_limit_does(make_run):
+    run = make_run(bags=[make_bag("a.png", "with") | {"height": 300, "width": 400}])
+    free = make_triplet(run, 0, 240, PAGE_BYTES).n_bytes
+    tight = make_triplet(run, 0, 240, free // 3).n_bytes
+    assert tight <= free // 3
+
+
+def test_an_image_of_another_size_is_not_shown_as_the_one_of_the_run(make_run):
+    run = make_run()
+    Image.new("RGB", (33, 44)).save(run.find_image(0))
+    triplet = make_triplet(run, 0, 100, PAGE_BYTES)
+    assert triplet.image is None and triplet.mask is not None
+    assert "changed since the run" in triplet.problem
+
+
+def test_damaged_image_is_a_reason_without_its_path(make_run):
+    run = make_run()
+    run.find_image(0).write_bytes(b"no picture")
+    triplet = make_triplet(run, 0, 100, PAGE_BYTES)
+    assert triplet.problem.startswith("the image cannot be shown: not a picture")
+    assert str(run.folder.path.parent) not in triplet.problem
+
+
+def test_jpeg_decoded_small_looks_like_the_whole_one_reduced(tmp_path):
+    rows, columns = np.mgrid[0:900, 0:1200]
+    picture = np.stack([rows / 4, columns / 5, (rows + columns) / 9], axis=-1).astype(np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn
+    Image.fromarray(picture).save(tmp_path / "a.jpg", quality=95, exif=exif)
+    small = read_small(tmp_path / "a.jpg", 100)
+    whole = np.asarray(Image.fromarray(np.rot90(picture, -1)).resize((75, 100), Image.Resampling.BOX), dtype=float)
+    assert small.shape == (100, 75, 3)
+    assert np.abs(small - whole).mean() < 2
