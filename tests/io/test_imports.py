@@ -1,6 +1,9 @@
 """Exports come back as the same annotations; files of strangers are read safely or refused with a reason."""
 
+import contextlib
+import copy
 import json
+import random
 import zipfile
 
 import numpy as np
@@ -381,3 +384,53 @@ def test_labelme_crops_that_do_not_fit_are_refused(tmp_path):
         data["shapes"][0]["points"] = points
         with pytest.raises(BadInputError, match="mask"):
             read(tmp_path, read_labelme, data)
+
+
+# any damage
+
+
+VALUES = [None, 0, -1, 1.5, 1e308, 10**30, "", "x", "\0", [], {}, [[]], ["a"], True, [[1, 2], [3]]]
+
+
+def list_places(data, place=()):
+    """Keys and indices that lead to everything in parsed JSON; of long lists only the beginning."""
+    yield place
+    children = data.items() if isinstance(data, dict) else enumerate(data[:6]) if isinstance(data, list) else ()
+    for key, child in children:
+        yield from list_places(child, (*place, key))
+
+
+def damage(data, rng):
+    """The same data with one thing replaced or deleted."""
+    data = copy.deepcopy(data)
+    *way, last = rng.choice([place for place in list_places(data) if place])
+    parent = data
+    for key in way:
+        parent = parent[key]
+    if rng.random() < 0.25:
+        del parent[last]
+    else:
+        parent[last] = copy.deepcopy(rng.choice(VALUES))
+    return data
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+@pytest.mark.parametrize("format_", ["coco", "label-studio", "labelme"])
+def test_any_damage_gives_annotations_or_a_reason(tmp_path, format_, polygons):
+    rng = random.Random(0)
+    wanted = [*annotate({"a.jpg": MASKS["hole"]}), Annotation("b.jpg", 4, 6)]
+    path = EXPORTS[format_](wanted, tmp_path / "out", ExportOptions(polygons=polygons))
+    data = json.loads((path / "a.json" if format_ == "labelme" else path).read_text())
+    for _ in range(150):
+        with contextlib.suppress(BadInputError):
+            read(tmp_path, READERS[format_], damage(data, rng))
+
+
+@pytest.mark.parametrize("polygons", [False, True])
+def test_any_damaged_letter_in_cvat_gives_annotations_or_a_reason(tmp_path, polygons):
+    rng = random.Random(0)
+    text = EXPORTS["cvat"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(polygons=polygons)).read_text()
+    for _ in range(150):
+        place = rng.randrange(len(text))
+        with contextlib.suppress(BadInputError):
+            read_xml(tmp_path, text[:place] + rng.choice('<>"&019,;. é-e') + text[place + 1 :])

@@ -37,7 +37,7 @@ def encode_brush(mask: np.ndarray) -> list[int]:
 def decode_brush(stream: Sequence[int], height: int, width: int) -> np.ndarray:
     """Bytes of Label Studio's ``rle`` to a (height, width) bool mask: where the alpha channel is at least half."""
     try:
-        data = bytes(stream)
+        data = bytes(list(stream))
     except (TypeError, ValueError) as error:
         raise BadInputError(f"a brush must be a list of bytes ({error}); export the task again") from error
     reader = _BitReader(data)

@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, SegvoteError
 from segvote.io.imports.base import check_size, clean_name, fill_polygons
 from segvote.io.rle import fill_runs
 from segvote.types import Annotation, Part
@@ -36,7 +36,9 @@ def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
     try:
         with Path(path).open("rb") as file:
             yield from _parse(file, builder)
-    except expat.ExpatError as error:
+    except SegvoteError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two for encodings nobody knows
         raise BadInputError(f"{path}: expected XML, but {error}; export the file again") from error
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read ({error.strerror}); check the name") from error

@@ -100,14 +100,14 @@ def _find_label(result: Any) -> str:
 
 
 def _read_size(shapes: list[dict[str, Any]], data: dict[str, Any], where: str) -> tuple[int, int]:
-    sizes = {(shape.get("original_height"), shape.get("original_width")) for shape in shapes}
-    if not sizes:
-        sizes = {(data.get("height", 0), data.get("width", 0))}
-        if sizes == {(0, 0)}:
-            return 0, 0
+    if not shapes and "height" not in data:
+        return 0, 0
+    if not shapes:
+        return check_size(data["height"], data.get("width"), where)
+    sizes = {check_size(shape.get("original_height"), shape.get("original_width"), where) for shape in shapes}
     if len(sizes) > 1:
         raise BadInputError(f"{where}: shapes of one image have different sizes; export the task again")
-    return check_size(*sizes.pop(), where)
+    return sizes.pop()
 
 
 def _read_part(shape: dict[str, Any], label: str, height: int, width: int, where: str) -> Part:
@@ -120,8 +120,10 @@ def _read_part(shape: dict[str, Any], label: str, height: int, width: int, where
 
 def _read_polygon(value: dict[str, Any], height: int, width: int, where: str) -> np.ndarray:
     try:
-        points = np.array(value["points"], dtype=np.float64).reshape(-1, 2) * [width / 100, height / 100]
+        percent = np.array(value["points"], dtype=np.float64).reshape(-1, 2)
     except (TypeError, ValueError) as error:
         raise BadInputError(f"{where}: a polygon must be pairs of numbers ({error}); export the task again") from error
-    # Percentages of whole pixels do not come back whole; a millionth of a pixel is nobody's drawing.
-    return fill_polygons([points.round(6)], height, width, where)
+    with np.errstate(over="ignore"):  # what grows beyond all bounds is refused when it is filled
+        # Percentages of whole pixels do not come back whole; a millionth of a pixel is nobody's drawing.
+        points = (percent * [width / 100, height / 100]).round(6)
+    return fill_polygons([points], height, width, where)

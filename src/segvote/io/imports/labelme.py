@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,10 +73,10 @@ def _join_groups(parts: list[tuple[int | None, Part]]) -> list[Part]:
 
 def _read_crop(text: str, points: list[Any], height: int, width: int, where: str) -> np.ndarray:
     try:
-        (left, top), (right, bottom) = np.array(points, dtype=np.float64).astype(np.int64).tolist()
+        (left, top), (right, bottom) = ((int(x), int(y)) for x, y in points)
         with Image.open(io.BytesIO(base64.b64decode(text, validate=True)), formats=("PNG",)) as picture:
             crop = _decode_crop(picture, (right - left + 1, bottom - top + 1))
-    except (ValueError, TypeError, OSError, SyntaxError, binascii.Error) as error:
+    except (ValueError, TypeError, OverflowError, OSError, SyntaxError) as error:
         raise BadInputError(f"{where}: a mask must be a PNG between two corners ({error}); export it again") from error
     if not (0 <= left <= right < width and 0 <= top <= bottom < height):
         raise BadInputError(f"{where}: a mask reaches over the image's edge; export the file again")
