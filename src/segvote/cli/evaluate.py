@@ -2,51 +2,80 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from segvote.cli.app import app
 from segvote.cli.progress import show_progress
+from segvote.metrics.overlap import IMAGE_THRESHOLD
+
+if TYPE_CHECKING:
+    from segvote.pipeline.evaluate import Evaluation
+
+CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found")
 
 
-@app.command(epilog="Examples:  segvote evaluate out --truth masks   |   segvote evaluate out --truth masks --json")
+@app.command(
+    epilog="Examples:  segvote evaluate out --truth masks   |   segvote evaluate out --truth truth.json --json   |   "
+    "segvote evaluate out --truth masks --html evaluation.html --csv images.csv"
+)
 def evaluate(
     run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
     truth: Path = typer.Option(
-        ..., help="Folder of masks named like the images: 255 object, 128 ignore, 0 background."
+        ...,
+        help="Folder of masks named like the images (255 object, 128 ignore, 0 background), VOC folder, COCO or other "
+        "annotation file, or boxes (VOC XML, COCO, CSV).",
+    ),
+    label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
+    threshold: float = typer.Option(
+        IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image counts as found; 0.125 for videos."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    csv: Path | None = typer.Option(None, help="Write a table of all images there."),
+    html: Path | None = typer.Option(None, help="Write a page there."),
 ) -> None:
-    """Measure a run: CorLoc, IoU and AP, beside the limit that its segments set."""
+    """Measure a run: CorLoc, IoU, AP and boundaries, beside the limit that its segments set."""
+    from segvote.io.tables import format_json
     from segvote.pipeline.evaluate import evaluate as run_evaluate
     from segvote.pipeline.run import Run
 
+    run = Run(run_folder)
     with show_progress() as progress:
-        evaluation = run_evaluate(Run(run_folder), truth, progress)
-    if as_json:
-        typer.echo(json.dumps(evaluation.to_dict()))
-    else:
-        typer.echo(format_evaluation(evaluation))
+        evaluation = run_evaluate(run, truth, progress, label=label, threshold=threshold)
+    write_files(evaluation, csv, html, run_folder.resolve().name)
+    typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
 
 
-def format_evaluation(evaluation) -> str:  # type: ignore[no-untyped-def]
+def write_files(evaluation: Evaluation, csv: Path | None, html: Path | None, title: str) -> None:
+    from segvote.io.tables import write_csv
+    from segvote.report.evaluation import write_evaluation_page
+
+    if csv is not None:
+        write_csv(csv, evaluation.list_rows(), CSV_COLUMNS)
+    if html is not None:
+        write_evaluation_page(evaluation, html, title)
+
+
+def format_evaluation(evaluation: Evaluation) -> str:
     """A small table: figure, interval, limit of the segments."""
     figures = evaluation.to_dict()
-    corloc, miou = evaluation.measure_corloc_interval(), evaluation.measure_miou_interval()
+    boundary = figures["boundary_f"]
     rows = [
         ("", "result", "95 % interval", "limit of the segments"),
-        (
-            "CorLoc",
-            f"{figures['corloc']:.3f}",
-            f"{corloc.low:.3f} .. {corloc.high:.3f}",
-            f"{figures['limit_corloc']:.3f}",
-        ),
-        ("mean IoU", f"{figures['miou']:.3f}", f"{miou.low:.3f} .. {miou.high:.3f}", f"{figures['limit_miou']:.3f}"),
+        ("CorLoc", *_format_row(figures, "corloc")),
+        ("mean IoU", *_format_row(figures, "miou")),
         ("segment AP", f"{figures['segment_ap']:.3f}", "", ""),
+        ("pixel AP", f"{figures['pixel_ap']:.3f}", "", ""),
+        ("boundary F", "-" if boundary is None else f"{boundary:.3f}", "", ""),
         ("images", f"{figures['n_images']}", "", ""),
     ]
     return "\n".join(
         f"{name:12}{value:>8}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows
     )
+
+
+def _format_row(figures: dict, name: str) -> tuple[str, str, str]:
+    interval = f"{figures[name + '_low']:.3f} .. {figures[name + '_high']:.3f}"
+    return f"{figures[name]:.3f}", interval, f"{figures['limit_' + name]:.3f}"

@@ -1,0 +1,231 @@
+"""Where truth comes from: folders of masks, VOC folders, annotation files of other tools, boxes; read when asked for.
+
+All of them become one table: the image's path without its extension to a reader of its truth. Masks are 255 object, 128
+ignore, 0 background; boxes are (n, 4) x0, y0, x1, y1 with the ends left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from segvote.datasets.truth_files import order_corners, read_voc_boxes
+from segvote.errors import BadInputError
+from segvote.io.decoding import open_picture
+from segvote.io.images import list_images
+from segvote.io.imports.base import clean_name, match_name, need
+from segvote.io.imports.detect import read_any
+from segvote.io.masks import IGNORE, OBJECT, read_mask
+from segvote.io.tables import read_csv, read_json
+from segvote.types import Annotation
+
+__all__ = ["Truth", "TruthReader", "find_truth", "list_truth"]
+
+VOC_CLASSES = [
+    "aeroplane",
+    "bicycle",
+    "bird",
+    "boat",
+    "bottle",
+    "bus",
+    "car",
+    "cat",
+    "chair",
+    "cow",
+    "diningtable",
+    "dog",
+    "horse",
+    "motorbike",
+    "person",
+    "pottedplant",
+    "sheep",
+    "sofa",
+    "train",
+    "tvmonitor",
+]
+CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known of one image: its mask, or its boxes.
+
+    Attributes
+    ----------
+    mask
+        (h, w) uint8: 255 object, 128 ignore, 0 background; None where only boxes are known.
+    boxes
+        (n, 4) x0, y0, x1, y1 in pixels of the image; None where the mask is known.
+    """
+
+    mask: np.ndarray | None = None
+    boxes: np.ndarray | None = None
+
+
+TruthReader = Callable[[], Truth]
+
+
+def list_truth(path: Path | str, label: str | None = None) -> dict[str, TruthReader]:
+    """Find the truth of every image below a path.
+
+    Parameters
+    ----------
+    path
+        A folder of masks named like the images; a VOC folder (``SegmentationClass``, or ``Annotations`` for boxes); a
+        folder of labelme files; a COCO, CVAT, Label Studio or labelme file; a CSV table ``image,x0,y0,x1,y1``.
+    label
+        The one class that counts as object, where the truth has several; None: all of them.
+
+    Returns
+    -------
+    dict
+        Image path without extension to a reader.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise BadInputError(f"expected masks, boxes or a file of annotations at {path}, found nothing; check --truth")
+    readers = _list_folder(path, label) if path.is_dir() else _list_file(path, label)
+    if not readers:
+        wanted = f" of {label!r}" if label else ""
+        raise BadInputError(f"no truth{wanted} in {path}; expected masks named like the images, or a COCO file")
+    return readers
+
+
+def find_truth(readers: Mapping[str, TruthReader], name: str) -> TruthReader | None:
+    """The reader for a bag, by its path, its path below the tag's folder, or the unique end of a path."""
+    stem = _cut_extension(name)
+    below = stem.split("/", 1)[-1]
+    for wanted in (stem, below):
+        if wanted in readers:
+            return readers[wanted]
+    match = match_name(below, readers)
+    return readers[match] if match else None
+
+
+def _list_folder(folder: Path, label: str | None) -> dict[str, TruthReader]:
+    if (folder / "SegmentationClass").is_dir():
+        return _list_masks(folder / "SegmentationClass", label, folder / "labelmap.txt")
+    if pictures := _list_masks(folder, label, folder / "labelmap.txt"):
+        return pictures
+    boxes = folder / "Annotations" if (folder / "Annotations").is_dir() else folder
+    if files := sorted(boxes.rglob("*.xml")):
+        return {_name(boxes, path): partial(_read_voc, path, label) for path in files}
+    return _list_annotations(read_any(folder), label)
+
+
+def _list_masks(folder: Path, label: str | None, label_map: Path) -> dict[str, TruthReader]:
+    if label is None:
+        return {_name(folder, path): partial(_read_mask, path) for path in list_images(folder)}
+    return {_name(folder, path): partial(_read_class, path, label, label_map) for path in list_images(folder)}
+
+
+def _name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).with_suffix("").as_posix()
+
+
+def _cut_extension(name: str) -> str:
+    return str(PurePosixPath(name).with_suffix(""))
+
+
+def _read_mask(path: Path) -> Truth:
+    return Truth(mask=read_mask(path))
+
+
+def _read_class(path: Path, label: str, label_map: Path) -> Truth:
+    """One class of a palette picture; of a picture without palette everything is the class."""
+    with open_picture(path) as picture:
+        if picture.mode != "P":
+            return _read_mask(path)
+        indices = np.array(picture)
+    wanted = _find_class(label, label_map)
+    mask = np.where(indices == wanted, OBJECT, 0).astype(np.uint8)
+    mask[indices == 255] = IGNORE
+    return Truth(mask=mask)
+
+
+def _find_class(label: str, label_map: Path) -> int:
+    """Number of a class: a number itself, a row of ``labelmap.txt``, or one of Pascal VOC's twenty."""
+    if label.isdigit():
+        return int(label)
+    names = VOC_CLASSES
+    if label_map.is_file():
+        lines = [line.split(":")[0] for line in label_map.read_text().splitlines() if not line.startswith("#")]
+        names = lines[1:]  # the first is the background
+    if label not in names:
+        raise BadInputError(f"expected one of the classes {', '.join(names)}, got {label!r}; or give its number")
+    return names.index(label) + 1
+
+
+def _read_voc(path: Path, label: str | None) -> Truth:
+    by_class = read_voc_boxes(path)
+    kept = [boxes for name, boxes in by_class.items() if label in (None, name)]
+    return Truth(boxes=np.concatenate([np.empty((0, 4)), *kept]))
+
+
+def _list_file(path: Path, label: str | None) -> dict[str, TruthReader]:
+    if path.suffix.lower() == ".csv":
+        return _list_csv_boxes(path)
+    if path.suffix.lower() == ".json" and (boxes := _list_coco_boxes(read_json(path), str(path), label)):
+        return boxes
+    return _list_annotations(read_any(path), label)
+
+
+def _list_annotations(annotations: Iterable[Annotation], label: str | None) -> dict[str, TruthReader]:
+    """Annotated images: one without any part was perhaps never looked at, so it is no truth."""
+    readers: dict[str, TruthReader] = {}
+    for annotation in annotations:
+        masks = [part.mask for part in annotation.parts if label in (None, part.label)]
+        if masks:
+            readers[_cut_extension(annotation.name)] = partial(_join_masks, masks, annotation.unsure)
+    return readers
+
+
+def _join_masks(masks: list[np.ndarray], unsure: np.ndarray | None) -> Truth:
+    mask = np.where(np.logical_or.reduce(masks), OBJECT, 0).astype(np.uint8)
+    if unsure is not None:
+        mask[unsure] = IGNORE
+    return Truth(mask=mask)
+
+
+def _list_csv_boxes(path: Path) -> dict[str, TruthReader]:
+    by_image: dict[str, list[list[float]]] = {}
+    for number, row in enumerate(read_csv(path), start=1):
+        try:
+            corners = [float(row[column]) for column in CSV_COLUMNS[1:]]
+            by_image.setdefault(_cut_extension(clean_name(row["image"])), []).append(corners)
+        except (KeyError, ValueError) as error:
+            raise BadInputError(
+                f"{path}, row {number}: expected the columns {', '.join(CSV_COLUMNS)} with numbers ({error})"
+            ) from error
+    return _wrap_boxes(by_image)
+
+
+def _list_coco_boxes(data: Any, where: str, label: str | None) -> dict[str, TruthReader]:
+    """Boxes of a COCO file in which no annotation has a mask; empty for any other file."""
+    if not isinstance(data, dict) or not {"images", "annotations"} <= data.keys():
+        return {}
+    records = need(data, "annotations", list, where)
+    if not records or any(isinstance(record, dict) and record.get("segmentation") for record in records):
+        return {}
+    names = {image["id"]: image["file_name"] for image in need(data, "images", list, where)}
+    categories = {one["id"]: one["name"] for one in data.get("categories", [])}
+    by_image: dict[str, list[list[float]]] = {}
+    for record in records:
+        if label in (None, categories.get(record.get("category_id"))):
+            x, y, width, height = need(record, "bbox", list, where)
+            name = _cut_extension(clean_name(names[need(record, "image_id", (int, str), where)]))
+            by_image.setdefault(name, []).append([x, y, x + width, y + height])
+    return _wrap_boxes(by_image)
+
+
+def _wrap_boxes(by_image: Mapping[str, list[list[float]]]) -> dict[str, TruthReader]:
+    return {name: partial(_order_boxes, corners) for name, corners in by_image.items()}
+
+
+def _order_boxes(corners: list[list[float]]) -> Truth:
+    return Truth(boxes=order_corners(np.array(corners)))

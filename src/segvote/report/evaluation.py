@@ -1,0 +1,79 @@
+"""One page about how good a run is: the figures with their intervals and limits, the curve, a row per image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from segvote.io.atomic import write_text
+from segvote.pipeline.evaluate import Evaluation
+from segvote.report.compare_curves import Line, draw_lines
+from segvote.report.compare_markup import format_grid, format_page
+from segvote.report.markup import escape
+
+__all__ = ["format_evaluation_page", "write_evaluation_page"]
+
+
+def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) -> None:
+    """Write the page, self-contained, without scripts."""
+    write_text(path, format_evaluation_page(evaluation, title))
+
+
+def format_evaluation_page(evaluation: Evaluation, title: str) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    evaluation
+        The figures.
+    title
+        What was evaluated.
+    """
+    curve = evaluation.ranking.curve
+    figure = draw_lines(
+        [Line("pixels of all images", curve.recall, curve.precision)], "Precision over recall", "recall", "precision"
+    )
+    return format_page(
+        f"Evaluation of {title}",
+        f"{evaluation.n_images} images with truth; found means an overlap above {evaluation.threshold:g} "
+        f"({evaluation.criterion} criterion)",
+        [
+            ("Figures", _format_figures(evaluation)),
+            ("Precision over recall", figure),
+            ("Images, the worst first", _format_images(evaluation)),
+        ],
+    )
+
+
+def _format_figures(evaluation: Evaluation) -> str:
+    figures = evaluation.to_dict()
+    boundary = figures["boundary_f"]
+    rows = [
+        ["CorLoc", f"{figures['corloc']:.3f}", _span(figures, "corloc"), f"{figures['limit_corloc']:.3f}"],
+        ["Mean IoU", f"{figures['miou']:.3f}", _span(figures, "miou"), f"{figures['limit_miou']:.3f}"],
+        ["Segment AP", f"{figures['segment_ap']:.3f}", "", ""],
+        ["Pixel AP", f"{figures['pixel_ap']:.3f}", "", ""],
+        ["Boundary F", "–" if boundary is None else f"{boundary:.3f}", "", ""],
+    ]
+    note = (
+        "<p>The limit is what these segments would reach if every one were labelled by the truth: a low result under a "
+        "high limit is the voter's fault, a low limit the segmenter's.</p>"
+    )
+    return format_grid(["", "result", "95 % interval", "limit of the segments"], rows) + note
+
+
+def _span(figures: dict, name: str) -> str:
+    return f"{figures[name + '_low']:.3f} – {figures[name + '_high']:.3f}"
+
+
+def _format_images(evaluation: Evaluation) -> str:
+    rows = [
+        [
+            escape(image.name),
+            f"{image.iou:.3f}",
+            f"{image.limit:.3f}",
+            "–" if image.boundary_f is None else f"{image.boundary_f:.3f}",
+            "yes" if image.iou > evaluation.threshold else "no",
+        ]
+        for image in sorted(evaluation.images, key=lambda image: (image.iou, image.name))
+    ]
+    return format_grid(["image", "IoU", "limit", "boundary F", "found"], rows)
