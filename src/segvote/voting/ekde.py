@@ -7,6 +7,8 @@ ends up. That direction is what is computed here, by power iteration: one sparse
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
@@ -31,19 +33,37 @@ class EKDE(BaseVoter):
         How many segments each one hears.
     n_steps
         Rounds of voting.
+    n_correction_steps
+        Rounds that carry a person's corrections on, after the first vote: they change what is like them, and leave the
+        rest of the run where it was.
 
     References
     ----------
     Wang, Li, Lu: Weakly supervised segment annotation via expectation kernel density estimation. arXiv 1812.06228.
     """
 
-    def __init__(self, n_neighbors: int = 40, n_steps: int = 60) -> None:
+    def __init__(self, n_neighbors: int = 40, n_steps: int = 60, n_correction_steps: int = 12) -> None:
         self.n_neighbors = n_neighbors
         self.n_steps = n_steps
+        self.n_correction_steps = n_correction_steps
 
     def _learn(self, segments: Segments) -> np.ndarray:
         self.graph_ = self._build_graph(segments.X, segments.bags, segments)
-        return self._iterate(segments, start=np.where(segments.positive, 1.0, 0.0), n_steps=self.n_steps)
+        self._first_weights: np.ndarray | None = None
+        return self._count(segments)
+
+    def _count(self, segments: Segments) -> np.ndarray:
+        """The first vote, where it is not known yet, and the rounds that carry corrections on from there."""
+        raw = None
+        if self._first_weights is None:
+            tags = segments.bag_tags[segments.bags]
+            nothing_said = replace(segments, positive=tags, fixed=np.full(len(segments), -1, dtype=np.int8))
+            raw = self._iterate(nothing_said, np.where(tags, 1.0, 0.0), self.n_steps)
+            self._first_weights = self._votes_weights
+        if raw is None or (segments.fixed >= 0).any():
+            n_steps = self.n_correction_steps if (segments.fixed >= 0).any() else 0
+            raw = self._iterate(segments, self._first_weights, n_steps)
+        return raw
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray, segments: Segments) -> sparse.csr_matrix:
         squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
@@ -78,27 +98,23 @@ class EKDE(BaseVoter):
         # A segment that hears nobody still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
 
-    def revote(
-        self, fixed: np.ndarray, y: np.ndarray | None = None, n_steps: int = 12, from_start: bool = False
-    ) -> EKDE:
-        """Vote again with other corrections or tags; the graph, which is nearly all the work of `fit`, stays as it is.
+    def revote(self, fixed: np.ndarray, y: np.ndarray | None = None) -> EKDE:
+        """Vote again with other corrections or tags, as `fit` would: the same scores to the last bit.
+
+        The graph, which is nearly all the work of `fit`, stays as it is; so does the first vote, unless the tags change.
 
         Parameters
         ----------
         fixed
             (n_segments,) int8: -1 unknown, 0 background, 1 object.
         y
-            (n_segments,) bool: other tags of the bags, copied to their segments; default: those of `fit`.
-        n_steps
-            Rounds of voting from the last weights.
-        from_start
-            Vote from the beginning instead, as `fit` with these corrections would: the same scores to the last bit.
+            (n_segments,) bool: other tags of the bags, copied to their segments; default: those of the last vote.
         """
         old = self._segments
         segments = check_segments(old.X, old.bag_tags[old.bags] if y is None else y, old.bags, old.survival, fixed)
-        last = np.maximum(self._votes_weights, 1e-12)
-        start = np.where(segments.positive, 1.0 if from_start else last, 0.0)
-        raw = self._iterate(segments, start, self.n_steps if from_start else n_steps)
+        if not np.array_equal(segments.bag_tags, old.bag_tags):
+            self._first_weights = None
+        raw = self._count(segments)
         self._segments = segments
         self.threshold_ = self._find_threshold(raw, segments)
         self.scores_, self.weights_ = raw - self.threshold_, self._weigh(raw, segments)
