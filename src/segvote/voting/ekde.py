@@ -101,7 +101,8 @@ class EKDE(BaseVoter):
     def revote(self, fixed: np.ndarray, y: np.ndarray | None = None) -> EKDE:
         """Vote again with other corrections or tags, as `fit` would: the same scores to the last bit.
 
-        The graph, which is nearly all the work of `fit`, stays as it is; so does the first vote, unless the tags change.
+        The graph, which is nearly all the work of `fit`, stays as it is; so does the first vote, unless the tags
+        change.
 
         Parameters
         ----------
