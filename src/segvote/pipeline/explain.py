@@ -117,7 +117,7 @@ def _find_beside(edges: np.ndarray, segment: int) -> np.ndarray:
 
 
 def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None) -> int:
-    """Segment of a bag by its number, by a point ``x,y`` in pixels of the displayed image, or the best one for ``""``."""
+    """Segment of a bag by its number, by a point ``x,y`` in pixels of the displayed image, or the best for ``""``."""
     record = run.bags[bag]
     if not text:
         return int(np.argmax((run.votes["scores"] if scores is None else scores)[run.get_slice(bag)]))

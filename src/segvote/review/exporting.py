@@ -1,0 +1,41 @@
+"""Write a run's files again with all that a person said: the same bytes that `annotate` would write."""
+
+from __future__ import annotations
+
+from segvote.errors import BusyRunError
+from segvote.pipeline.annotate import make_record, make_result_key
+from segvote.pipeline.model import write_model
+from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.reopening import Voted
+from segvote.pipeline.run import Run
+from segvote.pipeline.writing import write_results
+
+__all__ = ["export_run"]
+
+
+def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progress) -> Run:
+    """Write masks, heat maps, the COCO file, votes, model and report of a run after a vote."""
+    from segvote.report import write_report
+
+    opened = voted.opened
+    run, folder, settings = opened.run, opened.run.folder, opened.run.settings
+    key = make_result_key(settings, opened.bags, opened.corrections)
+    inputs, problems = run.record["inputs"], run.record["problems"]
+    with folder.lock():
+        _check_unchanged(run)
+        # Not complete while its files are half old, half new: `annotate` would finish it.
+        folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
+        records = write_results(folder, opened.bags, opened.table, voted.verdict, settings.label, n_jobs, progress)
+        write_model(folder, settings, opened.extractor, opened.table, voted.voter, voted.verdict)
+        folder.write_record(make_record(inputs, settings, key, True, [vars(one) for one in records], problems))
+    written = Run(folder.path)
+    write_report(written)
+    return written
+
+
+def _check_unchanged(run: Run) -> None:
+    """Segments and features must still be the ones that were opened."""
+    now = run.folder.read_record()
+    same = [bag["features"] for bag in now["bags"]] == [bag.features for bag in run.bags]
+    if not same or now["settings"] != run.record["settings"]:
+        raise BusyRunError(f"{run.folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")

@@ -1,0 +1,162 @@
+"""The door: who may speak to the server. Everything is refused that the page itself would not send.
+
+The token of the printed address becomes a cookie that scripts cannot read and other sites cannot send; the Host must be
+this machine (a foreign name that resolves here is refused), the Origin must be the page's own, and a body has a small
+limit.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+__all__ = ["MAX_BODY", "Guard"]
+
+MAX_BODY = 1 << 18
+MAX_HEADERS = 1 << 14
+MAX_REFUSALS_LOGGED = 1000
+LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+)
+
+Send = Callable[[dict[str, Any]], Any]
+
+
+class Guard:
+    """ASGI application that passes on what may pass.
+
+    Parameters
+    ----------
+    app
+        The application behind the door.
+    token
+        What the address holds.
+    log
+        Called with the reason and the path of each refusal.
+    """
+
+    def __init__(self, app: Any, token: str, log: Callable[[str, str], None]) -> None:
+        self.app, self.token, self.log = app, token, log
+        self.n_refused = 0
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = _read_headers(scope)
+        reason = self._find_reason(scope, headers)
+        if reason is not None:
+            await self._refuse(scope, send, *reason)
+        elif scope["path"] == "/" and b"token=" in scope["query_string"]:
+            await self._let_in(headers, send)
+        else:
+            await self.app(scope, _limit(receive), _add_headers(send))
+
+    def _find_reason(self, scope: dict[str, Any], headers: dict[str, str]) -> tuple[int, str] | None:
+        host = headers.get("host", "")
+        if _strip_port(host) not in LOCAL_NAMES:
+            return 403, "foreign host"
+        if not _is_own_origin(headers, host, scope["method"]):
+            return 403, "foreign origin"
+        if not self._knows_token(scope, headers, host):
+            return 403, "no token"
+        if not headers.get("content-length", "0").isdecimal() or int(headers.get("content-length", "0")) > MAX_BODY:
+            return 413, "too large"
+        return None
+
+    def _knows_token(self, scope: dict[str, Any], headers: dict[str, str], host: str) -> bool:
+        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=8) if scope["path"] == "/" else {}
+        offered = query.get("token", [""])[0] or _read_cookie(headers, name_cookie(host))
+        return hmac.compare_digest(offered.encode(), self.token.encode())
+
+    async def _refuse(self, scope: dict[str, Any], send: Send, status: int, reason: str) -> None:
+        self.n_refused += 1
+        if self.n_refused <= MAX_REFUSALS_LOGGED:  # an attacker must not fill the disk
+            self.log(reason, scope["path"][:200])
+        text = f"{reason}: open the address that `segvote review` printed\n".encode()
+        await _respond(send, status, [(b"content-type", b"text/plain; charset=utf-8")], text)
+
+    async def _let_in(self, headers: dict[str, str], send: Send) -> None:
+        cookie = f"{name_cookie(headers['host'])}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+        await _respond(send, 303, [(b"location", b"/"), (b"set-cookie", cookie.encode())], b"")
+
+
+def name_cookie(host: str) -> str:
+    """Cookies know no ports: the name keeps two servers on one machine apart."""
+    return f"segvote-{urlsplit(f'//{host}').port or 80}"
+
+
+def _strip_port(host: str) -> str:
+    try:
+        parts = urlsplit(f"//{host}")
+        parts.port  # noqa: B018 - raises where it is no number
+    except ValueError:
+        return ""
+    bare = parts.netloc.rsplit("@", 1)[-1].removesuffix(f":{parts.port}").lower()
+    return bare if parts.netloc == host else ""
+
+
+def _is_own_origin(headers: dict[str, str], host: str, method: str) -> bool:
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return False
+    origin = headers.get("origin")
+    if origin is None:
+        # Browsers send it with everything that changes something.
+        return method in ("GET", "HEAD")
+    return origin == f"http://{host}"
+
+
+def _read_headers(scope: dict[str, Any]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _read_cookie(headers: dict[str, str], name: str) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")[:MAX_HEADERS]).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _limit(receive: Any) -> Any:
+    """Count a body that does not say how long it is; what is too long ends as a broken connection."""
+    total = 0
+
+    async def counted() -> dict[str, Any]:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        return message if total <= MAX_BODY else {"type": "http.disconnect"}
+
+    return counted
+
+
+def _add_headers(send: Send) -> Send:
+    async def sender(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *HEADERS]}
+        await send(message)
+
+    return sender
+
+
+async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    lengths = [(b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *lengths, *HEADERS]})
+    await send({"type": "http.response.body", "body": body})

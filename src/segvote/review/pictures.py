@@ -1,0 +1,136 @@
+"""Pictures and label maps as the page wants them: small, encoded once, remembered."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.io.images import resize_image, resize_labels
+from segvote.io.overlays import encode_jpeg
+from segvote.pipeline.run import Run
+from segvote.segmentation.hierarchy import cut_tree
+
+__all__ = ["Pictures", "encode_map", "list_levels"]
+
+IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
+# How many times fewer regions each level has than the segments, the coarsest first.
+LEVELS = (14, 4, 1)
+MAX_REMEMBERED = 96 << 20
+
+
+def list_levels(parents: np.ndarray, altitudes: np.ndarray) -> np.ndarray:
+    """(3, n) uint16 or uint32: the region of each segment at the coarse, medium and fine level of its tree."""
+    n_segments = (len(parents) + 1) // 2
+    levels = [cut_tree(parents, altitudes, max(2, round(n_segments / fewer))) for fewer in LEVELS[:-1]]
+    return np.stack([*levels, np.arange(n_segments)])
+
+
+def encode_map(labels: np.ndarray, levels: np.ndarray) -> bytes:
+    """A label map and its levels, gzipped: height, width, n_segments, n_levels as uint32, then uint16 arrays.
+
+    Rows are stored as differences to the row above, modulo 2**16: most become zero, which packs well. It is no picture,
+    because browsers that guard against fingerprinting change pixels that a page reads back.
+    """
+    if levels.shape[1] > 1 << 16:
+        raise BadInputError(f"the page shows at most {1 << 16} segments per image; got {levels.shape[1]}")
+    head = np.array([*labels.shape, levels.shape[1], len(levels)], dtype="<u4")
+    rows = labels.astype(np.uint16)
+    rows[1:] -= labels[:-1].astype(np.uint16)
+    body = head.tobytes() + rows.astype("<u2").tobytes() + levels.astype("<u2").tobytes()
+    return gzip.compress(body, compresslevel=6, mtime=0)
+
+
+class Pictures:
+    """Encoded pictures of a run, by number; safe to use from several threads."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._kept: OrderedDict[tuple, bytes] = OrderedDict()
+        self._lock, self._size = threading.Lock(), 0
+
+    def get_image(self, bag: int) -> bytes:
+        return self._remember(("image", bag), lambda: self._encode_image(bag, IMAGE_SIZE, 88))
+
+    def get_thumb(self, bag: int) -> bytes:
+        return self._remember(("thumb", bag), lambda: self._encode_image(bag, THUMB_SIZE, 80))
+
+    def get_map(self, bag: int) -> bytes:
+        """Label map and levels, at the size at which the image was segmented."""
+        return self._remember(("map", bag), lambda: self._encode_map(bag, None))
+
+    def get_small_map(self, bag: int) -> bytes:
+        """The same at the size of the thumbnail."""
+        return self._remember(("small", bag), lambda: self._encode_map(bag, THUMB_SIZE // 2))
+
+    def get_crop(self, bag: int, segment: int) -> bytes:
+        """The segment in its surroundings, all else darkened."""
+        return self._remember(("crop", bag, segment), lambda: encode_jpeg(self.draw_crop(bag, segment)))
+
+    def draw_crop(self, bag: int, segment: int) -> np.ndarray:
+        """(h, w, 3) uint8 square cut-out around a segment."""
+        labels = self.run.read_segments(bag)["labels"]
+        if not 0 <= segment <= int(labels.max()):
+            raise BadInputError(f"image {bag} has {int(labels.max()) + 1} segments; got segment {segment}")
+        image = resize_image(self.run.read_image(bag), CROP_SOURCE_SIZE)
+        mask = resize_labels(labels == segment, image.shape[:2])
+        rows, columns = _find_window(mask)
+        return _frame(image[rows, columns], mask[rows, columns])
+
+    def _encode_image(self, bag: int, size: int, quality: int) -> bytes:
+        return encode_jpeg(resize_image(self.run.read_image(bag), size), quality)
+
+    def _encode_map(self, bag: int, size: int | None) -> bytes:
+        segments = self.run.read_segments(bag)
+        labels = segments["labels"]
+        if size is not None:
+            scale = size / max(labels.shape)
+            labels = resize_labels(labels, tuple(max(1, round(side * scale)) for side in labels.shape))  # type:
+            ignore[arg-type]
+        return encode_map(labels, list_levels(segments["parents"], segments["altitudes"]))
+
+    def _remember(self, key: tuple, make: Callable[[], bytes]) -> bytes:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        data = make()
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = data
+                self._size += len(data)
+            while self._size > MAX_REMEMBERED:
+                self._size -= len(self._kept.popitem(last=False)[1])
+        return data
+
+
+def _find_window(mask: np.ndarray) -> tuple[slice, slice]:
+    """Square around a mask with room to see where it lies, inside the picture."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if len(rows) == 0:  # a segment too thin for the smaller picture
+        return slice(None), slice(None)
+    centre = (int(rows.mean()), int(columns.mean()))
+    side = max(int(1.9 * max(np.ptp(rows), np.ptp(columns))), min(mask.shape) // 5, 8)
+    starts = [
+        min(max(0, middle - side // 2), max(0, full - side)) for middle, full in zip(centre, mask.shape, strict=True)
+    ]
+    return slice(starts[0], starts[0] + side), slice(starts[1], starts[1] + side)
+
+
+def _frame(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Darken what is not the segment, draw its outline, bring to the size of a crop."""
+    scale = CROP_SIZE / max(image.shape[:2])
+    size = (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale)))
+    picture = cv2.resize(
+        np.ascontiguousarray(image), size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    )
+    inside = cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
+    shown = np.where(inside[..., None] > 0, picture, (picture * 0.45).astype(np.uint8))
+    outlines, _ = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    cv2.drawContours(shown, outlines, -1, (255, 255, 255), 1)
+    return shown

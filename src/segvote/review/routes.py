@@ -1,0 +1,133 @@
+"""What the page may ask for: each route checks its numbers and hands over to the engine or to the pictures.
+
+No name from the client touches the file system: images are numbers, and static files are read before the first one
+asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from segvote.errors import BadInputError, BusyRunError, SegvoteError
+from segvote.review.room import Room
+
+__all__ = ["make_app"]
+
+KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
+FRESH = {"Cache-Control": "no-store"}
+# A comment line now and then, so that a page learns of a dead server and a server of a closed page.
+HEARTBEAT_SECONDS = 10.0
+
+
+def make_app(room: Room) -> Starlette:
+    """The application behind the guard."""
+    routes = [
+        Route("/", lambda request: _send_static(room, "index.html")),
+        Route("/static/{name}", lambda request: _send_static(room, request.path_params["name"])),
+        Route("/api/run", _ask(lambda request: room.describe_run())),
+        Route("/api/status", _ask(lambda request: room.describe_status())),
+        Route("/api/update", _binary(lambda request: room.encode_update(_read_number(request, "since")), FRESH)),
+        Route("/api/events", lambda request: _stream(room)),
+        Route("/api/images/{bag:int}/picture", _picture(room.pictures.get_image)),
+        Route("/api/images/{bag:int}/thumb", _picture(room.pictures.get_thumb)),
+        Route("/api/images/{bag:int}/map", _map(room.pictures.get_map)),
+        Route("/api/images/{bag:int}/small-map", _map(room.pictures.get_small_map)),
+        Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(room.pictures.get_crop)),
+        Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(room.describe_votes))),
+        Route("/api/doctor", _ask(lambda request: room.describe_doctor())),
+        *[Route(f"/api/{name}", _act(action), methods=["POST"]) for name, action in room.actions.items()],
+    ]
+    return Starlette(routes=routes, exception_handlers={SegvoteError: _explain})
+
+
+def _explain(request: Request, error: Exception) -> JSONResponse:
+    status = 409 if isinstance(error, BusyRunError) else 400 if isinstance(error, BadInputError) else 500
+    return JSONResponse({"error": str(error)}, status_code=status, headers=FRESH)
+
+
+def _send_static(room: Room, name: str) -> Response:
+    if name not in room.static:
+        return JSONResponse({"error": "no such file"}, status_code=404)
+    kind, content = room.static[name]
+    return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+
+def _ask(answer: Callable[[Request], Any]) -> Callable:
+    async def endpoint(request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(answer, request), headers=FRESH)
+
+    return endpoint
+
+
+def _binary(answer: Callable[[Request], bytes], headers: dict[str, str]) -> Callable:
+    async def endpoint(request: Request) -> Response:
+        content = await run_in_threadpool(answer, request)
+        return Response(content, media_type="application/octet-stream", headers=headers)
+
+    return endpoint
+
+
+def _numbers(answer: Callable[..., Any]) -> Callable[[Request], Any]:
+    return lambda request: answer(**request.path_params)
+
+
+def _picture(answer: Callable[..., bytes]) -> Callable:
+    async def endpoint(request: Request) -> Response:
+        content = await run_in_threadpool(_check_range, answer, request.path_params)
+        return Response(content, media_type="image/jpeg", headers=KEEP)
+
+    return endpoint
+
+
+def _map(answer: Callable[[int], bytes]) -> Callable:
+    encoded = {**KEEP, "Content-Encoding": "gzip"}
+    return _binary(lambda request: _check_range(answer, request.path_params), encoded)
+
+
+def _check_range(answer: Callable[..., bytes], numbers: dict[str, int]) -> bytes:
+    try:
+        return answer(*numbers.values())
+    except IndexError as error:
+        raise BadInputError(f"there is no image {numbers['bag']} in this run") from error
+
+
+def _read_number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
+    if not text.isdecimal() or len(text) > 9:
+        raise BadInputError(f"{name} must be a whole number; got {text[:20]!r}")
+    return int(text)
+
+
+def _act(action: Callable[..., Any]) -> Callable:
+    """A POST whose body is a JSON object with exactly the arguments of `action`."""
+
+    async def endpoint(request: Request) -> Response:
+        if request.headers.get("content-type", "").split(";")[0] != "application/json":
+            return JSONResponse({"error": "send JSON"}, status_code=415)
+        try:
+            message = json.loads(await request.body())
+        except ClientDisconnect:
+            return JSONResponse({"error": "too large"}, status_code=413)
+        except (ValueError, RecursionError):
+            return JSONResponse({"error": "the message is not JSON"}, status_code=400)
+        return JSONResponse(await run_in_threadpool(action, message), headers=FRESH)
+
+    return endpoint
+
+
+async def _stream(room: Room) -> StreamingResponse:
+    """Server-sent events: the status now and after each change."""
+
+    async def lines() -> AsyncIterator[str]:
+        async for status in room.listen(HEARTBEAT_SECONDS):
+            yield f"data: {json.dumps(status)}\n\n" if status else ": still here\n\n"
+
+    return StreamingResponse(lines(), media_type="text/event-stream", headers={**FRESH, "X-Accel-Buffering": "no"})

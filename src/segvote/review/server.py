@@ -1,0 +1,91 @@
+"""Listening on this machine only: a socket, a token, an address to open."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from segvote.errors import BadInputError, MissingPartError
+from segvote.pipeline.run import Run
+
+__all__ = ["make_guarded_app", "serve"]
+
+HOST = "127.0.0.1"
+MAX_CONNECTIONS = 200
+
+
+def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = print) -> None:
+    """Show a run in the browser until interrupted.
+
+    Parameters
+    ----------
+    folder
+        Run folder of `segvote annotate`.
+    port
+        Where to listen on 127.0.0.1; 0: any free port.
+    announce
+        Called once with the address, when the server listens.
+    """
+    uvicorn = _import_web()
+    run = Run(folder)
+    with _listen(port) as listener:
+        app, token, close = make_guarded_app(run)
+        config = uvicorn.Config(
+            app,
+            log_level="error",
+            access_log=False,  # it would print the token
+            lifespan="off",
+            ws="none",
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=1,
+            server_header=False,
+        )
+        server = uvicorn.Server(config)
+        announce(f"http://{HOST}:{listener.getsockname()[1]}/?token={token}")
+        try:
+            server.run(sockets=[listener])
+        finally:
+            close()
+
+
+def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Callable[[], None]]:
+    """The application, its token, and what closes it; the engine is already at work."""
+    _import_web()
+    from segvote.review.guard import Guard
+    from segvote.review.room import Room
+    from segvote.review.routes import make_app
+
+    token = token or secrets.token_urlsafe(32)
+    room = Room(run)
+    room.engine.start()
+
+    def log(reason: str, path: str) -> None:
+        run.folder.log(step="review refused", reason=reason, path=path)
+
+    return Guard(make_app(room), token, log), token, room.close
+
+
+def _import_web() -> Any:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        raise MissingPartError(
+            f"the review page needs {error.name}; install it with: pip install 'segvote[web]'"
+        ) from error
+    return uvicorn
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise BadInputError(f"cannot listen on {HOST}:{port} ({error.strerror}); choose another --port") from error
+    return listener
