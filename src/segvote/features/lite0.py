@@ -43,8 +43,8 @@ EPSILON = np.float32(1e-3)  # of the batch normalisation
 
 # TensorFlow's padding puts the centre of a cell's receptive field half a cell behind the cell's own centre; where the
 # trained filters look is somewhere between. AP of eKDE's ranking without shift, with 1/4 and with 1/2, on three sets:
-# street cars .839, .843, .834; cows .970, .974, .975; aeroplanes .942, .953, .955. The best of six choices on these sets,
-# 0.35 and shifts that differ between the maps among them: not tested on others.
+# street cars .839, .843, .834; cows .970, .974, .975; aeroplanes .942, .953, .955. The best of six choices on these
+# sets, 0.35 and shifts that differ between the maps among them; not tested on others.
 CELL_SHIFT = 0.25
 
 Weights = dict[str, np.ndarray]
