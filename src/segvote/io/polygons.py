@@ -2,7 +2,8 @@
 
 A coordinate (x, y) is a lattice point: (0, 0) is the outer corner of the first pixel, (w, h) that of the last. A pixel
 belongs to a polygon when its centre (x + 1/2, y + 1/2) lies inside by the even-odd rule. Objects are 4-connected and
-holes 8-connected, so pixels that meet at a corner only are separate polygons and no ring crosses itself.
+holes 8-connected, so pixels that meet at a corner only are separate polygons and no ring crosses itself. A filler that
+draws the outline as well, such as OpenCV's, gives a larger mask.
 """
 
 from __future__ import annotations

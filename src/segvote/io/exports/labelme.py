@@ -19,7 +19,7 @@ from segvote.types import Annotation, Part
 
 __all__ = ["write_labelme"]
 
-VERSION = "5.4.1"  # the first release line with mask shapes; newer ones read it
+VERSION = "5.4.1"  # of the layout; labelme 6.3.1 reads it and does not compare
 
 
 def write_labelme(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
