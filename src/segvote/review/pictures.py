@@ -90,8 +90,8 @@ class Pictures:
         labels = segments["labels"]
         if size is not None:
             scale = size / max(labels.shape)
-            labels = resize_labels(labels, tuple(max(1, round(side * scale)) for side in labels.shape))  # type:
-            ignore[arg-type]
+            height, width = (max(1, round(side * scale)) for side in labels.shape)
+            labels = resize_labels(labels, (height, width))
         return encode_map(labels, list_levels(segments["parents"], segments["altitudes"]))
 
     def _remember(self, key: tuple, make: Callable[[], bytes]) -> bytes:

@@ -52,7 +52,11 @@ class Room:
 
     def _wake_listeners(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(lambda: [event.set() for event in self._listeners])
+            self._loop.call_soon_threadsafe(self._set_events)
+
+    def _set_events(self) -> None:
+        for event in self._listeners:
+            event.set()
 
     async def listen(self, heartbeat: float) -> AsyncIterator[dict[str, Any]]:
         """The status now and after every change; an empty one when nothing happened for a while."""

@@ -123,7 +123,7 @@ def _act(action: Callable[..., Any]) -> Callable:
     return endpoint
 
 
-async def _stream(room: Room) -> StreamingResponse:
+def _stream(room: Room) -> StreamingResponse:
     """Server-sent events: the status now and after each change."""
 
     async def lines() -> AsyncIterator[str]:

@@ -12,13 +12,21 @@ import numpy as np
 
 from segvote.refine import measure_doubt, scale_heat
 
-__all__ = ["Snapshot", "encode_update", "make_snapshot", "rank_images", "say"]
+__all__ = ["Snapshot", "disagree", "encode_update", "hear", "make_snapshot", "rank_images", "say"]
 
 MAGIC = 0x31305653  # "SV01", little endian
 # A score may drift this share of the run's range before the page is told.
 QUIET = 1e-4
-# How much a person's look is expected to help, from what the vote knows of an image.
-PRIORITY = {"doubt": 0.5, "disagreement": 0.35, "change": 0.15}
+# Of what a person's look is expected to help with, and how much each counts. The shares were set on street photographs:
+# a mask that hangs on its threshold is the best sign of a wrong one, another voter's opinion the weakest.
+PRIORITY = {"unsteady": 0.4, "close": 0.25, "doubt": 0.2, "change": 0.1, "disagreement": 0.05}
+# The threshold is moved to these shares of its height above the lowest score of a bag to see how much of a mask hangs
+# on it.
+NUDGES = (0.7, 1.5)
+# Scores this near to the threshold, in shares of the run's range, could as well be on its other side.
+NEARNESS = 0.02
+# An image that was corrected but not accepted comes later: the first correction helps most.
+CORRECTED_DISCOUNT = 1.6
 SELECTED, LOOKED, IS_WITH, MOVED = 4, 1, 2, 4
 
 
@@ -70,6 +78,10 @@ class Snapshot:
         """(n_segments,) to (n_bags,) sums."""
         return np.add.reduceat(values, self.offsets[:-1])
 
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """(n_bags,) to (n_segments,): every segment gets the value of its bag."""
+        return np.repeat(values, np.diff(self.offsets))
+
 
 def make_snapshot(
     offsets: np.ndarray,
@@ -112,7 +124,7 @@ def say(
 ) -> Snapshot:
     """What a person said, before anybody has voted on it: the word stands at once."""
     decisions = np.where(fixed >= 0, fixed == 1, old.decisions)
-    decisions &= tags[np.repeat(np.arange(len(tags)), np.diff(old.offsets))] | (fixed == 1)
+    decisions &= old.spread(tags) | (fixed == 1)
     new = replace(old, action=action, fixed=fixed, tags=tags, moved=moved, looked=looked, decisions=decisions)
     return _mark_changes(old, new)
 
@@ -151,9 +163,7 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
 
 def disagree(old: Snapshot, other: np.ndarray) -> Snapshot:
     """Take note of another voter's decisions (n_segments,): one minus the overlap of the two masks, per *with* bag."""
-    both = old.sum_per_bag(np.where(old.decisions & other, old.areas, 0))
-    either = old.sum_per_bag(np.where(old.decisions | other, old.areas, 0))
-    unlike = np.where(old.tags, 1 - both / np.maximum(either, 1), 0.0)
+    unlike = np.where(old.tags, measure_unlikeness(old, other), 0.0)
     return _mark_changes(old, replace(old, disagreement=unlike))
 
 
@@ -161,7 +171,7 @@ def measure_doubts(snapshot: Snapshot) -> np.ndarray:
     """(n_bags,) doubt of *with* bags; 0 for *without* bags, which have no mask to be wrong."""
     doubts = np.zeros(snapshot.n_bags)
     for bag in np.flatnonzero(snapshot.tags):
-        part = snapshot.get_slice(bag)
+        part = snapshot.get_slice(int(bag))
         doubts[bag] = measure_doubt(snapshot.scores[part], snapshot.decisions[part], snapshot.areas[part])
     return doubts
 
@@ -169,20 +179,51 @@ def measure_doubts(snapshot: Snapshot) -> np.ndarray:
 def rank_images(snapshot: Snapshot) -> np.ndarray:
     """(n_bags,) how much a person's look would help, in [0, 1]; images looked at come last.
 
-    Doubt, disagreement and change are compared by rank among the *with* images, so that none of them drowns the others.
-    A *without* image comes after every *with* image, the one with the highest score first.
+    All signs are compared by rank among the *with* images, so that none of them drowns the others. A *without* image
+    comes after every *with* image, the one with the highest score first.
     """
+    signs = {
+        "unsteady": measure_unsteadiness(snapshot),
+        "close": measure_closeness(snapshot),
+        "doubt": snapshot.doubt,
+        "change": snapshot.change,
+        "disagreement": snapshot.disagreement,
+    }
+    inside, outside = np.flatnonzero(snapshot.tags), np.flatnonzero(~snapshot.tags)
     priority = np.zeros(snapshot.n_bags)
-    inside = np.flatnonzero(snapshot.tags)
     for name, share in PRIORITY.items():
-        priority[inside] += share * _rank(getattr(snapshot, name)[inside])
-    outside = np.flatnonzero(~snapshot.tags)
-    highest = np.maximum.reduceat(snapshot.scores, snapshot.offsets[:-1])
+        priority[inside] += share * _rank(signs[name][inside])
+    corrected = snapshot.sum_per_bag((snapshot.fixed >= 0).astype(np.int64)) > 0
+    priority = np.where(corrected, priority / CORRECTED_DISCOUNT, priority)
     priority[inside] = 0.3 + 0.7 * priority[inside]
+    highest = np.maximum.reduceat(snapshot.scores, snapshot.offsets[:-1])
     priority[outside] = 0.25 * _rank(highest[outside])
-    corrected = snapshot.sum_per_bag((snapshot.fixed >= 0).astype(np.int64))
-    priority /= np.where(corrected > 0, 1.15, 1.0)
     return np.where(snapshot.looked, priority * 1e-3, priority)
+
+
+def measure_unsteadiness(snapshot: Snapshot) -> np.ndarray:
+    """(n_bags,) share of the mask that comes or goes when the threshold is nudged, both ways added."""
+    low = np.minimum.reduceat(snapshot.scores, snapshot.offsets[:-1])
+    total = np.zeros(snapshot.n_bags)
+    for nudge in NUDGES:
+        other = snapshot.scores > snapshot.spread(low + (snapshot.thresholds - low) * nudge)
+        total += measure_unlikeness(snapshot, other)
+    return total
+
+
+def measure_unlikeness(snapshot: Snapshot, other: np.ndarray) -> np.ndarray:
+    """(n_bags,) one minus the overlap of the masks with those of other decisions (n_segments,)."""
+    both = snapshot.sum_per_bag(np.where(snapshot.decisions & other, snapshot.areas, 0))
+    either = snapshot.sum_per_bag(np.where(snapshot.decisions | other, snapshot.areas, 0))
+    return 1 - both / np.maximum(either, 1)
+
+
+def measure_closeness(snapshot: Snapshot) -> np.ndarray:
+    """(n_bags,) area whose score is hardly above or below the threshold, in areas of the mask."""
+    scale = NEARNESS * (float(np.ptp(snapshot.scores)) or 1.0)
+    close = np.exp(-np.abs(snapshot.scores - snapshot.spread(snapshot.thresholds)) / scale)
+    covered = snapshot.sum_per_bag(np.where(snapshot.decisions, snapshot.areas, 0))
+    return snapshot.sum_per_bag(close * snapshot.areas) / np.maximum(covered, 1)
 
 
 def _rank(values: np.ndarray) -> np.ndarray:

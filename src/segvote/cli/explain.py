@@ -1,0 +1,38 @@
+"""`segvote explain`: who voted for a segment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from segvote.cli.app import app
+
+
+@app.command(
+    epilog="Examples:  segvote explain out cow_12   |   segvote explain out cow_12 310,140   |   "
+    "segvote explain out cow_12 57 --html why.html"
+)
+def explain(
+    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    image: str = typer.Argument(..., metavar="IMAGE", help="Name of an image of the run."),
+    segment: str = typer.Argument("", metavar="[SEGMENT]", help="Its number, or a point x,y in it; default: the best."),
+    html: Path | None = typer.Option(None, help="Write a page with pictures, too."),
+    lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
+) -> None:
+    """Say which segments voted for a segment and which against; the amounts sum to its score."""
+    from segvote.pipeline.explain import explain_segment, find_segment, format_explanation
+    from segvote.pipeline.reopening import reopen, vote
+    from segvote.pipeline.run import Run
+
+    run = Run(run_folder)
+    bag = run.find(image)
+    find_segment(run, bag, segment)  # a wrong name or number is said before the votes are counted
+    voted = vote(reopen(run))
+    explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.verdict.scores))
+    typer.echo(format_explanation(explanation, run, lines))
+    if html is not None:
+        from segvote.review.explain_page import write_explanation
+
+        write_explanation(html, explanation, run)
+        typer.echo(f"page     {html}")

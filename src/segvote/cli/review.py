@@ -1,0 +1,30 @@
+"""`segvote review`: the page in the browser."""
+
+from __future__ import annotations
+
+import threading
+import webbrowser
+from pathlib import Path
+
+import typer
+
+from segvote.cli.app import app
+
+
+@app.command(epilog="Examples:  segvote review out   |   segvote review out --port 8765 --no-browser")
+def review(
+    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    port: int = typer.Option(0, min=0, max=65535, help="Where to listen on 127.0.0.1; 0: any free port."),
+    browser: bool = typer.Option(True, help="Open the page in the browser."),
+) -> None:
+    """Look at the masks in the browser, click what is wrong, watch everything vote again."""
+    from segvote.review.server import serve
+
+    def announce(address: str) -> None:
+        typer.echo(f"review   {address}")
+        typer.echo("corrections are saved at once; stop with Ctrl-C")
+        if browser:
+            # A browser may take its time to start; the server must listen meanwhile.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    serve(run_folder, port, announce)

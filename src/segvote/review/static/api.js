@@ -1,0 +1,91 @@
+// Talking to the server: JSON for words, binary for scores and label maps, events for "something changed".
+
+async function readError(response) {
+  try { return (await response.json()).error; } catch { return `${response.status} ${response.statusText}`; }
+}
+
+export async function getJson(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(await readError(response));
+  return response.json();
+}
+
+export async function getBytes(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(await readError(response));
+  return response.arrayBuffer();
+}
+
+export async function post(name, message = {}) {
+  const response = await fetch(`/api/${name}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(message),
+  });
+  if (!response.ok) {
+    const error = new Error(await readError(response));
+    error.status = response.status;
+    throw error;
+  }
+  return response.json();
+}
+
+// Calls onStatus with every status; a hidden tab lets go of its connection, because browsers allow six per server.
+export function listen(onStatus, onGone) {
+  let source = null;
+  const open = () => {
+    if (source || document.hidden) return;
+    source = new EventSource("/api/events");
+    source.onmessage = (event) => onStatus(JSON.parse(event.data));
+    source.onerror = () => onGone();
+  };
+  const close = () => { source?.close(); source = null; };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  open();
+}
+
+const MAGIC = 0x31305653;
+
+// The binary update of review/state.py.
+export function decodeUpdate(buffer) {
+  const view = new DataView(buffer);
+  if (view.getUint32(0, true) !== MAGIC) throw new Error("the server and this page are of different versions: reload");
+  const update = { version: view.getUint32(4, true), action: view.getUint32(8, true), images: [] };
+  let at = 16;
+  for (let left = view.getUint32(12, true); left > 0; left--) {
+    const [index, n, flags] = [0, 4, 8].map((offset) => view.getUint32(at + offset, true));
+    const [threshold, doubt, change, priority, covered] = [12, 16, 20, 24, 28].map((offset) => view.getFloat32(at + offset, true));
+    at += 32;
+    const scores = new Float32Array(buffer, at, n);
+    const heat = new Uint8Array(buffer, at + 4 * n, n);
+    const state = new Uint8Array(buffer, at + 5 * n, n);
+    at += 6 * n + ((2 * n) % 4 ? 4 - ((2 * n) % 4) : 0);
+    update.images.push({
+      index, scores, heat, state, threshold, doubt, change, priority, covered,
+      looked: Boolean(flags & 1), isWith: Boolean(flags & 2), moved: Boolean(flags & 4),
+    });
+  }
+  return update;
+}
+
+// A label map with its levels, as review/pictures.py packs it.
+export function decodeMap(buffer) {
+  const [height, width, n, nLevels] = new Uint32Array(buffer, 0, 4);
+  const labels = new Uint16Array(buffer, 16, width * height).slice();
+  for (let i = width; i < labels.length; i++) labels[i] += labels[i - width];
+  const levels = Array.from({ length: nLevels }, (_, k) => new Uint16Array(buffer, 16 + 2 * (width * height + k * n), n));
+  return { height, width, n, labels, levels };
+}
+
+export const readMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/map`));
+export const readSmallMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/small-map`));
+
+export function readPicture(path) {
+  return new Promise((resolve, reject) => {
+    const picture = new Image();
+    picture.onload = () => resolve(picture);
+    picture.onerror = () => reject(new Error("the image cannot be read"));
+    picture.src = path;
+  });
+}

@@ -1,0 +1,143 @@
+// The side: who voted for the segment under the last click, the folder doctor, the keys.
+
+import { formatScore } from "./canvas.js";
+import { getJson } from "./api.js";
+import { store, tell } from "./store.js";
+
+const panels = { votes: null, doctor: null, keys: null };
+for (const name of Object.keys(panels)) panels[name] = document.getElementById(name);
+let asked = 0;
+
+function make(tag, className = "", text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+export function openPanel(name) {
+  for (const [other, panel] of Object.entries(panels)) {
+    panel.hidden = other !== name;
+    document.getElementById(`tab-${other}`).setAttribute("aria-selected", other === name);
+  }
+  if (name === "doctor") refreshDoctor();
+}
+
+const shortName = (index) => store.run.images[index].name;
+
+function crop(bag, segment) {
+  const picture = make("img");
+  picture.loading = "lazy";
+  picture.alt = `segment ${segment} of ${shortName(bag)}`;
+  picture.src = `/api/images/${bag}/segments/${segment}/crop`;
+  return picture;
+}
+
+export function forgetVotes() {
+  asked += 1;
+  const empty = make("div", "hint");
+  empty.append(make("p", "", "Click a segment, or press W over one, to see which segments voted for it and which against."));
+  panels.votes.replaceChildren(empty);
+}
+
+export async function showVotes(bag, segment) {
+  const mine = ++asked;
+  let votes;
+  try {
+    votes = await getJson(`/api/images/${bag}/segments/${segment}/votes`);
+  } catch (error) {
+    if (mine === asked) panels.votes.replaceChildren(make("p", "hint", error.message));
+    return;
+  }
+  if (mine !== asked) return;
+  panels.votes.replaceChildren(makeHead(votes), makeSum(votes), makeGroup("For", votes.for), makeGroup("Against", votes.against));
+}
+
+function makeHead(votes) {
+  const head = make("div", "votes-head");
+  const text = make("div");
+  const verdict = votes.said >= 0 ? `${votes.said ? "object" : "background"}, you said` : votes.selected ? "object" : "background";
+  text.append(make("div", "score", formatScore(votes.score)), make("div", "", verdict), make("div", "quiet", `segment ${votes.segment}, object above ${formatScore(votes.threshold)}`));
+  head.append(crop(votes.bag, votes.segment), text);
+  return head;
+}
+
+function makeSum(votes) {
+  const table = make("dl", "sum");
+  const rows = [["votes for", votes.for.total], ["votes against", votes.against.total], ["neighbours in the image", votes.neighbours], ["nobody in particular", votes.constant], ["score", votes.score]];
+  for (const [name, amount] of rows) table.append(make("dt", "", name), make("dd", "", formatScore(amount)));
+  return table;
+}
+
+function makeGroup(title, group) {
+  const section = make("section", `group-votes ${title.toLowerCase()}`);
+  section.append(make("h3", "", `${title} · ${group.n} segments`));
+  const grid = make("div", "voters");
+  for (const line of group.lines) {
+    const button = make("button", "voter");
+    button.title = `${shortName(line.bag)}, segment ${line.segment}`;
+    button.append(crop(line.bag, line.segment), make("span", "amount", formatScore(line.amount)), make("span", "whose", shortName(line.bag).split("/").pop()));
+    button.addEventListener("click", () => tell("go", line.bag));
+    grid.append(button);
+  }
+  section.append(grid);
+  if (group.n > group.lines.length) section.append(make("p", "quiet", `${group.n - group.lines.length} more: ${formatScore(group.rest)}`));
+  if (!group.n) section.append(make("p", "quiet", "nobody"));
+  return section;
+}
+
+export async function refreshDoctor() {
+  if (panels.doctor.hidden) return;
+  if (!panels.doctor.children.length) panels.doctor.replaceChildren(make("p", "hint", "Looking at all images …"));
+  try {
+    const { suspects, nImages } = await getJson("/api/doctor");
+    const head = make("p", "quiet", suspects.length ? `${suspects.length} of ${nImages} images should be looked at. Moving one changes the run's books only: your files stay where they are.` : `${nImages} images, none of them suspect.`);
+    const list = make("ol", "suspects");
+    list.append(...suspects.map(makeSuspect));
+    panels.doctor.replaceChildren(head, list);
+  } catch (error) {
+    panels.doctor.replaceChildren(make("p", "hint", error.message));
+  }
+}
+
+function makeSuspect(suspect) {
+  const item = make("li", "suspect");
+  const text = make("div", "suspect-text");
+  text.append(make("strong", "", suspect.name), make("span", "", suspect.kind), make("span", "quiet", suspect.reason));
+  if (suspect.bag < 0) { item.append(make("div", "no-picture", "?"), text); return item; }
+  const open = make("button", "suspect-open");
+  const picture = make("img");
+  picture.src = `/api/images/${suspect.bag}/thumb`;
+  picture.alt = "";
+  picture.loading = "lazy";
+  open.append(picture);
+  open.title = "Show";
+  open.addEventListener("click", () => tell("go", suspect.bag));
+  const other = suspect.tag === "with" ? "without" : "with";
+  const move = make("button", "move", `Move to ${other}`);
+  move.addEventListener("click", () => tell("move", { bag: suspect.bag, tag: other }));
+  text.append(move);
+  item.append(open, text);
+  return item;
+}
+
+const KEYS = [
+  ["Decide", [["Click", "toggle; drag to paint"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["Z", "undo"], ["Shift Z", "redo"], ["G", "clicks toggle again"]]],
+  ["Go", [["A", "accept, next in the queue"], ["J  K", "next, previous"], ["/", "find a name"], ["F", "next filter"]]],
+  ["Look", [["1 2 3", "coarse, medium, fine; or the wheel"], ["← ↑ ↓ →", "move from segment to segment"], ["V", "mask, heat, outline"], [",  .", "opacity"], ["+  −  0", "zoom; or Ctrl and the wheel"], ["Shift drag", "pan; or Shift and arrows"]]],
+  ["Ask", [["W", "who voted for this segment?"], ["D", "the folder doctor"], ["M", "move image to the other folder"], ["E", "export masks and COCO file"], ["T", "light or dark"], ["?", "these keys"]]],
+];
+
+export function setUpPanels() {
+  for (const [title, rows] of KEYS) {
+    const table = make("dl", "keys");
+    for (const [key, what] of rows) {
+      const term = make("dt");
+      term.append(...key.split("  ").flatMap((part, k) => [k ? " " : "", make("kbd", "", part)]));
+      table.append(term, make("dd", "", what));
+    }
+    panels.keys.append(make("h3", "", title), table);
+  }
+  for (const name of Object.keys(panels)) document.getElementById(`tab-${name}`).addEventListener("click", () => openPanel(name));
+  forgetVotes();
+}
