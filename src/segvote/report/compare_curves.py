@@ -6,7 +6,7 @@ print; every line is named in the legend, the best first, in the order in which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from segvote.report.markup import escape
@@ -20,6 +20,7 @@ PITCH = 17  # of the legend
 # Okabe and Ito's colours, which people who cannot tell red from green still tell apart; black follows the page.
 COLOURS = ("currentColor", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31")
 DASHES = ("", "7 3", "2 3")
+Place = Callable[[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def draw_lines(
     x_label: str,
     y_label: str,
     x_ticks: Sequence[float] = (0, 0.25, 0.5, 0.75, 1),
+    x_names: Sequence[str] | None = None,
     marks: bool = False,
 ) -> str:
     """Draw curves with y in [0, 1].
@@ -49,6 +51,8 @@ def draw_lines(
         Title for screen readers, names of the axes.
     x_ticks
         Numbers on the x axis; its ends are the smallest and the largest of them.
+    x_names
+        What to write at them, where it is not the numbers.
     marks
         Put a dot at every point, for curves of few measurements.
 
@@ -64,7 +68,7 @@ def draw_lines(
         return LEFT + PLOT * span, TOP + (HEIGHT - TOP - BOTTOM) * (1 - y)
 
     height = max(HEIGHT, TOP + PITCH * (len(lines) + 1))
-    axes = _draw_axes(place, x_ticks, x_label, y_label)
+    axes = _draw_axes(place, x_ticks, x_names or [f"{tick:g}" for tick in x_ticks], x_label, y_label)
     curves = [_draw_line(line, place, number, marks) for number, line in enumerate(lines)]
     legend = [_draw_key(line.name, number) for number, line in enumerate(lines)]
     return (
@@ -74,15 +78,15 @@ def draw_lines(
     )
 
 
-def _draw_axes(place, x_ticks: Sequence[float], x_label: str, y_label: str) -> str:  # type: ignore[no-untyped-def]
+def _draw_axes(place: Place, x_ticks: Sequence[float], x_names: Sequence[str], x_label: str, y_label: str) -> str:
     parts = []
     for tick in (0, 0.25, 0.5, 0.75, 1):
         x, y = place(min(x_ticks), tick)
         parts.append(f'<path d="M{x:.1f} {y:.1f}h{PLOT}" stroke="currentColor" stroke-opacity=".15"/>')
         parts.append(f'<text x="{x - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
-    for tick in x_ticks:
+    for tick, name in zip(x_ticks, x_names, strict=True):
         x, y = place(tick, 0)
-        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{tick:g}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{escape(name)}</text>')
     middle, below = LEFT + PLOT / 2, HEIGHT - 10
     parts.append(f'<text x="{middle:.1f}" y="{below}" text-anchor="middle">{escape(x_label)}</text>')
     turned = f"rotate(-90 12 {(TOP + HEIGHT - BOTTOM) / 2:.0f})"
@@ -99,7 +103,7 @@ def _style(number: int) -> str:
     return f'fill="none" stroke="{colour}" stroke-width="{width}" stroke-dasharray="{dash}" stroke-linejoin="round"'
 
 
-def _draw_line(line: Line, place, number: int, marks: bool) -> str:  # type: ignore[no-untyped-def]
+def _draw_line(line: Line, place: Place, number: int, marks: bool) -> str:
     points = [place(x, y) for x, y in zip(line.x, line.y, strict=True)]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dots = ""

@@ -1,0 +1,64 @@
+"""`segvote benchmark`: the paper's experiments on a public data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from segvote.cli.app import app
+from segvote.cli.compare import split_names
+from segvote.cli.progress import show_progress
+from segvote.datasets import DATASETS
+from segvote.voting import VOTERS
+
+
+@app.command(
+    epilog="Examples:  segvote benchmark pittcar PittCar -o out   |   segvote benchmark msrc-v2 MSRC -o out --class cow"
+)
+def benchmark(
+    name: str = typer.Argument(..., metavar="NAME", help=f"Data set: {', '.join(DATASETS)}."),
+    path: Path = typer.Argument(..., metavar="PATH", help="Where it lies."),
+    out: Path = typer.Option(..., "-o", "--out", help="Folder for results; what is there is not done again."),
+    class_name: str | None = typer.Option(None, "--class", help="One class only."),
+    voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
+    features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
+    frames: int = typer.Option(3, min=1, help="Frames used of each video."),
+    max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
+    time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and describe."),
+) -> None:
+    """Run the experiments of a data set on disk and put the figures beside the paper's.
+
+    Each class is an experiment of its own; the mean is over classes. Leaves benchmark.md, .tex and .json in the folder.
+    """
+    from segvote.pipeline.benchmark import benchmark as run_benchmark
+    from segvote.pipeline.benchmark import make_paper_plan
+    from segvote.pipeline.compare import Plan
+    from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
+    from segvote.report.compare_tables import format_text, list_set_rows
+
+    plan = make_paper_plan(time_limit)
+    if voters is not None:
+        plan = Plan(split_names(voters, VOTERS, "voter"), split_names(features), time_limit=time_limit)
+    with show_progress() as progress:
+        done = run_benchmark(
+            name,
+            path,
+            out,
+            plan,
+            class_name=class_name,
+            n_frames=frames,
+            max_items=max_items,
+            n_jobs=jobs,
+            progress=progress,
+        )
+    typer.echo(format_text(list_set_rows(done.classes)))
+    beside = list_benchmark_rows(done)
+    if len(beside) > 1:
+        typer.echo("\nbeside the paper (CorLoc)\n" + format_text(beside))
+    for class_known, comparison in done.classes.items():
+        for failed in comparison.failed:
+            method = f"{failed.combination.voter}, {failed.combination.features}"
+            typer.echo(f"no result: {class_known}, {method}: {failed.reason}", err=True)
+    typer.echo(f"written: {write_benchmark(done, out)}")

@@ -1,0 +1,84 @@
+"""`segvote compare`: every voter side by side on your own data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from segvote.cli.app import app
+from segvote.cli.progress import show_progress
+from segvote.errors import UnknownNameError
+from segvote.features import FEATURES
+from segvote.metrics.overlap import IMAGE_THRESHOLD
+from segvote.pipeline.settings import Settings
+from segvote.refine import DECISIONS
+from segvote.segmentation import SEGMENTERS
+from segvote.voting import VOTERS
+
+DEFAULTS = Settings()
+ALL = "all"
+
+
+@app.command(
+    epilog="Examples:  segvote compare with without --truth masks -o cmp   |   segvote compare with without --truth "
+    "masks -o cmp --voters ekde,crane,cam --features lite0,bow --stress"
+)
+def compare(
+    with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing."),
+    without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
+    truth: Path = typer.Option(..., help="Truth, of any kind that `segvote evaluate` takes."),
+    out: Path = typer.Option(..., "-o", "--out", help="Folder for results; what is there is not done again."),
+    voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
+    features: str = typer.Option(DEFAULTS.features, help=f"Names joined by commas: {', '.join(FEATURES)}."),
+    segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
+    n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
+    size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are cut."),
+    decision: str = typer.Option(DEFAULTS.decision, help=f"The common rule: {', '.join(DECISIONS)}."),
+    label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
+    threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
+    stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
+    time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and describe."),
+) -> None:
+    """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
+
+    Leaves comparison.html, .md, .tex, .csv and .json in the folder. Killed, it goes on where it was.
+    """
+    from segvote.pipeline.compare import Plan
+    from segvote.pipeline.compare import compare as run_compare
+    from segvote.pipeline.stress import stress as run_stress
+    from segvote.report.compare_page import write_comparison
+    from segvote.report.compare_tables import format_text, list_comparison_rows
+
+    plan = Plan(
+        split_names(voters, VOTERS, "voter"), split_names(features), split_names(segmenters), time_limit=time_limit
+    )
+    settings = replace(DEFAULTS, n_segments=n_segments, size=size, decision=decision)
+    with show_progress() as progress:
+        arguments = (with_folder, without_folder, truth, out, plan, settings)
+        comparison = run_compare(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress)
+        curves = (
+            run_stress(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress) if stress else []
+        )
+        page = write_comparison(comparison, curves, f"{with_folder.resolve().name} against {without_folder.name}")
+    typer.echo(format_text(list_comparison_rows(comparison)))
+    for failed in comparison.failed:
+        typer.echo(f"no result: {failed.combination.voter}, {failed.combination.features}: {failed.reason}", err=True)
+    typer.echo(f"page: {page}")
+
+
+def split_names(text: str, known: Iterable[str] | None = None, kind: str = "name") -> tuple[str, ...]:
+    """``"a,b"`` to names; ``"all"`` to all known ones; an unknown one lists them."""
+    known = None if known is None else list(known)
+    if known is not None and text.strip() == ALL:
+        return tuple(known)
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for name in names:
+        if known is not None and name not in known:
+            raise UnknownNameError(f"unknown {kind} {name!r}; the known ones are: {', '.join(known)}")
+    if not names:
+        raise UnknownNameError(f"expected at least one {kind}, got none; or all")
+    return names

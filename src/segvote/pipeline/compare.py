@@ -1,0 +1,305 @@
+"""Every voter side by side: all combinations of segmenters, features and voters on the same images.
+
+Segments and features are made once, by the main job, in one run folder; voters differ only in the vote. Each result is
+a small file under a key of all that decides it: a comparison that was stopped goes on where it was. A combination that
+fails leaves its reason and does not stop the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError, SegvoteError
+from segvote.io.arrays import write_arrays
+from segvote.io.run_folder import RunFolder, make_key
+from segvote.metrics.overlap import IMAGE_THRESHOLD
+from segvote.pipeline.annotate import annotate
+from segvote.pipeline.bags import list_bags
+from segvote.pipeline.compare_results import Combination, Comparison, Result, read_result, write_result
+from segvote.pipeline.compare_rules import decide_by_rules
+from segvote.pipeline.compare_voting import Count, count_votes, count_votes_within, write_ballot
+from segvote.pipeline.evaluate import find_bag_truth, rank_segments
+from segvote.pipeline.evaluate_segments import BoxedSegments, MaskedSegments, count_segments
+from segvote.pipeline.evaluate_truth import TruthReader, find_truth, list_truth
+from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.reopening import reopen
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
+from segvote.pipeline.voting_step import Table
+from segvote.types import WITH
+from segvote.voting import VOTERS
+
+__all__ = ["Plan", "Stage", "compare", "format_reason", "hash_inputs", "list_combinations", "prepare_stage"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compare.
+
+    Attributes
+    ----------
+    voters, features, segmenters
+        Names; every combination is tried.
+    time_limit
+        Seconds of processor time that one vote may take, or None: as long as it wants.
+    pairs
+        Voter and features; where given, only these pairs of them are tried.
+    """
+
+    voters: tuple[str, ...] = tuple(VOTERS)
+    features: tuple[str, ...] = (Settings.features,)
+    segmenters: tuple[str, ...] = (Settings.segmenter,)
+    time_limit: float | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Segments and features on which voters compete.
+
+    Attributes
+    ----------
+    run, table
+        The main job's run, and its segments.
+    truth
+        Bag number to the truth of its segments.
+    n_matched
+        How many segments the reference selected.
+    """
+
+    run: Run
+    table: Table
+    truth: dict[int, MaskedSegments | BoxedSegments]
+    n_matched: int
+
+
+def list_combinations(plan: Plan) -> list[Combination]:
+    """All combinations, those that share segments and features together."""
+    for voter in plan.voters:
+        VOTERS[voter]  # an unknown name is said before any work
+    return [
+        Combination(segmenter, features, voter)
+        for segmenter in plan.segmenters
+        for features in plan.features
+        for voter in plan.voters
+        if not plan.pairs or (voter, features) in plan.pairs
+    ]
+
+
+def compare(
+    with_folder: Path | str,
+    without_folder: Path | str,
+    truth: Path | str | Mapping[str, TruthReader],
+    out: Path | str,
+    plan: Plan | None = None,
+    settings: Settings | None = None,
+    *,
+    label: str | None = None,
+    threshold: float = IMAGE_THRESHOLD,
+    n_jobs: int = 2,
+    progress: Progress = ignore_progress,
+) -> Comparison:
+    """Try every combination of a plan on two folders of images.
+
+    Parameters
+    ----------
+    with_folder, without_folder
+        As for `annotate`.
+    truth
+        As for `evaluate`; or readers by image name.
+    out
+        Folder for the run and the results; what is there already is not done again.
+    plan
+        What to compare; default: all voters.
+    settings
+        Everything else; its voter is the reference.
+    label, threshold
+        As for `evaluate`.
+    n_jobs, progress
+        As for `annotate`.
+    """
+    plan, settings = plan or Plan(), settings or Settings()
+    readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
+    job = _Job(Path(with_folder), Path(without_folder), readers, Path(out), plan, settings, n_jobs, progress)
+    results = job.carry_out(list_combinations(plan))
+    return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
+
+
+def prepare_stage(
+    folders: tuple[Path, Path],
+    readers: Mapping[str, TruthReader],
+    out: Path,
+    settings: Settings,
+    n_jobs: int,
+    progress: Progress = ignore_progress,
+) -> Stage:
+    """Segment, describe and let the reference vote; count the truth of every segment."""
+    run = annotate(*folders, out, settings, n_jobs=n_jobs, progress=progress)
+    truth = {}
+    for index, read in find_bag_truth(run, readers, "the truth").items():
+        bag = run.bags[index]
+        truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
+    return Stage(run, reopen(run).table, truth, int(run.votes["decisions"].sum()))
+
+
+class _Job:
+    """One call of `compare`."""
+
+    def __init__(
+        self,
+        with_folder: Path,
+        without_folder: Path,
+        readers: Mapping[str, TruthReader],
+        out: Path,
+        plan: Plan,
+        settings: Settings,
+        n_jobs: int,
+        progress: Progress,
+    ) -> None:
+        self.folders, self.readers, self.out = (with_folder, without_folder), readers, out
+        self.plan, self.settings, self.n_jobs, self.progress = plan, settings, n_jobs, progress
+        self.input = hash_inputs(self.folders, readers)
+
+    def carry_out(self, combinations: Sequence[Combination]) -> list[Result]:
+        results: list[Result] = []
+        with RunFolder(self.out).lock():
+            for _, group in groupby(combinations, key=lambda one: (one.segmenter, one.features)):
+                for result in self._carry_out_group(list(group)):
+                    results.append(result)
+                    self.progress("compare", len(results), len(combinations))
+        return results
+
+    def _carry_out_group(self, group: list[Combination]) -> Iterator[Result]:
+        found = {one: self._read(one) for one in group}
+        stage: Stage | Exception | None = None
+        for combination in group:
+            result = found[combination]
+            if result is None:
+                stage = stage or self._try_stage(combination)
+                result = self._try(combination, stage)
+                write_result(self.out / "results", result)
+            yield result
+        (self.out / "ballot.npz").unlink(missing_ok=True)
+
+    def _read(self, combination: Combination) -> Result | None:
+        """What is known already; a failure is tried again, unless it was one of time or size."""
+        result = read_result(self.out / "results", self._make_key(combination))
+        if result is None or result.is_good:
+            return result
+        limit, old = self.plan.time_limit, result.time_limit
+        longer = old is not None and (limit is None or limit > old)
+        return None if longer or result.kind != "TooLargeError" else result
+
+    def _try_stage(self, combination: Combination) -> Stage | Exception:
+        settings = replace(self.settings, segmenter=combination.segmenter, features=combination.features)
+        try:
+            stage = prepare_stage(self.folders, self.readers, self.out / "run", settings, self.n_jobs, self.progress)
+            if self.plan.time_limit is not None:
+                write_ballot(self.out / "ballot.npz", stage.table)
+            return stage
+        except Exception as error:  # one bad combination must not stop the rest: its reason goes into the table
+            return error
+
+    def _try(self, combination: Combination, stage: Stage | Exception) -> Result:
+        try:
+            if isinstance(stage, Exception):
+                raise stage
+            return self._measure(combination, stage)
+        except Exception as error:  # as above
+            return Result(
+                combination,
+                self._make_key(combination),
+                reason=format_reason(error),
+                kind=type(error).__name__,
+                time_limit=self.plan.time_limit,
+            )
+
+    def _measure(self, combination: Combination, stage: Stage) -> Result:
+        settings, key = self._make_settings(combination), self._make_key(combination)
+        count = self._vote(stage, settings)
+        verdict, decisions = decide_by_rules(stage.table, count.votes, settings, stage.n_matched)
+        scores = [verdict.scores[stage.run.get_slice(index)] for index in stage.truth]
+        self._write_scores(key, scores, verdict.thresholds[list(stage.truth)], float(verdict.scores.min()))
+        ranking = rank_segments(scores, list(stage.truth.values()))
+        return Result(
+            combination,
+            key,
+            names=[stage.run.bags[index].name for index in stage.truth],
+            segments=[stage.run.bags[index].segments for index in stage.truth],
+            overlaps={rule: _measure_all(stage, selected) for rule, selected in decisions.items()},
+            limits=[segments.measure_limit() for segments in stage.truth.values()],
+            segment_ap=ranking.segment_ap,
+            pixel_ap=ranking.pixel_ap,
+            curve=ranking.curve,
+            seconds=round(count.seconds, 3),
+            notes=list(count.notes),
+        )
+
+    def _vote(self, stage: Stage, settings: Settings) -> Count:
+        if self.plan.time_limit is None:
+            count = count_votes(stage.table, settings)
+        else:
+            count = count_votes_within(self.out / "ballot.npz", settings, self.plan.time_limit)
+        if not np.isfinite(count.votes).all():
+            raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
+        return count
+
+    def _write_scores(self, key: str, scores: list[np.ndarray], thresholds: np.ndarray, lowest: float) -> None:
+        write_arrays(
+            self.out / "scores" / f"{key}.npz",
+            scores=np.concatenate(scores).astype(np.float32),
+            counts=np.array([len(one) for one in scores]),
+            thresholds=thresholds,
+            lowest=np.array(lowest),
+        )
+
+    def _make_settings(self, combination: Combination) -> Settings:
+        options = self.settings.voter_options if combination.voter == self.settings.voter else {}
+        return replace(
+            self.settings,
+            segmenter=combination.segmenter,
+            features=combination.features,
+            voter=combination.voter,
+            voter_options=options,
+        )
+
+    def _make_key(self, combination: Combination) -> str:
+        return make_key(
+            version=__version__,
+            settings=self._make_settings(combination).to_dict(),
+            reference=self.settings.voter,
+            input=self.input,
+        )
+
+
+def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader]) -> str:
+    """SHA-256 of all images and of all truth that belongs to them."""
+    digest = hashlib.sha256()
+    found = False
+    for bag in list_bags(*folders):
+        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
+        reader = find_truth(readers, bag.name) if bag.tag == WITH else None
+        if reader is not None:
+            truth, found = reader(), True
+            for array in (truth.mask, truth.boxes):
+                digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    if not found:
+        raise BadInputError("no truth is named like a *with* image; expected the image's name with any extension")
+    return digest.hexdigest()
+
+
+def _measure_all(stage: Stage, decisions: np.ndarray) -> list[tuple[float, float]]:
+    return [segments.measure(decisions[stage.run.get_slice(index)]) for index, segments in stage.truth.items()]
+
+
+def format_reason(error: Exception) -> str:
+    """One line for a table."""
+    message = (str(error).splitlines() or [""])[0]
+    return message if isinstance(error, SegvoteError) else f"{type(error).__name__}: {message}"

@@ -1,0 +1,144 @@
+"""One vote of a comparison: timed, its warnings kept, and on wish in a process of its own that may be ended.
+
+A voter that needs a day, or all memory, must not cost the others their turn. The child reads the segments from a file
+and writes the votes to another; it is started as a module, so that scripts need no guard.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import SegvoteError, TooLargeError
+from segvote.io.arrays import read_arrays, write_arrays
+from segvote.pipeline.settings import Settings
+from segvote.pipeline.voting_step import Table, fit_voter
+
+__all__ = ["Count", "count_votes", "count_votes_within", "write_ballot"]
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+ERROR_PREFIX = "segvote-error:"
+# The clock ends a process only when it shows this many times the limit: it may be waiting for its turn.
+PATIENCE = 20
+
+
+@dataclass(frozen=True)
+class Count:
+    """What came out of one vote.
+
+    Attributes
+    ----------
+    votes
+        (n_segments,) the voter's own scores.
+    seconds
+        Processor time it took.
+    notes
+        What the voter warned of.
+    """
+
+    votes: np.ndarray
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def count_votes(table: Table, settings: Settings) -> Count:
+    """Let the segments vote, here and now."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        started = time.process_time()
+        voter = fit_voter(table, settings)
+        seconds = time.process_time() - started
+    notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    return Count(np.asarray(voter.scores_, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
+
+
+def write_ballot(path: Path, table: Table) -> None:
+    """Write what a voter needs to know of the segments."""
+    write_arrays(path, X=table.X, bags=table.bags, offsets=table.offsets, tags=table.tags, border=table.border)
+
+
+def count_votes_within(ballot: Path, settings: Settings, time_limit: float) -> Count:
+    """The same in a process of its own; `TooLargeError` when it takes longer than `time_limit` seconds.
+
+    Parameters
+    ----------
+    ballot
+        File of `write_ballot`.
+    settings
+        Of the vote.
+    time_limit
+        In seconds of processor time, so that a busy machine does not decide who has a result; of the clock where the
+        system cannot count processor time.
+    """
+    out = ballot.with_name(f"votes-{settings.voter}.npz")
+    request = json.dumps({"settings": settings.to_dict(), "time_limit": time_limit})
+    command = [sys.executable, "-m", "segvote.pipeline.compare_voting", str(ballot), request, str(out)]
+    too_slow = TooLargeError(
+        f"{settings.voter} took longer than {time_limit:g} s; raise --time-limit or use fewer segments"
+    )
+    try:
+        timeout = time_limit * (PATIENCE if resource else 1)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise too_slow from error
+    if resource and -done.returncode == signal.SIGXCPU:
+        raise too_slow
+    if done.returncode != 0:
+        raise _read_failure(done)
+    found = read_arrays(out)
+    out.unlink(missing_ok=True)
+    return Count(found["votes"], float(found["seconds"]), tuple(json.loads(done.stdout)))
+
+
+def _read_failure(done: subprocess.CompletedProcess[str]) -> Exception:
+    """The child's error, as its last line tells it."""
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    if last.startswith(ERROR_PREFIX):
+        kind, _, message = last.removeprefix(ERROR_PREFIX).partition(":")
+        return TooLargeError(message) if kind == "TooLargeError" else SegvoteError(message)
+    if done.returncode < 0:
+        return TooLargeError(f"the process was ended by signal {-done.returncode}; it may lack memory")
+    return RuntimeError(last)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Entry of the child: ballot, settings as JSON, file for the votes."""
+    ballot, request, out = Path(arguments[0]), json.loads(arguments[1]), arguments[2]
+    limit_time(request["time_limit"])
+    try:
+        count = count_votes(_read_ballot(ballot), Settings(**request["settings"]))
+    except SegvoteError as error:
+        print(f"{ERROR_PREFIX}{type(error).__name__}:{str(error).splitlines()[0]}", file=sys.stderr)
+        return 1
+    write_arrays(out, votes=count.votes, seconds=np.array(count.seconds))
+    print(json.dumps(count.notes))
+    return 0
+
+
+def limit_time(seconds: float) -> None:
+    """Have the system end this process after so many seconds of processor time."""
+    if resource:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+
+
+def _read_ballot(path: Path) -> Table:
+    arrays: dict[str, Any] = read_arrays(path)
+    return Table(**arrays, areas=np.empty(0), edges=[], standardiser=None)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

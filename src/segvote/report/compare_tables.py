@@ -1,0 +1,179 @@
+"""Comparisons as text: the table of one set for terminals, Markdown and LaTeX, and the paper's table over several sets.
+
+A table is a list of rows of cells, the first row its head; a `Bold` cell is the best of its column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from segvote.pipeline.compare_results import Combination, Comparison, Result
+
+__all__ = [
+    "Bold",
+    "format_latex",
+    "format_markdown",
+    "format_text",
+    "list_comparison_rows",
+    "list_failure_rows",
+    "list_set_rows",
+    "name_methods",
+]
+
+HEADS = ["method", "CorLoc", "95 %", "own rule", "matched", "mIoU", "limit", "AP", "eKDE better by", "p", "s"]
+LATEX_SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--", "·": r"$\cdot$", "−": "$-$", "{": r"\{"}
+
+
+class Bold(str):
+    """A cell to set off."""
+
+    __slots__ = ()
+
+
+def name_methods(combinations: Sequence[Combination]) -> dict[Combination, str]:
+    """Names with as many parts as tell the combinations apart: voter, then features, then segmenter."""
+    many_features = len({one.features for one in combinations}) > 1
+    many_segmenters = len({one.segmenter for one in combinations}) > 1
+    names = {}
+    for one in combinations:
+        parts = [one.voter, one.features if many_features else "", one.segmenter if many_segmenters else ""]
+        names[one] = " · ".join(part for part in parts if part)
+    return names
+
+
+def list_comparison_rows(comparison: Comparison) -> list[list[str]]:
+    """One set: a row per good combination, the best first."""
+    ranked = comparison.rank()
+    names = name_methods([result.combination for result in comparison.results])
+    heads = [head.replace("eKDE", comparison.reference) for head in HEADS]
+    rows = [_list_cells(comparison, result, names[result.combination]) for result in ranked]
+    return [heads, *_set_off_best(rows, ranked, comparison)]
+
+
+def _list_cells(comparison: Comparison, result: Result, name: str) -> list[str]:
+    corloc = comparison.measure_corloc(result)
+    own, matched = (comparison.measure_corloc(result, rule).mean for rule in ("own", "matched"))
+    difference = comparison.measure_difference(result)
+    return [
+        name,
+        f"{corloc.mean:.2f}",
+        f"{corloc.low:.2f}–{corloc.high:.2f}",
+        f"{own:.2f}",
+        f"{matched:.2f}",
+        f"{result.measure_ious().mean():.3f}",
+        f"{result.measure_limits().mean():.3f}",
+        f"{result.segment_ap:.3f}",
+        "" if difference is None else f"{difference.mean:+.3f}".replace("-", "−"),
+        "" if difference is None else f"{difference.p_value:.3f}",
+        f"{result.seconds:.1f}",
+    ]
+
+
+def _set_off_best(rows: list[list[str]], ranked: Sequence[Result], comparison: Comparison) -> list[list[str]]:
+    if not rows:
+        return rows
+    for column in (1, 3, 4, 5, 7):
+        best = max(float(row[column]) for row in rows)
+        for row in rows:
+            if float(row[column]) == best:
+                row[column] = Bold(row[column])
+    return rows
+
+
+def list_failure_rows(comparison: Comparison) -> list[list[str]]:
+    """Combinations without a result, and why."""
+    names = name_methods([result.combination for result in comparison.results])
+    return [["method", "reason"], *([names[one.combination], one.reason] for one in comparison.failed)]
+
+
+def list_set_rows(
+    comparisons: Mapping[str, Comparison], measure: str = "corloc", rule: str = "common"
+) -> list[list[str]]:
+    """The paper's table: rows are methods, columns sets or classes, the last one their mean; the best mean first.
+
+    Parameters
+    ----------
+    comparisons
+        Name of the set to its comparison.
+    measure
+        ``"corloc"``, ``"miou"`` or ``"ap"``.
+    rule
+        Which decision rule, for the first two.
+    """
+    combinations = list(dict.fromkeys(one.combination for known in comparisons.values() for one in known.results))
+    names = name_methods(combinations)
+    values = {
+        combination: [_measure(known, combination, measure, rule) for known in comparisons.values()]
+        for combination in combinations
+    }
+    order = sorted(combinations, key=lambda one: (-_mean(values[one], missing=-1.0), one))
+    rows = [[names[one], *map(_format, values[one]), _format(_mean(values[one]))] for one in order]
+    return [["method", *comparisons, "mean"], *_set_off_columns(rows)]
+
+
+def _measure(comparison: Comparison, combination: Combination, measure: str, rule: str) -> float:
+    result = next((one for one in comparison.good if one.combination == combination), None)
+    if result is None:
+        return float("nan")
+    if measure == "ap":
+        return result.segment_ap
+    ious = result.measure_ious(rule)
+    return float((ious > comparison.threshold).mean() if measure == "corloc" else ious.mean())
+
+
+def _mean(values: Sequence[float], missing: float = float("nan")) -> float:
+    """Mean over all sets; a method that is missing on one has none."""
+    mean = float(np.mean(values))
+    return missing if np.isnan(mean) else mean
+
+
+def _format(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def _set_off_columns(rows: list[list[str]]) -> list[list[str]]:
+    for column in range(1, len(rows[0]) if rows else 0):
+        known = [row[column] for row in rows if row[column] != "–"]
+        best = max(known, key=float, default=None)
+        for row in rows:
+            if row[column] == best:
+                row[column] = Bold(row[column])
+    return rows
+
+
+def format_text(rows: Sequence[Sequence[str]]) -> str:
+    """For terminals: columns aligned, the first to the left."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for first, *rest in rows:
+        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join(lines)
+
+
+def format_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    head, *body = [[_format_markdown_cell(cell) for cell in row] for row in rows]
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *body]) + "\n"
+
+
+def _format_markdown_cell(cell: str) -> str:
+    text = cell.replace("|", "\\|")
+    return f"**{text}**" if isinstance(cell, Bold) else text
+
+
+def format_latex(rows: Sequence[Sequence[str]]) -> str:
+    """A LaTeX ``tabular`` with rules of the booktabs package."""
+    head, *body = [" & ".join(map(_format_latex_cell, row)) + r" \\" for row in rows]
+    columns = "l" + "r" * (len(rows[0]) - 1)
+    start = rf"\begin{{tabular}}{{{columns}}}"
+    lines = [start, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def _format_latex_cell(cell: str) -> str:
+    text = "".join(LATEX_SIGNS.get(sign, sign) for sign in cell)
+    return rf"\textbf{{{text}}}" if isinstance(cell, Bold) else text
