@@ -169,7 +169,7 @@ class _Job:
             if point.reason:
                 return point
         means = {name: _mean([getattr(point, name) for point in points]) for name in ("corloc", "miou", "ap")}
-        return StressPoint(**means)
+        return StressPoint(means["corloc"], means["miou"], means["ap"])
 
     def _get_point(self, kind: Stress, level: float, voter: str, draw: int) -> StressPoint:
         settings = self._make_settings(kind, level, voter)
