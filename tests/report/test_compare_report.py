@@ -1,0 +1,153 @@
+"""Comparisons as tables, curves and pages."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from segvote.cli.app import load_commands
+from segvote.cli.compare import split_names
+from segvote.errors import UnknownNameError
+from segvote.pipeline import Settings
+from segvote.pipeline.compare import Plan, compare
+from segvote.pipeline.compare_results import Combination, Comparison, Result
+from segvote.pipeline.stress import STRESSES, StressCurve, StressPoint
+from segvote.report.compare_curves import Line, draw_lines
+from segvote.report.compare_gallery import choose_images
+from segvote.report.compare_page import draw_stress, format_comparison_page, write_comparison
+from segvote.report.compare_tables import (
+    Bold,
+    format_latex,
+    format_markdown,
+    format_text,
+    list_comparison_rows,
+    list_failure_rows,
+    list_set_rows,
+    name_methods,
+)
+
+QUICK = Settings(features="color", n_segments=40, size=160)
+
+
+def make_result(voter, ious, features="color", reason=""):
+    overlaps = [(iou, 1.0) for iou in ious]
+    rules = {} if reason else {rule: overlaps for rule in ("common", "own", "matched")}
+    names = [f"with/{place}.png" for place in range(len(ious))]
+    combination = Combination("ward", features, voter)
+    return Result(combination, voter, names, overlaps=rules, limits=[(1.0, 1.0)] * len(ious), reason=reason)
+
+
+def make_comparison(tmp_path, results):
+    return Comparison(tmp_path, tmp_path, "ekde", 0.5, results)
+
+
+@pytest.fixture(scope="module")
+def comparison(scenes, tmp_path_factory):
+    plan = Plan(voters=("ekde", "negmin"), features=("color", "absent"))
+    out = tmp_path_factory.mktemp("compare_report") / "out"
+    return compare(scenes / "with", scenes / "without", scenes / "masks", out, plan, QUICK, n_jobs=1)
+
+
+def test_names_have_as_many_parts_as_they_need():
+    one, other = Combination("ward", "lite0", "ekde"), Combination("ward", "bow", "ekde")
+    assert name_methods([one]) == {one: "ekde"}
+    assert name_methods([one, other]) == {one: "ekde · lite0", other: "ekde · bow"}
+
+
+def test_the_best_method_is_first_and_its_figures_are_bold(tmp_path):
+    results = [make_result("crane", [0.2, 0.6]), make_result("ekde", [0.7, 0.9])]
+    rows = list_comparison_rows(make_comparison(tmp_path, results))
+    assert [row[0] for row in rows] == ["method", "ekde", "crane"]
+    assert isinstance(rows[1][1], Bold)
+    assert not isinstance(rows[2][1], Bold)
+    assert rows[2][8] == "+0.400"
+    assert rows[1][8] == ""
+
+
+def test_a_method_that_is_missing_on_a_set_has_no_mean_and_comes_last(tmp_path):
+    good = make_comparison(tmp_path, [make_result("crane", [0.6]), make_result("ekde", [0.2])])
+    poor = make_comparison(tmp_path, [make_result("crane", [], reason="too slow"), make_result("ekde", [0.9])])
+    rows = list_set_rows({"one": good, "two": poor})
+    assert rows[0] == ["method", "one", "two", "mean"]
+    assert rows[1] == ["ekde", "0.00", "1.00", "0.50"]
+    assert rows[2] == ["crane", "1.00", "–", "–"]
+    assert isinstance(rows[2][1], Bold)
+    assert not isinstance(rows[2][3], Bold)
+    assert list_failure_rows(poor)[1:] == [["crane", "too slow"]]
+
+
+def test_tables_are_aligned_text_markdown_and_latex():
+    rows = [["method", "a_1"], ["one · x", Bold("0.50")], ["100 %", "–"]]
+    assert format_text(rows).splitlines() == ["method    a_1", "one · x  0.50", "100 %       –"]
+    assert format_markdown(rows).splitlines()[2] == "| one · x | **0.50** |"
+    latex = format_latex(rows)
+    assert r"one $\cdot$ x & \textbf{0.50} \\" in latex
+    assert r"100 \% & -- \\" in latex
+    assert r"a\_1" in latex
+
+
+def test_curves_are_well_formed_and_names_are_escaped():
+    lines = [Line(f"<{number}>", [0, 1], [1, 0.5]) for number in range(20)]
+    root = ElementTree.fromstring(draw_lines(lines, "a & b", "recall", "precision", marks=True))
+    shown = "".join(root.itertext())
+    assert "<19>" in shown
+    points = [float(value) for value in re.findall(r"[\d.]+", " ".join(e.get("points", "") for e in root.iter()))]
+    assert len(points) == 80
+    assert max(points) <= 560
+    height = float(root.get("viewBox").split()[3])
+    assert all(float(text.get("y")) <= height for text in root.iter("{http://www.w3.org/2000/svg}text"))
+
+
+def test_a_missing_point_leaves_a_gap_not_a_zero():
+    points = [StressPoint(0.9, 0.8, 0.7), StressPoint(reason="too slow"), StressPoint(0.5, 0.4, 0.3), StressPoint(0.1)]
+    svg = draw_stress([StressCurve(STRESSES["labels"], "ekde", points)])
+    assert svg.count("<circle") == 3
+    assert "20 %" in svg
+
+
+def test_images_of_the_gallery_go_from_the_worst_to_the_best():
+    ious = np.array([0.5, 0.1, 0.9, 0.3])
+    assert choose_images(ious, 2) == [1, 2]
+    assert choose_images(ious, 9) == [1, 3, 0, 2]
+
+
+def test_the_page_is_one_file_with_table_reasons_curves_and_pictures(comparison):
+    curve = StressCurve(STRESSES["labels"], "ekde", [StressPoint(0.5, 0.5, 0.5)] * 4)
+    page = format_comparison_page(comparison, [curve], "<title>")
+    assert "&lt;title&gt;" in page
+    assert page.count("data:image/jpeg") == 6 * 3
+    assert page.count("<svg") == 2
+    assert "unknown feature" in page
+    assert "\\begin{tabular}" in page
+    assert "http" not in re.sub(r'xmlns="[^"]*"|http-equiv', "", page)
+
+
+def test_all_files_are_written(comparison):
+    page = write_comparison(comparison)
+    assert page.is_file()
+    for extension in ("md", "tex", "csv", "json"):
+        assert (comparison.folder / f"comparison.{extension}").stat().st_size > 0
+
+
+def test_a_page_survives_a_comparison_without_any_result(tmp_path):
+    nothing = make_comparison(tmp_path, [make_result("ekde", [], reason="no memory")])
+    assert "no memory" in format_comparison_page(nothing, [], "nothing")
+
+
+def test_names_are_split_and_unknown_ones_listed():
+    assert split_names("all", ["a", "b"]) == ("a", "b")
+    assert split_names(" b, a,b ", ["a", "b"]) == ("b", "a")
+    for text in ("c", ""):
+        with pytest.raises(UnknownNameError):
+            split_names(text, ["a", "b"], "voter")
+
+
+def test_the_command_prints_the_table_and_writes_the_page(scenes, tmp_path):
+    arguments = ["compare", str(scenes / "with"), str(scenes / "without"), "--truth", str(scenes / "masks")]
+    options = ["-o", str(tmp_path / "out"), "--voters", "ekde,negmin", "--features", "color", "--jobs", "1"]
+    done = CliRunner().invoke(load_commands(), [*arguments, *options, "--n-segments", "40", "--size", "160"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("method")
+    assert (tmp_path / "out/comparison.html").is_file()
