@@ -5,7 +5,7 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.voting.cam import CAM
-from segvote.voting.learning_bags import group_bags, sort_bags, spread_out
+from segvote.voting.learning_bags import group_bags, sort_bags, split_bags, spread_out
 from segvote.voting.segments import check_segments
 
 
@@ -51,6 +51,12 @@ def test_corrections_become_bags_of_one_and_an_explained_bag_learns_no_more():
 def test_corrections_that_leave_one_tag_are_refused(planted):
     with pytest.raises(BadInputError, match="corrections"):
         CAM().fit(planted.X, planted.y, bags=planted.bags, fixed=np.zeros(len(planted.X)))
+
+
+def test_bags_are_split_where_fewest_are_wrong():
+    assert split_bags(np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, False, True, True])) == 1.5
+    assert split_bags(np.array([0.0, 1.0, 2.0, 9.0]), np.array([True, False, False, True])) == 5.5
+    assert split_bags(np.ones(3), np.array([True, False, True])) == 1.0
 
 
 def test_a_sample_is_even_and_complete_where_it_can_be():

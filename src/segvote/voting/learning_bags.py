@@ -16,7 +16,7 @@ from segvote.errors import BadInputError
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments
 
-__all__ = ["BagVoter", "Bags", "group_bags", "sort_bags", "spread_out"]
+__all__ = ["BagVoter", "Bags", "group_bags", "sort_bags", "split_bags", "spread_out"]
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,19 @@ def spread_out(n_items: int, n_wanted: int) -> np.ndarray:
     if n_items <= n_wanted:
         return np.arange(n_items)
     return np.linspace(0, n_items - 1, n_wanted).round().astype(np.int64)
+
+
+def split_bags(values: np.ndarray, tags: np.ndarray) -> float:
+    """The threshold on bag scores with the fewest training errors, both tags weighing alike; the lowest of equals."""
+    order = np.argsort(values, kind="stable")
+    ranked, tagged = values[order], tags[order]
+    missed = np.cumsum(tagged) / max(tags.sum(), 1)  # *with* bags at or below the cut
+    alarms = 1 - np.cumsum(~tagged) / max((~tags).sum(), 1)  # *without* bags above it
+    can_cut = np.diff(ranked) > 0
+    if not can_cut.any():
+        return float(ranked[0])
+    cut = int(np.argmin(np.where(can_cut, (missed + alarms)[:-1], np.inf)))
+    return float(0.5 * (ranked[cut] + ranked[cut + 1]))
 
 
 class BagVoter(BaseVoter):

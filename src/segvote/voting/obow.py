@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from segvote.voting.learning_bags import Bags, BagVoter
+from segvote.voting.learning_bags import Bags, BagVoter, split_bags
 from segvote.voting.standard import Standard, learn_standard
 
 __all__ = ["OBoW"]
@@ -72,6 +72,10 @@ class OBoW(BagVoter):
 
     def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
         return np.einsum("ij,j->i", X.astype(np.float64), self.coef_) + self.intercept_
+
+    def _find_bag_threshold(self, bags: Bags) -> float:
+        # The best segment of a *without* bag may well be above 0: its mean was trained to be below.
+        return split_bags(self._score_bags(bags), bags.tags)
 
     def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
         return 0.0  # v.h + b > 0 is the rule of selection
