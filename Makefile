@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: install demo test test-slow test-data lint bench docs dist clean
+.PHONY: install demo test test-slow test-data lint bench paper docs dist clean
 
 install: $(VENV)/.installed
 
@@ -37,6 +37,10 @@ lint: install
 
 bench: install
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file --quick || exit 1; done
+
+# The comparison of docs/paper.md, on the sets below DATA; stopped, it goes on where it was.
+paper: install
+	$(BIN)/python benchmarks/paper.py $(DATA)
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

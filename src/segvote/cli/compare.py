@@ -63,7 +63,7 @@ def compare(
         curves = (
             run_stress(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress) if stress else []
         )
-        page = write_comparison(comparison, curves, f"{with_folder.resolve().name} against {without_folder.name}")
+        page = write_comparison(comparison, curves, f"Voters on {with_folder.resolve().parent.name}")
     typer.echo(format_text(list_comparison_rows(comparison)))
     for failed in comparison.failed:
         typer.echo(f"no result: {failed.combination.voter}, {failed.combination.features}: {failed.reason}", err=True)

@@ -100,7 +100,7 @@ def stress(
     plan: Plan | None = None,
     settings: Settings | None = None,
     *,
-    kinds: Sequence[str] = tuple(STRESSES),
+    kinds: Sequence[str | Stress] = tuple(STRESSES),
     n_draws: int = 3,
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
@@ -114,7 +114,7 @@ def stress(
     with_folder, without_folder, truth, out, plan, settings, label, threshold, n_jobs, progress
         As for `compare`.
     kinds
-        Names of `STRESSES`.
+        Names of `STRESSES`, or kinds of your own (the same with other levels).
     n_draws
         How often chance is asked; the mean is kept.
     """
@@ -126,7 +126,7 @@ def stress(
     for voter in plan.voters:
         VOTERS[voter]
     with RunFolder(out).lock():
-        return list(job.carry_out([STRESSES[kind] for kind in kinds]))
+        return list(job.carry_out([STRESSES[kind] if isinstance(kind, str) else kind for kind in kinds]))
 
 
 class _Job:

@@ -18,7 +18,7 @@ main section { margin: 0 0 40px; }
 .grid tbody th { width: auto; color: var(--ink); }
 .grid td, .grid thead th:not(:first-child) { text-align: right; }
 .grid tr.best th, .grid tr.best td { font-weight: 650; }
-.grid td.wide { text-align: left; white-space: normal; min-width: 24ch; }
+.words td, .words thead th:not(:first-child) { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .lines { display: block; width: 100%; max-width: 760px; height: auto; }
 .curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 16px; }
 .curves figure, .heat { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; padding: 14px; }
@@ -54,15 +54,28 @@ def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) 
     )
 
 
-def format_grid(heads: Sequence[str], rows: Iterable[Sequence[str]], best: int | None = None) -> str:
-    """A table of figures; cells are HTML, the first of each row is its name, row number `best` is set off."""
+def format_grid(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], best: int | None = None, words: bool = False
+) -> str:
+    """A table; cells are HTML, the first of each row is its name.
+
+    Parameters
+    ----------
+    heads, rows
+        The cells.
+    best
+        Number of a row to set off, or None.
+    words
+        The cells are sentences instead of figures.
+    """
     head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
     lines = []
     for number, (name, *cells) in enumerate(rows):
         mark = ' class="best"' if number == best else ""
         values = "".join(f"<td>{cell}</td>" for cell in cells)
         lines.append(f'<tr{mark}><th scope="row">{name}</th>{values}</tr>\n')
+    kind = "grid words" if words else "grid"
     return (
-        f'<div class="scroll"><table class="grid"><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}'
+        f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}'
         "</tbody></table></div>\n"
     )

@@ -75,7 +75,7 @@ def format_comparison_page(comparison: Comparison, stress: Sequence[StressCurve]
     rows = list_comparison_rows(comparison)
     sections = [("Methods, the best first", _format_rows(rows) + EXPLANATION)]
     if comparison.failed:
-        sections.append(("Without a result", _format_rows(list_failure_rows(comparison))))
+        sections.append(("Without a result", _format_rows(list_failure_rows(comparison), words=True)))
     notes = [(one.combination.voter, note) for one in comparison.good for note in one.notes]
     if notes:
         said = "".join(f"<li><b>{escape(voter)}</b>: {escape(note)}</li>" for voter, note in notes)
@@ -94,9 +94,9 @@ def format_comparison_page(comparison: Comparison, stress: Sequence[StressCurve]
     return format_page(title, subtitle, sections)
 
 
-def _format_rows(rows: Sequence[Sequence[str]]) -> str:
+def _format_rows(rows: Sequence[Sequence[str]], words: bool = False) -> str:
     cells = [[f"<b>{escape(c)}</b>" if isinstance(c, Bold) else escape(c) for c in row] for row in rows]
-    return format_grid(cells[0], cells[1:], best=0)
+    return format_grid(cells[0], cells[1:], best=None if words else 0, words=words)
 
 
 def draw_precision(comparison: Comparison, n_curves: int = N_CURVES) -> str:
