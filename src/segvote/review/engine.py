@@ -47,10 +47,13 @@ class Engine:
         self.run, self.tell = run, tell
         self.log = CorrectionLog(run.folder.corrections_path)
         self.corrections: Corrections = replay(self.log.read())
-        self.status, self.vote_seconds, self.problem = "loading", 0.0, ""
+        self.status, self.problem = "loading", ""
+        self.heard = -1  # number of the last action that was voted on
         self._wake = threading.Condition()
         # Held while the voter changes: an explanation must not mix two votes.
         self._voting = threading.RLock()
+        # Held from reading a snapshot to replacing it.
+        self._publishing = threading.RLock()
         self._dirty, self._stop = True, False
         self._voted: Voted | None = None
         self._fixed_cache: dict[str, tuple[tuple[int, ...], np.ndarray]] = {}
@@ -103,13 +106,22 @@ class Engine:
     def _append(self, kind: str, bag: int, value: int, **pixels: Any) -> int:
         record = self.run.bags[bag]
         number = self.log.append(Action(kind, record.digest, record.name, value, **pixels))
-        self._mark_dirty()
+        self._pass_on()
         return number
 
     def _append_word(self, kind: str, expected: int) -> int:
         number = self.log.append(Action(kind), expected)
-        self._mark_dirty()
+        self._pass_on()
         return number
+
+    def _pass_on(self) -> None:
+        """Let the thread know; while it still counts the first votes, show the word without it."""
+        if self.status == "ready":
+            self._mark_dirty()
+        else:
+            self._listen_to_log()
+            self._mark_dirty()
+            self.tell()
 
     def _check_bag(self, bag: int) -> int:
         if not 0 <= bag < len(self.run):
@@ -147,10 +159,8 @@ class Engine:
             return not self._stop
 
     def _load(self) -> None:
-        started = time.perf_counter()
         opened = reopen(self.run)
         voter = fit_voter(opened.table, self.run.settings, opened.fixed)
-        self.vote_seconds = time.perf_counter() - started
         self._voted = Voted(opened, voter, decide_bags(opened.table, voter, self.run.settings, opened.fixed))
         self._ask_rival(opened)
         self.status = "ready"
@@ -164,10 +174,15 @@ class Engine:
             other = decide_bags(table, rival, self.run.settings).decisions
         except (SegvoteError, ImportError):
             return
-        self.snapshot = disagree(self.snapshot, other)
+        with self._publishing:
+            self.snapshot = disagree(self.snapshot, other)
 
     def _listen_to_log(self) -> None:
         """Show what was said, before the vote on it."""
+        with self._publishing:
+            self._listen_alone()
+
+    def _listen_alone(self) -> None:
         self.corrections = replay(self.log.read())
         bags = list_described(self.run, self.corrections)
         tags = np.array([bag.bag.tag == WITH for bag in bags])
@@ -195,15 +210,19 @@ class Engine:
         self._listen_to_log()
         self.tell()
         same = np.array_equal(old[0], self.snapshot.fixed) and np.array_equal(old[1], self.snapshot.tags)
-        if same and self._is_settled():
-            return
+        if not (same and self._is_settled()):
+            self._hear_vote(before)
+        self.heard = self.snapshot.action
+        self.tell()
+
+    def _hear_vote(self, before: np.ndarray) -> None:
         started = time.perf_counter()
         verdict = self._revote()
-        self.snapshot = hear(self.snapshot, verdict.scores, verdict.decisions, verdict.thresholds, before)
+        with self._publishing:
+            self.snapshot = hear(self.snapshot, verdict.scores, verdict.decisions, verdict.thresholds, before)
         self.run.folder.log(
             step="re-vote", action=self.snapshot.action, seconds=round(time.perf_counter() - started, 4)
         )
-        self.tell()
 
     def _is_settled(self) -> bool:
         return self._voted is not None and np.array_equal(self._voted.verdict.scores, self.snapshot.scores)

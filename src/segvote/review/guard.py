@@ -108,8 +108,7 @@ def _strip_port(host: str) -> str:
         parts.port  # noqa: B018 - raises where it is no number
     except ValueError:
         return ""
-    bare = parts.netloc.rsplit("@", 1)[-1].removesuffix(f":{parts.port}").lower()
-    return bare if parts.netloc == host else ""
+    return host.removesuffix(f":{parts.port}").lower()
 
 
 def _is_own_origin(headers: dict[str, str], host: str, method: str) -> bool:

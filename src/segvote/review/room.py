@@ -104,6 +104,7 @@ class Room:
             "action": engine.corrections.last,
             "nUndo": engine.corrections.n_undo,
             "nRedo": engine.corrections.n_redo,
+            "heard": engine.heard,
             "votes": engine.status,
             "problem": engine.problem,
             "export": self.export_step,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, MissingPartError
 from segvote.pipeline.run import Run
 
-__all__ = ["make_guarded_app", "serve"]
+__all__ = ["make_guarded_app", "open_server", "serve"]
 
 HOST = "127.0.0.1"
 MAX_CONNECTIONS = 200
@@ -29,8 +30,15 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
     announce
         Called once with the address, when the server listens.
     """
+    with open_server(Run(folder), port) as (server, listener, address):
+        announce(address)
+        server.run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
+    """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
-    run = Run(folder)
     with _listen(port) as listener:
         app, token, close = make_guarded_app(run)
         config = uvicorn.Config(
@@ -43,10 +51,8 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
             timeout_graceful_shutdown=1,
             server_header=False,
         )
-        server = uvicorn.Server(config)
-        announce(f"http://{HOST}:{listener.getsockname()[1]}/?token={token}")
         try:
-            server.run(sockets=[listener])
+            yield uvicorn.Server(config), listener, f"http://{HOST}:{listener.getsockname()[1]}/?token={token}"
         finally:
             close()
 

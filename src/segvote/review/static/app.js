@@ -1,7 +1,7 @@
 // The page: wires the parts together and speaks with the server.
 
 import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
-import { fit, preload, setHovered, show, zoomBy } from "./canvas.js";
+import { fit, getHovered, getRegions, preload, show, toScreen, zoomBy } from "./canvas.js";
 import { setUpKeys } from "./keys.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
@@ -21,9 +21,11 @@ function showSaved() {
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
   else if (votes === "loading") { pill.textContent = "counting votes …"; pill.title = "You can already click: corrections are saved, and heard as soon as the votes are counted."; }
   else if (votes === "failed") { pill.textContent = "votes failed"; pill.title = problem; pill.classList.add("bad"); }
+  else if (store.status.heard < store.status.action) pill.textContent = "voting …";
   else { pill.textContent = "saved"; pill.title = "Every click is on the disk."; pill.classList.add("good"); }
   pill.dataset.action = store.status.action;
   pill.dataset.votes = votes;
+  pill.dataset.heard = store.status.heard;
   byId("undo").disabled = !store.status.nUndo;
   byId("redo").disabled = !store.status.nRedo;
 }
@@ -196,5 +198,5 @@ async function start() {
 }
 
 // For tests and for the curious: where the page looks.
-window.segvote = { store, setHovered };
+window.segvote = { store, go, getHovered, getRegions, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

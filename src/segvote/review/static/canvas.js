@@ -20,6 +20,12 @@ const remembered = new Map();
 export const getHovered = () => hovered;
 export const getRegions = () => regions;
 
+// Middle of a segment, in pixels of the canvas.
+export function toScreen(segment) {
+  const [x, y] = regions.anchor([segment]);
+  return [panX + zoom * (x + 0.5), panY + zoom * (y + 0.5)];
+}
+
 async function load(index) {
   if (!remembered.has(index)) {
     const both = Promise.all([readPicture(`/api/images/${index}/picture`), readMap(index).then((map) => new Regions(map))]);

@@ -1,0 +1,157 @@
+"""Attacks: refused, logged, and the server still answers."""
+
+import json
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from segvote.review.guard import MAX_BODY
+from segvote.review.server import make_guarded_app
+
+OWN = {"origin": "http://127.0.0.1:9876"}
+
+
+@pytest.fixture
+def review(run, make_caller):
+    app, token, close = make_guarded_app(run, token="secret-token")
+    yield make_caller(app), run, token
+    close()
+
+
+@pytest.fixture
+def client(review):
+    client, _, token = review
+    assert client.get(f"/?token={token}").status == 303
+    return client
+
+
+def list_refusals(run):
+    return [line["reason"] for line in run.folder.read_log() if line.get("step") == "review refused"]
+
+
+def test_the_token_becomes_a_cookie_scripts_cannot_read(review):
+    client, _, token = review
+    answer = client.get(f"/?token={token}")
+    assert answer.status == 303 and answer.headers["location"] == "/"
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "segvote-9876=" in cookie
+    assert client.get("/").status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/?token=wrong", "/?token=", "/api/run", "/static/app.js", "/api/images/0/picture"]
+)
+def test_without_the_token_nothing_is_shown(review, path):
+    client, run, _ = review
+    answer = client.get(path)
+    assert answer.status == 403 and b"segvote review" in answer.content
+    assert list_refusals(run) == ["no token"]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:9876", "127.0.0.1.evil.example", "", "127.0.0.1:port", "a@127.0.0.1"]
+)
+def test_a_foreign_host_is_refused_even_with_the_token(review, client, host):
+    assert client.get("/api/run", host=host).status == 403
+    assert list_refusals(review[1]) == ["foreign host"]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}, {}]
+)
+def test_a_change_needs_the_pages_own_origin(review, client, headers):
+    answer = client.post("/api/look", {"bag": 0, "value": True}, **headers)
+    assert answer.status == 403
+    assert list_refusals(review[1]) == ["foreign origin"]
+
+
+def test_other_sites_cannot_even_read(client):
+    assert client.get("/api/run", sec_fetch_site="cross-site").status == 403
+    assert client.get("/api/run", sec_fetch_site="same-site").status == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/..%2f..%2f..%2fetc%2fpasswd",
+        "/static/../server.py",
+        "/static/%2e%2e/server.py",
+        "/api/images/..%2f0/picture",
+        "/api/images/-1/picture",
+        "/api/images/99999/picture",
+        "/api/images/0/segments/99999/crop",
+        "/api/images/0/segments/99999/votes",
+        "/api/images/1e9/map",
+    ],
+)
+def test_no_path_leads_out(client, path):
+    answer = client.get(path)
+    assert answer.status in (400, 404, 409)
+    assert b"root:" not in answer.content and b"uvicorn" not in answer.content
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("set", {"bag": 0, "segments": [], "value": 1}),
+        ("set", {"bag": 0, "segments": [10**9], "value": 1}),
+        ("set", {"bag": 0, "segments": [-1], "value": 1}),
+        ("set", {"bag": 0, "segments": ["../x"], "value": 1}),
+        ("set", {"bag": 0, "segments": [[0]], "value": 1}),
+        ("set", {"bag": 0, "segments": [0], "value": 7}),
+        ("set", {"bag": 0, "segments": [0], "value": True}),
+        ("set", {"bag": "0", "segments": [0], "value": 1}),
+        ("set", {"bag": 10**30, "segments": [0], "value": 1}),
+        ("set", {"bag": 0, "segments": [0], "value": 1, "path": "/etc/passwd"}),
+        ("set", [1, 2, 3]),
+        ("set", None),
+        ("look", {"bag": 0}),
+        ("move", {"bag": 0, "tag": "elsewhere"}),
+        ("undo", {}),
+        ("export", {"folder": "/tmp"}),
+    ],
+)
+def test_a_malformed_message_changes_nothing(review, client, name, message):
+    answer = client.post(f"/api/{name}", message, **OWN)
+    assert answer.status == 400 and answer.json()["error"]
+    assert client.get("/api/status").json()["action"] == 0
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"NaN"])
+def test_what_is_not_json_is_refused(client, body):
+    answer = client.post("/api/set", chunks=[body], **OWN)
+    assert answer.status == 400
+    assert client.get("/api/run").status == 200
+
+
+def test_an_oversized_message_is_refused_whether_it_says_so_or_not(review, client):
+    big = json.dumps({"bag": 0, "segments": [0] * MAX_BODY, "value": 1}).encode()
+    assert client.post("/api/set", chunks=[big], content_length=str(len(big)), **OWN).status == 413
+    pieces = [big[start : start + (1 << 14)] for start in range(0, len(big), 1 << 14)]
+    assert client.post("/api/set", chunks=pieces, **OWN).status == 413
+    assert client.post("/api/set", {}, content_length="many", **OWN).status == 413
+    assert client.get("/api/status").json()["action"] == 0
+    assert "too large" in list_refusals(review[1])
+
+
+def test_forms_of_other_pages_are_refused(client):
+    answer = client.post("/api/look", {"bag": 0, "value": True}, **{**OWN, "content-type": "text/plain"})
+    assert answer.status == 415
+
+
+def test_every_answer_carries_the_policy(client):
+    for path in ("/", "/api/run", "/static/app.js", "/nowhere"):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+    assert "unsafe" not in client.get("/").headers["content-security-policy"]
+
+
+def test_the_page_asks_nobody_else():
+    from segvote.review.room import read_static
+
+    for name, (_, content) in read_static().items():
+        text = content.decode().replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text and "https://" not in text, name
+        assert "innerHTML" not in text and "eval(" not in text, name

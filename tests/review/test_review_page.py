@@ -1,0 +1,268 @@
+"""The real page in headless Chromium, on a small made run; the server is a process of its own, as a user starts it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from segvote.io.corrections import read_actions
+from segvote.pipeline.run import Run
+from segvote.review.server import open_server
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.timeout(180),
+]
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
+PATIENCE = 60_000  # milliseconds; a busy machine is slow, not wrong
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Server:
+    """`segvote review` as a process, to be killed."""
+
+    def __init__(self, folder):
+        command = [sys.executable, "-m", "segvote", "review", str(folder), "--no-browser"]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        self.address = re.search(r"http://\S+", self.process.stdout.readline()).group()
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def server(run_copy):
+    server = Server(run_copy)
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def address(run_copy):
+    """Address of a server in a thread: quicker to start than a process."""
+    with open_server(Run(run_copy)) as (server, listener, address):
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield address
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens pages and fails on any error that one of them reports."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE)
+    errors = []
+
+    def open_one(address):
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        page.wait_for_selector("#saved[data-votes=ready]")
+        return page
+
+    yield open_one
+    context.close()
+    assert errors == []
+
+
+def wait_heard(page, action):
+    page.wait_for_selector(f"#saved[data-heard='{action}']")
+    # The status comes first, the scores a moment later.
+    wait_until(page, "() => segvote.store.version === segvote.store.status.version")
+
+
+def wait_until(page, condition, argument=None):
+    """`wait_for_function` is refused by the page's own policy; asking again and again is not."""
+    for _ in range(PATIENCE // 50):
+        if page.evaluate(condition, argument):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"not within {PATIENCE} ms: {condition}")
+
+
+def find_segment(page, segment):
+    """Where a segment lies on the screen."""
+    wait_until(page, "() => segvote.getRegions() !== null")
+    x, y = page.evaluate("(segment) => segvote.toScreen(segment)", segment)
+    box = page.locator("#canvas").bounding_box()
+    return box["x"] + x, box["y"] + y
+
+
+def get_state(page, image, segment):
+    return page.evaluate("([image, segment]) => segvote.store.images[image].state[segment]", [image, segment])
+
+
+def find_best(page):
+    return page.evaluate(
+        "() => { const s = segvote.store.images[segvote.store.current].scores; return s.indexOf(Math.max(...s)); }"
+    )
+
+
+def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address, open_page):
+    page = open_page(address)
+    current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
+    before = page.evaluate("() => segvote.store.images.map((image) => [...image.scores])")
+    page.mouse.move(*find_segment(page, segment))
+    tip = page.locator("#tip")
+    tip.wait_for()
+    assert f"segment {segment}" in tip.inner_text() and "object" in tip.inner_text()
+    assert get_state(page, current, segment) & 4
+    page.mouse.click(*find_segment(page, segment))
+    wait_heard(page, 1)
+    assert get_state(page, current, segment) == 1  # background, by a person's word
+    after = page.evaluate("() => segvote.store.images.map((image) => [...image.scores])")
+    moved = [np.abs(np.subtract(new, old)).max() for new, old in zip(after, before, strict=True)]
+    assert sum(value > 1e-6 for value in moved) > 1
+    page.locator("#votes .voter").first.wait_for()
+    figures = [float(text.replace("−", "-")) for text in page.locator("#votes .sum dd").all_inner_texts()]
+    assert sum(figures[:-1]) == pytest.approx(figures[-1], abs=3e-3)
+    page.keyboard.press("z")
+    wait_heard(page, 2)
+    again = page.evaluate("() => segvote.store.images.map((image) => [...image.scores])")
+    np.testing.assert_allclose(np.concatenate(again), np.concatenate(before), atol=1e-6)
+    page.keyboard.press("Shift+Z")
+    wait_heard(page, 3)
+    assert get_state(page, current, segment) == 1
+
+
+def test_the_wheel_chooses_coarser_regions_and_a_click_takes_them_whole(address, open_page, run_copy):
+    page = open_page(address)
+    current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
+    page.mouse.move(*find_segment(page, segment))
+    page.mouse.wheel(0, 120)
+    page.wait_for_selector("#levels button[data-level='1'][aria-pressed=true]")
+    page.mouse.wheel(0, 120)
+    page.wait_for_selector("#levels button[data-level='0'][aria-pressed=true]")
+    page.mouse.click(*find_segment(page, segment))
+    wait_heard(page, 1)
+    said = page.evaluate("(image) => segvote.store.images[image].state.filter((state) => state & 3).length", current)
+    assert said > 1
+    assert read_actions(run_copy / "review.sqlite")[0].kind == "set"
+
+
+def test_everything_can_be_done_with_the_keyboard(address, open_page):
+    page = open_page(address)
+    first = page.evaluate("() => segvote.store.current")
+    wait_until(page, "() => segvote.getRegions() !== null")
+    page.keyboard.press("ArrowRight")  # puts the cursor on the best segment
+    segment = page.evaluate("() => segvote.getHovered()")
+    page.keyboard.press("b")
+    wait_heard(page, 1)
+    assert get_state(page, first, segment) == 1
+    page.keyboard.press("ArrowRight")
+    other = page.evaluate("() => segvote.getHovered()")
+    assert other != segment
+    page.keyboard.press("o")
+    wait_heard(page, 2)
+    assert get_state(page, first, other) == 6
+    page.keyboard.press("u")
+    wait_heard(page, 3)
+    assert get_state(page, first, other) & 3 == 0
+    page.keyboard.press("v")
+    page.wait_for_selector("#views button[data-view=heat][aria-pressed=true]")
+    page.keyboard.press("a")
+    wait_heard(page, 4)
+    assert page.evaluate("() => segvote.store.current") != first
+    assert page.locator("#looked-text").inner_text() == "1 of 6 looked at"
+    page.keyboard.press("?")
+    assert page.locator("#keys").is_visible()
+
+
+def test_two_tabs_show_the_same_and_do_not_overwrite_each_other(address, open_page):
+    one, two = open_page(address), open_page(address)
+    bag, segment = one.evaluate("() => segvote.store.current"), find_best(one)
+    one.mouse.click(*find_segment(one, segment))
+    wait_heard(one, 1)
+    wait_heard(two, 1)
+    assert get_state(two, bag, segment) == 1
+    # A tab that has not heard of the last click may not undo it unseen.
+    two.evaluate("() => { segvote.store.status.action = 0; }")
+    two.keyboard.press("z")
+    two.locator("#toast").wait_for()
+    assert "look again" in two.locator("#toast").inner_text()
+    assert get_state(one, bag, segment) == 1
+
+
+def test_a_killed_server_loses_no_click(server, open_page, run_copy):
+    page = open_page(server.address)
+    bag, segment = page.evaluate("() => segvote.store.current"), find_best(page)
+    page.mouse.click(*find_segment(page, segment))
+    page.wait_for_selector("#saved[data-action='1']")
+    server.kill()
+    page.wait_for_selector("#saved.bad")
+    again = Server(run_copy)
+    try:
+        page = open_page(again.address)
+        assert get_state(page, bag, segment) == 1
+        page.keyboard.press("z")
+        wait_heard(page, 2)
+        assert get_state(page, bag, segment) & 3 == 0
+    finally:
+        again.kill()
+
+
+def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, open_page, run_copy):
+    before = Run(run_copy)
+    assert before.read_mask(0).any()
+    page = open_page(address)
+    page.keyboard.press("d")
+    page.locator("#doctor p").first.wait_for()
+    page.wait_for_selector("#doctor .suspects", state="attached")
+    page.evaluate("() => segvote.go(0)")
+    page.keyboard.press("m")  # the same as the button beside a suspect, for an image that is none
+    wait_heard(page, 1)
+    page.locator("#export").click()
+    page.locator("#toast", has_text="COCO").wait_for()
+    after = Run(run_copy)
+    assert after.bags[0].tag == "without" and not after.read_mask(0).any()
+    assert before.find_image(0).is_file() and after.find_image(0) == before.find_image(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_readable_in_light_and_dark(browser, address, scheme):
+    page = browser.new_page(color_scheme=scheme)
+    page.goto(address)
+    page.wait_for_selector("html[data-ready=yes]")
+    for name in ("#image-name", "#image-facts", ".card-facts", "#tab-doctor", "#accept", "#saved"):
+        assert page.evaluate(CONTRAST, name) >= 4.5, f"{name} in {scheme}"
+    page.close()
+
+
+# Contrast of an element's text to the first ground behind it that is not transparent, by the rule of WCAG.
+CONTRAST = """(name) => {
+  const context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const read = (colour) => {
+    context.clearRect(0, 0, 1, 1); context.fillStyle = colour; context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const straighten = (v) => (v <= 10 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  const light = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, share, k) => sum + share * straighten(colour[k]), 0);
+  const element = document.querySelector(name);
+  let ground = element;
+  while (ground && read(getComputedStyle(ground).backgroundColor)[3] < 255) ground = ground.parentElement;
+  const a = light(read(getComputedStyle(element).color));
+  const b = light(read(getComputedStyle(ground ?? document.body).backgroundColor));
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}"""
