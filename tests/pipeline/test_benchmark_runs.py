@@ -137,3 +137,26 @@ def test_the_command_prints_the_table(videos, tmp_path):
     assert done.exit_code == 0, done.output
     assert "red" in done.stdout
     assert (tmp_path / "out/benchmark.md").is_file()
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["cows", "aeroplanes"])
+def test_ekde_beats_the_negatives_only_voters_on_real_photos(data_folder, tmp_path, name):
+    plan = Plan(voters=("ekde", "negmin", "crane"), features=("lite0",))
+    done = benchmark("neutral", data_folder / name, tmp_path / "out", plan, Settings(n_segments=100), max_items=30)
+    comparison = done.classes[name]
+    best, *others = comparison.rank()
+    assert best.combination.voter == "ekde"
+    assert comparison.measure_corloc(best).mean > 0.7
+    assert all(comparison.measure_difference(other).p_value < 0.05 for other in others)
+
+
+@pytest.mark.real_data
+def test_videos_of_real_data_are_judged_as_wholes(data_folder, tmp_path):
+    plan = Plan(voters=("ekde",), features=("lite0",))
+    done = benchmark(
+        "neutral", data_folder / "video-cars", tmp_path / "out", plan, Settings(n_segments=100), n_frames=5
+    )
+    (comparison,) = done.classes.values()
+    assert comparison.threshold == VIDEO_THRESHOLD
+    assert len(comparison.good[0].names) == 3
