@@ -7,11 +7,11 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.voting.concepts import BagLoss, Concept
-from segvote.voting.diverse_density import EMDD, GEMDD, DiverseDensity
+from segvote.voting.diverse_density import DiverseDensity, EMDiverseDensity, GEMDiverseDensity
 from segvote.voting.learning_bags import group_bags
 from segvote.voting.segments import check_segments
 
-VOTERS = [DiverseDensity, EMDD, GEMDD]
+VOTERS = [DiverseDensity, EMDiverseDensity, GEMDiverseDensity]
 
 
 @pytest.mark.parametrize("voter", VOTERS)
@@ -39,7 +39,7 @@ def test_every_bag_counts_in_the_e_step_the_last_one_too(planted):
     segments = check_segments(planted.X, planted.y == 1, planted.bags, None, None)
     bags = group_bags(segments)
     concept = Concept(bags.X[-1], np.ones(bags.X.shape[1]), 0.0)
-    chosen = EMDD()._choose(concept, bags)
+    chosen = EMDiverseDensity()._choose(concept, bags)
     assert len(chosen.X) == len(bags)
     squares = ((bags.X - concept.point) ** 2).sum(axis=1)
     for bag in range(len(bags)):
@@ -47,7 +47,7 @@ def test_every_bag_counts_in_the_e_step_the_last_one_too(planted):
 
 
 def test_shares_of_a_bag_add_up_to_one(small_bags):
-    shares = GEMDD()._share(Concept(np.zeros(3), np.ones(3), 0.0), small_bags)
+    shares = GEMDiverseDensity()._share(Concept(np.zeros(3), np.ones(3), 0.0), small_bags)
     np.testing.assert_allclose(small_bags.sum(shares), 1)
 
 
@@ -56,11 +56,11 @@ def test_em_dd_ends_no_worse_than_the_first_e_step(planted):
     bags = group_bags(segments)
     bags = replace(bags, X=(bags.X - bags.X.mean(axis=0)) / bags.X.std(axis=0))
     theta = np.concatenate([bags.X[0], np.full(bags.X.shape[1], 0.4)])
-    voter = EMDD()
+    voter = EMDiverseDensity()
     first = BagLoss(voter._choose(Concept.read(theta, 0.0), bags))(theta)[0]
     assert voter._climb_from(theta, bags).loss <= first
 
 
 def test_no_start_is_refused(planted):
     with pytest.raises(BadInputError, match="n_starts"):
-        EMDD(n_starts=0).fit(planted.X, planted.y, bags=planted.bags)
+        EMDiverseDensity(n_starts=0).fit(planted.X, planted.y, bags=planted.bags)

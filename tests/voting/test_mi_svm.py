@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from segvote.voting.mi_svm import MISVM, BagMISVM, _Machine, guess_labels
+from segvote.voting.mi_svm import BagMISVM, MiSVM, _Machine, guess_labels
 
 
 def test_a_with_bag_without_a_positive_keeps_its_best_segment(small_bags):
@@ -32,7 +32,7 @@ def test_the_map_on_all_segments_has_the_kernel_as_its_product(planted):
     np.testing.assert_allclose(mapped @ mapped.T, machine._measure(points, points), atol=1e-6)
 
 
-@pytest.mark.parametrize("voter", [MISVM, BagMISVM])
+@pytest.mark.parametrize("voter", [MiSVM, BagMISVM])
 def test_the_mapped_machine_is_explained_by_its_landmarks(voter, planted):
     fitted = voter(max_exact=100, n_landmarks=50).fit(planted.X, planted.y, bags=planted.bags)
     assert len(fitted._voter_rows) == 50
@@ -41,7 +41,7 @@ def test_the_mapped_machine_is_explained_by_its_landmarks(voter, planted):
 
 
 def test_mi_svm_stops_when_its_guess_comes_back(planted):
-    fitted = MISVM(max_iter=100).fit(planted.X, planted.y, bags=planted.bags)
+    fitted = MiSVM(max_iter=100).fit(planted.X, planted.y, bags=planted.bags)
     assert fitted.n_iter_ < 100
 
 

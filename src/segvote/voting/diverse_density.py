@@ -17,7 +17,7 @@ from segvote.voting.concepts import BagLoss, Concept, SoftLoss, climb, screen_st
 from segvote.voting.learning_bags import Bags, BagVoter
 from segvote.voting.standard import learn_standard
 
-__all__ = ["EMDD", "GEMDD", "DiverseDensity"]
+__all__ = ["DiverseDensity", "EMDiverseDensity", "GEMDiverseDensity"]
 
 
 class _ConceptVoter(BagVoter):
@@ -78,7 +78,7 @@ class DiverseDensity(_ConceptVoter):
         return climb(BagLoss(bags), theta, self.max_iter)
 
 
-class EMDD(_ConceptVoter):
+class EMDiverseDensity(_ConceptVoter):
     """EM-DD: the nearest segment of every bag answers for it (E), diverse density of those alone is climbed (M).
 
     Parameters
@@ -117,7 +117,7 @@ class EMDD(_ConceptVoter):
         return Bags(bags.X[nearest], np.arange(len(bags)), bags.tags, bags.rows[nearest])
 
 
-class GEMDD(_ConceptVoter):
+class GEMDiverseDensity(_ConceptVoter):
     """GEM-DD, our reading: responsibility shared by the segments of a bag, a few steps of the climb per turn.
 
     E: ``r_ij = P_ij / sum_j P_ij`` in *with* bags. M: a few steps down ``sum r_ij q_ij - sum_without log(1 - P)``, in

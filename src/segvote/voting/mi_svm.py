@@ -16,7 +16,7 @@ from segvote.voting.learning_bags import Bags, BagVoter, spread_out
 from segvote.voting.segments import Segments
 from segvote.voting.standard import learn_standard
 
-__all__ = ["MISVM", "BagMISVM"]
+__all__ = ["BagMISVM", "MiSVM"]
 
 QUERIES_PER_BLOCK = 2048
 # The kernel's gamma times the number of features. A kernel as narrow as one over them remembers every segment of a
@@ -103,7 +103,7 @@ class _GuessingSVM(BagVoter):
         return self._voter_rows, amounts, self._machine.intercept
 
 
-class MISVM(_GuessingSVM):
+class MiSVM(_GuessingSVM):
     """mi-SVM: labels of all segments of *with* bags are guessed.
 
     Parameters
@@ -166,7 +166,7 @@ class BagMISVM(_GuessingSVM):
     Parameters
     ----------
     C, gamma, max_iter, max_exact, n_landmarks
-        As for `MISVM`.
+        As for `MiSVM`.
 
     References
     ----------
