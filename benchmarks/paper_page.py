@@ -50,10 +50,15 @@ def list_tables(comparisons: Sets, curves: Sequence[StressCurve]) -> dict[str, s
 
 def write_figures(folder: Path, comparisons: Sets, curves: Sequence[StressCurve]) -> None:
     for name, comparison in comparisons.items():
-        write_text(folder / f"paper_precision_{name}.svg", draw_precision(comparison))
+        write_figure(folder / f"paper_precision_{name}.svg", draw_precision(comparison))
     for kind in dict.fromkeys(curve.kind.name for curve in curves):
         chosen = [curve for curve in curves if curve.kind.name == kind]
-        write_text(folder / f"paper_stress_{kind}.svg", draw_stress(chosen))
+        write_figure(folder / f"paper_stress_{kind}.svg", draw_stress(chosen))
+
+
+def write_figure(path: Path, svg: str) -> None:
+    # A picture does not know the colours of the page around it: it brings its own paper and ink.
+    write_text(path, svg.replace("<svg ", '<svg style="background:#fff;color:#1a1d24" ', 1))
 
 
 def list_limit_rows(comparisons: Sets) -> list[list[str]]:

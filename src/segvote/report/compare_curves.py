@@ -1,7 +1,7 @@
 """Line charts as SVG without any library: precision over recall, and figures over a kind of stress.
 
 Text takes the colour of the page around it. Lines differ in colour and in dashes, so that they can be told apart in
-print; every line is named in the legend, the best first, in the order in which it was given.
+print; every line is named in the legend, in the order in which it was given.
 """
 
 from __future__ import annotations

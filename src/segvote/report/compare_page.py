@@ -110,7 +110,7 @@ def draw_precision(comparison: Comparison, n_curves: int = N_CURVES) -> str:
 
 
 def draw_stress(curves: Sequence[StressCurve], measure: str = "corloc") -> str:
-    """Curves of one kind of stress, one per voter, the best mean first.
+    """Curves of one kind of stress, one per voter, in the order given: a voter has one colour in all figures.
 
     Parameters
     ----------
@@ -121,11 +121,10 @@ def draw_stress(curves: Sequence[StressCurve], measure: str = "corloc") -> str:
     """
     kind = curves[0].kind
     lines = [_make_stress_line(one, measure) for one in curves]
-    ranked = sorted((line for line in lines if line.y), key=lambda line: -sum(line.y) / len(line.y))
     levels = curves[0].levels
     title = "CorLoc" if measure == "corloc" else "segment AP"
     names = [kind.format_level(level) for level in levels]
-    return draw_lines(ranked, f"{title} under {kind.title}", kind.title, title, range(len(levels)), names, marks=True)
+    return draw_lines(lines, f"{title} under {kind.title}", kind.title, title, range(len(levels)), names, marks=True)
 
 
 def _make_stress_line(curve: StressCurve, measure: str) -> Line:
