@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from segvote.errors import BadInputError
 from segvote.features import make_features
 from segvote.io.run_folder import RunFolder
@@ -22,11 +20,12 @@ from segvote.pipeline.annotate import make_record
 from segvote.pipeline.bags import Bag, list_all_bags
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.duplicates import Twin, find_twins
+from segvote.pipeline.judging import judge_bags
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.reopening import Voted, reopen, vote
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table, fit_voter, gather_table
+from segvote.pipeline.voting_step import fit_voter, gather_table
 from segvote.pipeline.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
@@ -36,7 +35,6 @@ __all__ = [
     "diagnose_folders",
     "diagnose_run",
     "format_diagnosis",
-    "judge_bags",
     "list_suspects",
 ]
 
@@ -50,8 +48,8 @@ UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
 )
 # Suspicions of what needs no vote; those of the vote lie in [0, 1], and one half is as like one folder as the other.
 CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}
-# The share of an image's area that the thing may fill and still be all that is looked at.
-TOP_SHARE = 0.05
+# From here on a person should look; a little above one half, because half of all fair coins lie above that.
+SERIOUS = 0.6
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class Diagnosis:
 
     def list_serious(self) -> list[Suspect]:
         """Those a person should look at."""
-        return [suspect for suspect in self.suspects if suspect.suspicion >= 0.5]
+        return [suspect for suspect in self.suspects if suspect.suspicion >= SERIOUS]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -178,39 +176,6 @@ def diagnose_run(run: Run, voted: Voted | None = None, twins: Sequence[Twin] | N
     return Diagnosis(list_suspects([*bags, *problems], named, twins))
 
 
-def judge_bags(table: Table, votes: np.ndarray) -> np.ndarray:
-    """How much each bag is like the other folder.
-
-    Parameters
-    ----------
-    table
-        Segments of all bags.
-    votes
-        (n_segments,) scores heard from other bags only.
-
-    Returns
-    -------
-    (n_bags,) in [0, 1]: rank by evidence among both folders, so that one half is the border between them.
-    """
-    evidence = measure_evidence(table, votes)
-    inside, outside = evidence[table.tags], evidence[~table.tags]
-    middle = 0.5 * (np.median(inside) + np.median(outside))
-    spread = max(float(np.median(inside) - np.median(outside)), np.finfo(float).tiny)
-    like_with = 1 / (1 + np.exp(-4 * (evidence - middle) / spread))
-    return np.where(table.tags, 1 - like_with, like_with)
-
-
-def measure_evidence(table: Table, votes: np.ndarray, share: float = TOP_SHARE) -> np.ndarray:
-    """(n_bags,) mean score of the best `share` of each image's area."""
-    evidence = []
-    for scores, areas in zip(table.split(votes), table.split(table.areas), strict=True):
-        order = np.argsort(-scores, kind="stable")
-        room = share * areas.sum()
-        taken = np.clip(room - np.concatenate([[0], np.cumsum(areas[order])[:-1]]), 0, areas[order])
-        evidence.append((taken * scores[order]).sum() / taken.sum())
-    return np.array(evidence)
-
-
 def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins: Sequence[Twin]) -> list[Suspect]:
     """One line per image, the most suspect first; an image with several faults keeps the gravest."""
     found: dict[str, Suspect] = {}
@@ -237,7 +202,7 @@ def _suspect_vote(name: str, tag: str, suspicion: float) -> Suspect:
 
 def _suspect_twin(name: str, other: str, twin: Twin) -> Suspect:
     kind = NEAR if not twin.exact else SAME_OTHER if twin.across else SAME
-    suspicion = CERTAIN[SAME_OTHER] if kind == SAME_OTHER else 0.9 if twin.across else 0.55 if twin.exact else 0.5
+    suspicion = CERTAIN[SAME_OTHER] if kind == SAME_OTHER else 0.9 if twin.across else 0.7 if twin.exact else 0.65
     what = "has the same content as" if twin.exact else "looks nearly the same as"
     return Suspect(name, twin.get_tag(name), kind, suspicion, f"{what} {other}", other)
 
