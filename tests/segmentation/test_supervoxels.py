@@ -1,0 +1,180 @@
+"""Supervoxels: every frame once, the past fixed, things that move kept whole."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from segvote.errors import BadInputError, MissingPartError
+from segvote.segmentation.flow import measure_flow, remove_camera
+from segvote.segmentation.labels import find_neighbours, measure_areas, measure_border
+from segvote.segmentation.supervoxel_tally import SupervoxelTally
+from segvote.segmentation.supervoxels import segment_slic_clip, stream_supervoxels
+
+
+def make_video(n_frames=14, height=48, width=64, speed=2):
+    """A red square that walks to the right over a textured ground; returns frames and its masks."""
+    rng = np.random.default_rng(0)
+    ground = rng.integers(60, 90, (height // 8, width // 8, 3)).repeat(8, axis=0).repeat(8, axis=1)
+    frames = np.repeat(ground[None].astype(np.uint8), n_frames, axis=0)
+    masks = np.zeros(frames.shape[:3], bool)
+    square = rng.integers(0, 6, (16, 16, 3)) + [210, 20, 20]
+    for t in range(n_frames):
+        masks[t, 16:32, 4 + speed * t : 20 + speed * t] = True
+        frames[t, 16:32, 4 + speed * t : 20 + speed * t] = square
+    return frames, masks
+
+
+def segment(frames, **options):
+    return np.stack([frame.labels for frame in stream_supervoxels(frames, **{"levels": (20,), **options})])
+
+
+@pytest.mark.parametrize("window", [1, 3, 8, 20])
+def test_supervoxels_follow_a_thing_that_moves(window):
+    frames, masks = make_video()
+    labels = segment(frames, window=window)
+    assert labels.shape == masks.shape and labels.dtype == np.int32
+    inside, total = np.bincount(labels[masks], minlength=labels.max() + 1), np.bincount(labels.ravel())
+    of_thing = np.flatnonzero(inside > total / 2)
+    assert len(of_thing) <= 3  # the same few from the first frame to the last
+    found = np.isin(labels, of_thing)
+    assert (found & masks).sum() > 0.95 * (found | masks).sum()
+
+
+def test_numbers_have_no_gaps():
+    labels = segment(make_video()[0], window=3)
+    np.testing.assert_array_equal(np.unique(labels), np.arange(labels.max() + 1))
+
+
+def test_later_frames_do_not_change_the_past():
+    frames, _ = make_video()
+    np.testing.assert_array_equal(segment(frames, window=4)[:8], segment(frames[:8], window=4))
+
+
+def test_frames_are_read_once_and_no_more_than_a_window_ahead():
+    frames, _ = make_video(20)
+    n_read = 0
+
+    def read():
+        nonlocal n_read
+        for frame in frames:
+            n_read += 1
+            yield frame
+
+    for result in stream_supervoxels(read(), (20,), window=4):
+        assert n_read <= result.index + 4
+    assert n_read == 20
+
+
+def test_levels_are_nested_and_coarser_ones_have_fewer():
+    frames, _ = make_video()
+    levels = (60, 20, 5)
+    maps = [segment(frames, levels=levels, level=level, window=5) for level in range(3)]
+    for fine, coarse in itertools.pairwise(maps):
+        pairs = np.unique(np.stack([fine.ravel(), coarse.ravel()]), axis=1)
+        assert len(pairs[0]) == len(np.unique(fine))
+        assert coarse.max() <= fine.max()
+
+
+def test_the_first_window_has_the_number_asked_for():
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 256, (4, 12, 16, 3)).repeat(4, axis=1).repeat(4, axis=2).astype(np.uint8)
+    labels = segment(frames, levels=(30,), window=4)
+    assert np.mean([len(np.unique(frame)) for frame in labels]) <= 30
+
+
+def test_the_answer_repeats_and_the_frames_stay_as_they_are():
+    frames, _ = make_video()
+    copy = frames.copy()
+    np.testing.assert_array_equal(segment(frames), segment(frames))
+    np.testing.assert_array_equal(frames, copy)
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 40), (3, 5, 4), (2, 1, 1), (5, 33, 200)])
+def test_odd_shapes_are_segmented(shape):
+    frames = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    assert segment(frames, window=2).shape == shape
+
+
+@pytest.mark.parametrize(
+    "options", [{"levels": ()}, {"levels": (5, 9)}, {"levels": (0,)}, {"level": 2}, {"window": 0}, {"window": 62}]
+)
+def test_senseless_options_are_refused(options):
+    with pytest.raises(BadInputError):
+        segment(make_video(2)[0], **options)
+
+
+def test_frames_of_two_sizes_are_refused():
+    with pytest.raises(BadInputError, match="one size"):
+        segment([np.zeros((40, 40, 3), np.uint8), np.zeros((40, 41, 3), np.uint8)])
+
+
+def test_without_numba_the_message_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(MissingPartError, match=r"segvote\[video\]"):
+        segment(make_video(2)[0])
+
+
+# tally
+
+
+def test_the_tally_is_that_of_the_whole_volume():
+    frames, _ = make_video()
+    tally, maps = SupervoxelTally(), []
+    for frame in stream_supervoxels(frames, (20,), window=4):
+        tally.add(frame)
+        maps.append(frame.labels)
+    labels, found = np.stack(maps), tally.finish()
+    np.testing.assert_array_equal(found.areas, measure_areas(labels))
+    np.testing.assert_array_equal(found.border, measure_border(labels))
+    seen = [np.flatnonzero((labels == number).any(axis=(1, 2))) for number in range(labels.max() + 1)]
+    np.testing.assert_array_equal(found.first_frames, [frames[0] for frames in seen])
+    np.testing.assert_array_equal(found.last_frames, [frames[-1] for frames in seen])
+
+
+def test_neighbours_within_frames_are_counted():
+    frames, _ = make_video(6)
+    tally, shared = SupervoxelTally(), 0
+    n_supervoxels = segment(frames, window=4).max() + 1
+    for frame in stream_supervoxels(frames, (20,), window=4):
+        tally.add(type(frame)(frame.index, frame.labels, np.full_like(frame.flow, 1e6)))  # leads out of the frame
+        faces = find_neighbours(frame.labels).toarray()
+        shared = shared + np.pad(faces, (0, n_supervoxels - len(faces)))
+    found = tally.finish()
+    rows, columns = np.nonzero(np.triu(shared))
+    np.testing.assert_array_equal(found.edges, np.stack([rows, columns], axis=1))
+    np.testing.assert_array_equal(found.lengths, shared[rows, columns])
+
+
+# flow
+
+
+def test_flow_finds_a_shift():
+    rng = np.random.default_rng(0)
+    big = rng.integers(0, 256, (30, 40, 3), dtype=np.uint8).repeat(4, axis=0).repeat(4, axis=1)
+    flow = measure_flow(big[:100, 3:133], big[:100, :130])
+    assert np.abs(np.median(flow[20:80, 20:100], axis=(0, 1)) - [3, 0]).max() < 0.3
+
+
+def test_the_camera_is_taken_out_and_the_thing_stays():
+    y, x = np.mgrid[:100, :150]
+    flow = np.stack([3 + 0.02 * x - 0.01 * y, -1 + 0.03 * y], axis=2).astype(np.float32)
+    flow[40:60, 60:90] += [5, 0]
+    left = remove_camera(flow)
+    assert np.abs(left[:30]).max() < 0.3
+    assert np.abs(left[45:55, 65:85] - [5, 0]).max() < 0.3
+
+
+# SLIC
+
+
+def test_slic_of_a_clip_is_connected_and_about_as_many():
+    frames, _ = make_video()
+    labels = segment_slic_clip(frames, 40)
+    assert labels.shape == frames.shape[:3]
+    assert 10 < labels.max() + 1 < 80
+    with pytest.raises(BadInputError):
+        segment_slic_clip(frames[0], 40)
