@@ -241,7 +241,10 @@ def main() -> None:
             curves = run_person(arguments.run, cars / "masks", arguments.clicks, arguments.seeds)
         if arguments.plot:
             draw_curves(curves, arguments.plot)
-        figures["mean_iou"] = {name: [round(curve[0], 4), round(curve[-1], 4)] for name, curve in curves.items()}
+        figures["mean_iou"] = {
+            name: {str(at): round(curve[at], 4) for at in (0, 10, 20, 30, 50) if at < len(curve)}
+            for name, curve in curves.items()
+        }
     print(json.dumps(figures))
 
 
