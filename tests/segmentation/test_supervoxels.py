@@ -133,6 +133,10 @@ def test_the_tally_is_that_of_the_whole_volume():
     seen = [np.flatnonzero((labels == number).any(axis=(1, 2))) for number in range(labels.max() + 1)]
     np.testing.assert_array_equal(found.first_frames, [frames[0] for frames in seen])
     np.testing.assert_array_equal(found.last_frames, [frames[-1] for frames in seen])
+    np.testing.assert_array_equal(found.n_frames, [len(frames) for frames in seen])
+    touching = [sum(number in labels[t][[0, -1]] or number in labels[t][:, [0, -1]] for t in range(len(labels)))
+                for number in range(labels.max() + 1)]  # fmt: skip
+    np.testing.assert_array_equal(found.n_border_frames, touching)
 
 
 def test_neighbours_within_frames_are_counted():
