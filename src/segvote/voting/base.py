@@ -158,11 +158,15 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         if isinstance(segment, (int, np.integer)):
             if not 0 <= segment < len(segments):
                 raise BadInputError(f"there are {len(segments)} segments, numbered from 0; got segment {segment}")
-            arguments = segments.X[segment], segments.bags[segment], segments.survival[segment]
+            votes = self._list_training_votes(int(segment))
         else:
-            arguments = np.asarray(segment, dtype=float).ravel(), NO_BAG, 1.0
-        voters, amounts, constant = self._list_votes(*arguments)
+            votes = self._list_votes(np.asarray(segment, dtype=float).ravel(), NO_BAG, 1.0)
+        voters, amounts, constant = votes
         return group_by_bag(voters, amounts, segments.bags, constant)
+
+    def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
+        segments = self._segments
+        return self._list_votes(segments.X[segment], segments.bags[segment], segments.survival[segment])
 
     def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Voters, their signed amounts and the constant that together make the score of one segment.

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels import build_vote_graph, search_neighbours
+from segvote.kernels import build_vote_graph, measure_recall, search_neighbours
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments, check_segments
 
@@ -37,6 +37,13 @@ class EKDE(BaseVoter):
         Rounds that carry a person's corrections on, after the first vote: they change what is like them, and leave the
         rest of the run where it was.
 
+    Attributes
+    ----------
+    graph_
+        (n_segments, n_segments) sparse: the votes M, rows sum to one.
+    recall_
+        Part of the true neighbours that the search found: 1 up to some 25,000 segments, measured beyond.
+
     References
     ----------
     Wang, Li, Lu: Weakly supervised segment annotation via expectation kernel density estimation. arXiv 1812.06228.
@@ -48,7 +55,9 @@ class EKDE(BaseVoter):
         self.n_correction_steps = n_correction_steps
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        self.graph_ = self._build_graph(segments.X, segments.bags, segments)
+        squared, indices = search_neighbours(segments.X, segments.X, self.n_neighbors, segments.bags, segments.bags)
+        self.graph_ = build_vote_graph(squared, indices, len(segments))
+        self.recall_ = measure_recall(segments.X, segments.bags, indices)
         self._first_weights: np.ndarray | None = None
         return self._count(segments)
 
@@ -93,7 +102,13 @@ class EKDE(BaseVoter):
         return survival * (graph @ self._votes_weights) * self._gain
 
     def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
-        row = self._build_graph(x[None, :], np.array([bag]), self._segments)
+        return self._weigh_row(self._build_graph(x[None, :], np.array([bag]), self._segments), survival)
+
+    def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
+        # The very neighbours that were heard: a search of a large set need not find them again.
+        return self._weigh_row(self.graph_[[segment]], self._segments.survival[segment])
+
+    def _weigh_row(self, row: sparse.csr_matrix, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
         amounts = row.data * (survival * self._gain * self._votes_weights[row.indices] - self.threshold_)
         # A segment that hears nobody still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
