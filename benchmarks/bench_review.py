@@ -28,8 +28,10 @@ from segvote.pipeline.reopening import reopen
 from segvote.pipeline.run import Run
 from segvote.pipeline.voting_step import Table, decide_bags, fit_voter
 from segvote.refine import prefer_inside
+from segvote.review.encoding import encode_update
 from segvote.review.pictures import list_levels
-from segvote.review.state import Snapshot, disagree, encode_update, hear, make_snapshot, rank_images, say
+from segvote.review.ranking import rank_images
+from segvote.review.state import Snapshot, disagree, hear, make_snapshot, say
 from segvote.types import WITH
 from segvote.voting import VOTERS
 from segvote.voting.ekde import EKDE

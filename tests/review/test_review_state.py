@@ -3,7 +3,9 @@ import struct
 import numpy as np
 import pytest
 
-from segvote.review.state import disagree, encode_update, hear, make_snapshot, measure_unsteadiness, rank_images, say
+from segvote.review.encoding import encode_update
+from segvote.review.ranking import measure_unsteadiness, rank_images
+from segvote.review.state import disagree, hear, make_snapshot, say
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError
 
-__all__ = ["KINDS", "Action", "CorrectionLog", "read_actions"]
+__all__ = ["Action", "CorrectionLog", "read_actions"]
 
 # What a person can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("look", "move", "redo", "set", "undo")

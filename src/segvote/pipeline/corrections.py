@@ -20,7 +20,7 @@ from segvote.pipeline.bags import Bag
 from segvote.pipeline.describing import Described
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["UNDECIDED", "Corrections", "fix_segments", "fix_table", "move_bags", "read_corrections", "replay"]
+__all__ = ["Corrections", "fix_segments", "fix_table", "move_bags", "read_corrections", "replay"]
 
 UNDECIDED = -1
 TAGS = {1: WITH, 0: WITHOUT}

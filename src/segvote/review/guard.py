@@ -13,7 +13,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-__all__ = ["MAX_BODY", "Guard"]
+__all__ = ["Guard"]
 
 MAX_BODY = 1 << 18
 MAX_HEADERS = 1 << 14

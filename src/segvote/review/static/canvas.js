@@ -191,8 +191,16 @@ export function setHovered(segment, keyboard = false) {
 }
 
 function placeTip(x, y) {
+  if (!describeHovered()) return;
+  const left = Math.min(x + 16, frame.clientWidth - tip.offsetWidth - 8);
+  const top = y + 20 + tip.offsetHeight > frame.clientHeight ? y - tip.offsetHeight - 12 : y + 20;
+  tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+}
+
+function describeHovered() {
   const image = store.images[store.current];
-  if (!image || hovered < 0) { tip.hidden = true; return; }
+  tip.hidden = !image || hovered < 0;
+  if (tip.hidden) return false;
   const segments = regions.listRegion(hovered, store.level);
   const mean = segments.reduce((sum, s) => sum + image.scores[s], 0) / segments.length;
   const said = saidOf(image.state[hovered]);
@@ -202,10 +210,7 @@ function placeTip(x, y) {
   const strong = document.createElement("strong");
   strong.textContent = formatScore(mean);
   tip.append(strong, ` ${what} · ${name}`);
-  tip.hidden = false;
-  const left = Math.min(x + 16, frame.clientWidth - tip.offsetWidth - 8);
-  const top = y + 20 + tip.offsetHeight > frame.clientHeight ? y - tip.offsetHeight - 12 : y + 20;
-  tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+  return true;
 }
 
 export const formatScore = (score) => `${score < 0 ? "−" : "+"}${Math.abs(score).toFixed(3)}`;
@@ -274,6 +279,6 @@ canvas.addEventListener("wheel", (event) => {
   turned = 0;
 }, { passive: false });
 
-new ResizeObserver(() => fit()).observe(frame);
+new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
 watch("images", (changed) => { if (changed.has(store.current)) refresh(); });
-watch("look", refresh);
+watch("look", () => { refresh(); if (!tip.hidden) describeHovered(); });
