@@ -12,6 +12,7 @@ SEGMENTERS = Registry(
     "segmenter",
     {
         "felzenszwalb": "segvote.segmentation.felzenszwalb:segment_felzenszwalb",
+        "gpb": "segvote.segmentation.gpb:segment_gpb",
         "slic": "segvote.segmentation.slic:segment_slic",
         "ward": "segvote.segmentation.ward:segment_ward",
     },

@@ -1,0 +1,69 @@
+"""Published ultrametric contour maps (``ucm2``) as segmentations: the authors' own gPb-owt-ucm, used as it is."""
+
+from __future__ import annotations
+
+import higra as hg
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.segmentation.hierarchy import crop_segmentation
+from segvote.segmentation.labels import relabel_connected
+from segvote.types import Segmentation
+
+__all__ = ["segment_ucm"]
+
+
+def segment_ucm(ucm2: np.ndarray, n_segments: int | None = 200) -> Segmentation:
+    """Cut an ultrametric contour map into n_segments regions.
+
+    Parameters
+    ----------
+    ucm2
+        (2 h + 1, 2 w + 1) float, of an (h, w) image: pixels lie at odd rows and columns, between two of them is the
+        strength at which they merge.
+    n_segments
+        The most segments; None keeps all regions of the map.
+
+    Returns
+    -------
+    Segmentation of the (h, w) image; altitudes are the map's strengths.
+    """
+    ucm2 = check_ucm(ucm2)
+    shape = (ucm2.shape[0] // 2, ucm2.shape[1] // 2)
+    graph = hg.get_4_adjacency_graph(shape)
+    strengths = read_faces(ucm2, graph, shape[1])
+    labels = label_flat(graph, strengths, shape)
+    parents, altitudes = link_regions(graph, strengths, labels)
+    return crop_segmentation(labels, parents, altitudes, n_segments or len(parents))
+
+
+def check_ucm(ucm2: np.ndarray) -> np.ndarray:
+    ucm2 = np.asarray(ucm2, np.float64)
+    if ucm2.ndim != 2 or min(ucm2.shape) < 3 or not all(size % 2 for size in ucm2.shape):
+        raise BadInputError(
+            f"a ucm2 map is (2 h + 1, 2 w + 1), both odd, got shape {ucm2.shape}; give the array named ucm2, not ucm"
+        )
+    return ucm2
+
+
+def read_faces(ucm2: np.ndarray, graph: hg.UndirectedGraph, width: int) -> np.ndarray:
+    """Strength between the two pixels of each edge of the grid."""
+    first, second = graph.edge_list()
+    return ucm2[first // width + second // width + 1, first % width + second % width + 1]
+
+
+def label_flat(graph: hg.UndirectedGraph, strengths: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Regions within which the map is zero: (h, w) int32."""
+    if graph.num_edges() == 0:
+        return np.zeros(shape, np.int32)
+    return relabel_connected(hg.graph_cut_2_labelisation(graph, strengths).reshape(shape))
+
+
+def link_regions(graph: hg.UndirectedGraph, strengths: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tree of the regions, which merge at the weakest strength between them."""
+    if labels.max() == 0:
+        return np.zeros(1, np.int32), np.zeros(1, np.float32)
+    regions = hg.make_region_adjacency_graph_from_labelisation(graph, labels)
+    weakest = hg.rag_accumulate_on_edges(regions, hg.Accumulators.min, strengths)
+    tree, altitudes = hg.bpt_canonical(regions, weakest)
+    return tree.parents().astype(np.int32), altitudes.astype(np.float32)

@@ -1,0 +1,70 @@
+"""Published contour maps: every cut is the threshold of the map."""
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.segmentation.hierarchy import build_tree, cut_tree
+from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.ucm import segment_ucm
+
+
+def make_ucm(seed=0, shape=(7, 9)):
+    """A contour map from a Ward tree: between two pixels stands the altitude at which their segments merge."""
+    rng = np.random.default_rng(seed)
+    labels = relabel_connected(rng.integers(0, 3, shape))
+    parents, altitudes = build_tree(rng.integers(0, 256, (*shape, 3), dtype=np.uint8), labels)
+    ranks = np.unique(altitudes, return_inverse=True)[1]
+    ucm2 = np.zeros((2 * shape[0] + 1, 2 * shape[1] + 1))
+    for row, column in np.ndindex(shape):
+        for down, right in ((0, 1), (1, 0)):
+            if row + down < shape[0] and column + right < shape[1]:
+                pair = labels[row, column], labels[row + down, column + right]
+                ucm2[2 * row + 1 + down, 2 * column + 1 + right] = find_merge(parents, ranks, *pair)
+    return ucm2, labels
+
+
+def find_merge(parents, heights, i, j):
+    while i != j:
+        i, j = (parents[i], j) if i < j else (i, parents[j])
+    return heights[i]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_cut_is_a_threshold_of_the_map(seed):
+    ucm2, labels = make_ucm(seed)
+    result = segment_ucm(ucm2, None)
+    np.testing.assert_array_equal(result.labels, labels)
+    for threshold in np.unique(ucm2):
+        n_regions = 1 + int((result.altitudes[result.n_segments :] > threshold).sum())
+        cut = cut_tree(result.parents, result.altitudes, n_regions)[result.labels]
+        np.testing.assert_array_equal(cut, flood(ucm2 <= threshold, labels.shape))
+
+
+def flood(is_open, shape):
+    """Pixels joined through open faces, numbered in reading order."""
+    labels = np.arange(shape[0] * shape[1]).reshape(shape)
+    while True:
+        before = labels.copy()
+        for row, column in np.ndindex(shape):
+            for down, right in ((0, 1), (1, 0)):
+                there = row + down, column + right
+                if there[0] < shape[0] and there[1] < shape[1] and is_open[2 * row + 1 + down, 2 * column + 1 + right]:
+                    labels[row, column] = labels[there] = min(labels[row, column], labels[there])
+        if np.array_equal(before, labels):
+            return np.unique(labels, return_inverse=True)[1].reshape(shape)
+
+
+def test_no_more_segments_come_out_than_asked_for():
+    assert segment_ucm(make_ucm()[0], 5).n_segments == 5
+
+
+def test_a_blank_map_is_one_segment():
+    assert segment_ucm(np.zeros((7, 9))).n_segments == 1
+    assert segment_ucm(np.zeros((3, 3))).labels.tolist() == [[0]]
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (7,), (1, 3)], ids=str)
+def test_what_is_no_contour_map_is_refused(shape):
+    with pytest.raises(BadInputError, match="ucm2"):
+        segment_ucm(np.zeros(shape))
