@@ -42,6 +42,9 @@ def annotate(
         DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of neighbouring segments in the second voting; 0: none."
     ),
     decision: str = typer.Option(DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}."),
+    n_pieces: int = typer.Option(
+        DEFAULTS.n_pieces, min=0, help="Small pieces along which masks are redrawn; 0: masks of whole segments."
+    ),
     label: str = typer.Option(DEFAULTS.label, help="What the thing is called in the files."),
     seed: int = typer.Option(DEFAULTS.seed, help="Of everything random."),
     segments: Path | None = typer.Option(None, help="Folder of your own label maps, named like the images."),

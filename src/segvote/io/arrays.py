@@ -26,7 +26,8 @@ def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray)
 def read_arrays(path: Path | str) -> dict[str, np.ndarray]:
     """Read all arrays of a file; `DamagedFileError` names it where a checksum or a header is wrong."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # numpy leaves the file open when it is no zip file; we do not.
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise

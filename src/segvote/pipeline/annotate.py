@@ -127,7 +127,7 @@ class _Job:
         verdict = self._time("decide", lambda: decide_bags(table, voter, self.settings, fixed))
         records = self._time(
             "write",
-            lambda: write_results(self.run, good, table, verdict, self.settings.label, self.n_jobs, self.progress),
+            lambda: write_results(self.run, good, table, verdict, self.settings, self.n_jobs, self.progress),
         )
         self._time("model", lambda: write_model(self.run, self.settings, self.extractor, table, voter, verdict))
         self._write_record(key, complete=True, bags=[vars(one) for one in records], problems=problems)

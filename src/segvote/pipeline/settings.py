@@ -26,6 +26,8 @@ class Settings:
         Share of the neighbours in the second voting; 0 switches it off.
     decision
         A name of `DECISIONS`.
+    n_pieces
+        Small pieces along which masks are redrawn after the decision; 0 leaves them made of whole segments.
     seed
         Of everything random (codebooks).
     label
@@ -38,8 +40,9 @@ class Settings:
     n_segments: int = 200
     size: int = 400
     border_survival: float = 0.9
-    second_vote: float = 0.3
+    second_vote: float = 0.15
     decision: str = "otsu"
+    n_pieces: int = 1500
     seed: int = 0
     label: str = "object"
     voter_options: dict[str, Any] = field(default_factory=dict)

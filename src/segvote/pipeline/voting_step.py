@@ -70,6 +70,8 @@ class Verdict:
         (n_segments,) bool; never True in a *without* bag.
     thresholds
         (n_bags,) score above which a bag's segments were taken (0 for *without* bags).
+    fixed
+        (n_segments,) int8: a person's corrections, -1 where there is none.
     """
 
     scores: np.ndarray
@@ -77,6 +79,7 @@ class Verdict:
     weights: np.ndarray
     decisions: np.ndarray
     thresholds: np.ndarray
+    fixed: np.ndarray
 
 
 def gather_table(run: RunFolder, bags: Sequence[Described], extractor: FeatureExtractor) -> Table:
@@ -127,6 +130,6 @@ def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray 
     selected = np.concatenate(flat)
     all_thresholds = np.zeros(len(scores))
     all_thresholds[chosen] = thresholds
-    if fixed is not None:
-        selected = np.where(fixed >= 0, fixed == 1, selected)
-    return Verdict(np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds)
+    fixed = np.full(len(selected), -1, dtype=np.int8) if fixed is None else fixed
+    selected = np.where(fixed >= 0, fixed == 1, selected)
+    return Verdict(np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds, fixed)

@@ -16,8 +16,10 @@ from segvote.io.masks import read_mask, write_mask
 from segvote.io.overlays import blend_heat, write_jpeg
 from segvote.io.run_folder import RunFolder, name_stems
 from segvote.pipeline.describing import Described
+from segvote.pipeline.drawing import draw_mask
 from segvote.pipeline.progress import Progress, count_along
 from segvote.pipeline.run import BagRecord, make_annotation
+from segvote.pipeline.settings import Settings
 from segvote.pipeline.voting_step import Table, Verdict
 from segvote.pipeline.workers import run_on_all
 from segvote.refine import measure_doubt, scale_heat
@@ -37,6 +39,7 @@ class WriteTask:
     image_path: Path
     heat: np.ndarray
     decisions: np.ndarray
+    fixed: np.ndarray
 
 
 def write_results(
@@ -44,7 +47,7 @@ def write_results(
     bags: Sequence[Described],
     table: Table,
     verdict: Verdict,
-    label: str,
+    settings: Settings,
     n_jobs: int,
     progress: Progress,
 ) -> list[BagRecord]:
@@ -58,25 +61,26 @@ def write_results(
         thresholds=verdict.thresholds,
     )
     tasks = _list_tasks(bags, table, verdict)
-    writer = MaskWriter(run)
+    writer = MaskWriter(run, settings.n_pieces)
     written = count_along(run_on_all(writer, tasks, n_jobs), "write masks", len(tasks), progress)
     records = [replace(task.record, area=area) for task, area in zip(tasks, written, strict=True)]
-    _write_coco(run, records, label)
+    _write_coco(run, records, settings.label)
     return records
 
 
 class MaskWriter:
     """Writes the mask and the heat map of one bag; returns the share of the image the mask covers."""
 
-    def __init__(self, run: RunFolder) -> None:
-        self.run = run
+    def __init__(self, run: RunFolder, n_pieces: int) -> None:
+        self.run, self.n_pieces = run, n_pieces
 
     def __call__(self, task: WriteTask) -> float:
         record = task.record
         labels = read_arrays(self.run.segments_path(record.segments))["labels"]
-        mask = resize_labels(task.decisions[labels], (record.height, record.width))
+        image = read_image(task.image_path)
+        mask = draw_mask(image, labels, task.heat, task.decisions, task.fixed, self.n_pieces)
         write_mask(self.run.mask_path(record.stem), mask)
-        picture = resize_image(read_image(task.image_path), HEATMAP_SIZE)
+        picture = resize_image(image, HEATMAP_SIZE)
         heat = resize_labels(task.heat[labels], picture.shape[:2])
         write_jpeg(self.run.heatmap_path(record.stem), blend_heat(picture, heat))
         return round(float(mask.mean()), 6)
@@ -84,7 +88,9 @@ class MaskWriter:
 
 def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:
     stems = name_stems([bag.bag.name for bag in bags])
-    scores, decisions, areas = (table.split(values) for values in (verdict.scores, verdict.decisions, table.areas))
+    scores, decisions, areas, fixed = (
+        table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
+    )
     top = max(float(values.max()) for values in scores)
     tasks = []
     for index, bag in enumerate(bags):
@@ -94,7 +100,7 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.tag == WITH else top
         heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
-        tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index]))
+        tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index]))
     return tasks
 
 

@@ -25,7 +25,7 @@ def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progre
         _check_unchanged(run)
         # Not complete while its files are half old, half new: `annotate` would finish it.
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
-        records = write_results(folder, opened.bags, opened.table, voted.verdict, settings.label, n_jobs, progress)
+        records = write_results(folder, opened.bags, opened.table, voted.verdict, settings, n_jobs, progress)
         write_model(folder, settings, opened.extractor, opened.table, voted.voter, voted.verdict)
         folder.write_record(make_record(inputs, settings, key, True, [vars(one) for one in records], problems))
     written = Run(folder.path)

@@ -1,0 +1,134 @@
+"""Masks finer than segments: the heat of the vote, redrawn along the edges of the picture.
+
+The image is cut into many small pieces. Each piece takes the heat of the segments it lies in; pieces that share a long
+boundary without an edge want the same answer, and a minimum cut gives every piece the answer that pleases all most. The
+colours of the image are heard too, but only as far as they agree with the vote about this very image: where the thing
+has the colours of its surroundings they would mislead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+from scipy.stats import rankdata
+
+__all__ = ["Pieces", "sharpen"]
+
+# Weight of a boundary without an edge, against the heat of a piece of mean area.
+SMOOTHNESS = 2.0
+# Lab distance at which a colour difference counts as an edge, and at which two colours count as alike.
+EDGE_WIDTH = 6.0
+COLOUR_WIDTH = 8.0
+# Colours are heard from the first rank agreement (AUC) with the vote on, and fully from the second.
+AGREEMENT = (0.92, 0.98)
+# Neither heat nor colour may outvote everything else.
+LEAST_HEAT = 0.02
+MOST_COLOUR = 2.0
+# Maximum flow counts in whole numbers.
+UNITS = 1000.0
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Small pieces of one image.
+
+    Attributes
+    ----------
+    areas, colours
+        (n,) pixels; (n, 3) mean Lab.
+    edges, lengths
+        (m, 2) neighbouring pieces, each pair once; (m,) pixels of shared boundary.
+    segments
+        (n,) the segment most of the piece lies in.
+    """
+
+    areas: np.ndarray
+    colours: np.ndarray
+    edges: np.ndarray
+    lengths: np.ndarray
+    segments: np.ndarray
+
+
+def sharpen(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
+    """Decide which pieces are object.
+
+    Parameters
+    ----------
+    pieces
+        See `Pieces`.
+    heat
+        (n,) in [0, 1], one half where the decision of the segments changes.
+
+    Returns
+    -------
+    (n,) bool; the decision by heat alone where the cut would leave nothing.
+    """
+    areas = pieces.areas / pieces.areas.mean()
+    evidence = measure_logit(heat) + weigh_colours(pieces, heat)
+    object_pieces = cut(areas * evidence, pieces.edges, weigh_boundaries(pieces))
+    return object_pieces if object_pieces.any() else heat > 0.5
+
+
+def measure_logit(heat: np.ndarray) -> np.ndarray:
+    clipped = np.clip(heat, LEAST_HEAT, 1 - LEAST_HEAT)
+    return np.log(clipped / (1 - clipped))
+
+
+def weigh_boundaries(pieces: Pieces) -> np.ndarray:
+    """(m,) what it costs to give two neighbouring pieces different answers."""
+    gap = pieces.colours[pieces.edges[:, 0]] - pieces.colours[pieces.edges[:, 1]]
+    alike = np.exp(-(gap**2).sum(axis=1) / (2 * EDGE_WIDTH**2))
+    return SMOOTHNESS * pieces.lengths * alike / np.sqrt(pieces.areas.mean())
+
+
+def weigh_colours(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
+    """(n,) evidence of a piece's colour: how much more often warm pieces of other segments have it than cold ones."""
+    is_warm = heat > 0.5
+    if is_warm.all() or not is_warm.any():
+        return np.zeros(len(heat))
+    norms = (pieces.colours**2).sum(axis=1)
+    squared = np.maximum(norms[:, None] + norms - 2 * pieces.colours @ pieces.colours.T, 0)
+    alike = np.exp(-squared / (2 * COLOUR_WIDTH**2)).astype(np.float32)
+    # A segment is no witness for itself.
+    alike[pieces.segments[:, None] == pieces.segments] = 0
+    warm, cold = pieces.areas * heat, pieces.areas * (1 - heat)
+    ratio = np.log((alike @ warm / warm.sum() + 1e-7) / (alike @ cold / cold.sum() + 1e-7))
+    ratio = np.clip(ratio, -MOST_COLOUR, MOST_COLOUR)
+    low, high = AGREEMENT
+    trust = np.clip((measure_agreement(ratio, is_warm) - low) / (high - low), 0, 1)
+    return trust * ratio
+
+
+def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
+    """Probability that a warm piece has more evidence than a cold one (AUC)."""
+    n_warm = int(is_warm.sum())
+    ranks = rankdata(evidence)[is_warm].sum() - n_warm * (n_warm + 1) / 2
+    return float(ranks / (n_warm * (len(is_warm) - n_warm)))
+
+
+def cut(evidence: np.ndarray, edges: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """The answer with the least cost: evidence against it, and costs of neighbours that differ; exact, by minimum cut.
+
+    Parameters
+    ----------
+    evidence
+        (n,) above 0 for object.
+    edges, costs
+        (m, 2) pairs and (m,) what it costs to part them.
+    """
+    n = len(evidence)
+    pieces, source, sink = np.arange(n), np.full(n, n), np.full(n, n + 1)
+    rows = np.concatenate([edges[:, 0], edges[:, 1], source, pieces])
+    columns = np.concatenate([edges[:, 1], edges[:, 0], pieces, sink])
+    capacities = np.concatenate([costs, costs, np.maximum(evidence, 0), np.maximum(-evidence, 0)])
+    whole = np.minimum(np.round(UNITS * capacities), 2**30).astype(np.int32)
+    graph = sparse.csr_matrix((whole, (rows, columns)), shape=(n + 2, n + 2))
+    rest = graph - maximum_flow(graph, n, n + 1).flow
+    rest.data[rest.data < 0] = 0
+    rest.eliminate_zeros()
+    reached = np.zeros(n + 2, dtype=bool)
+    reached[breadth_first_order(rest, n, return_predecessors=False)] = True
+    return reached[:n]
