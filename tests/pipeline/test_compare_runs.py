@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from segvote.errors import TooLargeError, UnknownNameError
+from segvote.io.arrays import read_arrays
 from segvote.pipeline import Settings, annotate
 from segvote.pipeline import compare as compare_module
-from segvote.pipeline.compare import Plan, compare, list_combinations
+from segvote.pipeline.compare import Plan, compare, keep_lengths, list_combinations
 from segvote.pipeline.compare_results import Combination, Result, read_result, write_result
 from segvote.pipeline.compare_rules import decide_by_rules, list_own_rule
 from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
@@ -39,7 +40,7 @@ def test_combinations_that_share_features_stand_together():
 
 
 def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison, tmp_path):
-    settings = replace(QUICK, voter="negmin", voter_options={})
+    settings = replace(QUICK, voter="negmin", voter_options={}, n_pieces=0)
     single = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     figures = evaluate(single, scenes / "masks")
     result = comparison.find("negmin", "color")
@@ -66,6 +67,20 @@ def test_repeated_a_comparison_votes_no_more(scenes, comparison, monkeypatch):
     monkeypatch.setattr(compare_module, "annotate", fail)
     again = run(scenes, comparison.folder)
     assert again.results == comparison.results
+
+
+def test_another_decision_rule_asks_for_no_new_vote(scenes, tmp_path, monkeypatch):
+    def fail(*_):
+        raise AssertionError("nothing is to be done twice")
+
+    arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out")
+    plan = replace(PLAN, voters=("negmin",))
+    before = compare(*arguments, plan, QUICK, n_jobs=1).results[0]
+    monkeypatch.setattr(compare_module, "count_votes", fail)
+    after = compare(*arguments, plan, replace(QUICK, decision="best-segment"), n_jobs=1).results[0]
+    assert after.is_good
+    assert after.overlaps["common"] != before.overlaps["common"]
+    assert after.overlaps["own"] == before.overlaps["own"]
 
 
 def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypatch):
@@ -113,6 +128,25 @@ def test_an_error_in_the_child_comes_back_as_one_line(finished_run, tmp_path):
     settings = Settings(voter="negmin", voter_options={"reading": "wrong"})
     with pytest.raises(Exception, match="reading must be one of"):
         count_votes_within(tmp_path / "ballot.npz", settings, 60)
+
+
+def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
+    table = reopen(finished_run).table
+    kept = keep_lengths(finished_run, table)
+    shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
+    scaled = (shard - table.standardiser.mean) / np.where(table.standardiser.std > 0, table.standardiser.std, 1)
+    np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)
+    lengths = np.linalg.norm(kept.X, axis=1, keepdims=True)  # one block only: the directions are the same
+    np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
+
+
+def test_features_with_lengths_share_segments_and_count_with_those_without(scenes, tmp_path):
+    plan = Plan(voters=("cam",), features=("color", "color:lengths"))
+    unit, kept = run(scenes, tmp_path / "out", plan).results
+    assert unit.is_good
+    assert kept.is_good
+    assert unit.segments == kept.segments
+    assert unit.key != kept.key
 
 
 def test_the_rules_select_what_they_say(finished_run):

@@ -32,7 +32,9 @@ def compare(
     truth: Path = typer.Option(..., help="Truth, of any kind that `segvote evaluate` takes."),
     out: Path = typer.Option(..., "-o", "--out", help="Folder for results; what is there is not done again."),
     voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
-    features: str = typer.Option(DEFAULTS.features, help=f"Names joined by commas: {', '.join(FEATURES)}."),
+    features: str = typer.Option(
+        DEFAULTS.features, help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths keeps vectors' lengths."
+    ),
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
     size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are cut."),

@@ -17,14 +17,21 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import BadInputError, SegvoteError
-from segvote.io.arrays import write_arrays
+from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.bags import list_bags
 from segvote.pipeline.compare_results import Combination, Comparison, Result, read_result, write_result
 from segvote.pipeline.compare_rules import decide_by_rules
-from segvote.pipeline.compare_voting import Count, count_votes, count_votes_within, write_ballot
+from segvote.pipeline.compare_voting import (
+    Count,
+    count_votes,
+    count_votes_within,
+    read_count,
+    write_ballot,
+    write_count,
+)
 from segvote.pipeline.evaluate import find_bag_truth, rank_segments
 from segvote.pipeline.evaluate_segments import BoxedSegments, MaskedSegments, count_segments
 from segvote.pipeline.evaluate_truth import TruthReader, find_truth, list_truth
@@ -36,7 +43,19 @@ from segvote.pipeline.voting_step import Table
 from segvote.types import WITH
 from segvote.voting import VOTERS
 
-__all__ = ["Plan", "Stage", "compare", "format_reason", "hash_inputs", "list_combinations", "prepare_stage"]
+__all__ = [
+    "Plan",
+    "Stage",
+    "compare",
+    "format_reason",
+    "hash_inputs",
+    "keep_lengths",
+    "list_combinations",
+    "measure_segments",
+    "prepare_stage",
+]
+
+LENGTHS = ":lengths"  # after the name of features
 
 
 @dataclass(frozen=True)
@@ -46,7 +65,8 @@ class Plan:
     Attributes
     ----------
     voters, features, segmenters
-        Names; every combination is tried.
+        Names; every combination is tried. Features whose name ends in ``:lengths`` keep the lengths of their vectors,
+        see `keep_lengths`.
     time_limit
         Seconds of processor time that one vote may take, or None: as long as it wants.
     pairs
@@ -125,11 +145,16 @@ def compare(
     n_jobs, progress
         As for `annotate`.
     """
-    plan, settings = plan or Plan(), settings or Settings()
+    plan, settings = plan or Plan(), measure_segments(settings or Settings())
     readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
     job = _Job(Path(with_folder), Path(without_folder), readers, Path(out), plan, settings, n_jobs, progress)
     results = job.carry_out(list_combinations(plan))
     return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
+
+
+def measure_segments(settings: Settings) -> Settings:
+    """The same settings with masks made of whole segments: what voters decide, before outlines are redrawn."""
+    return replace(settings, n_pieces=0)
 
 
 def prepare_stage(
@@ -141,12 +166,31 @@ def prepare_stage(
     progress: Progress = ignore_progress,
 ) -> Stage:
     """Segment, describe and let the reference vote; count the truth of every segment."""
-    run = annotate(*folders, out, settings, n_jobs=n_jobs, progress=progress)
+    name = settings.features.removesuffix(LENGTHS)
+    run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
     truth = {}
     for index, read in find_bag_truth(run, readers, "the truth").items():
         bag = run.bags[index]
         truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
-    return Stage(run, reopen(run).table, truth, int(run.votes["decisions"].sum()))
+    table = reopen(run).table
+    if settings.features.endswith(LENGTHS):
+        table = keep_lengths(run, table)
+    return Stage(run, table, truth, int(run.votes["decisions"].sum()))
+
+
+def keep_lengths(run: Run, table: Table) -> Table:
+    """The table with standardised features that were not brought to length one.
+
+    Voters that compare segments want directions. Voters that learn a linear function of a bag's mean (CAM, OBoW) lose
+    by it: where little is seen, a vector is short, and made long it is noise. The comparison lets them have both.
+    """
+    scale = table.standardiser
+    spread = np.where(scale.std > 0, scale.std, 1.0)
+    X = np.empty_like(table.X)
+    for index, bag in enumerate(run.bags):
+        shard = read_arrays(run.folder.features_path(bag.features))["features"]
+        X[run.get_slice(index)] = (shard - scale.mean) / spread
+    return replace(table, X=X)
 
 
 class _Job:
@@ -243,12 +287,19 @@ class _Job:
         )
 
     def _vote(self, stage: Stage, settings: Settings) -> Count:
-        if self.plan.time_limit is None:
-            count = count_votes(stage.table, settings)
-        else:
-            count = count_votes_within(self.out / "ballot.npz", settings, self.plan.time_limit)
-        if not np.isfinite(count.votes).all():
-            raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
+        """Count the votes, or read them: another decision rule asks for no new vote."""
+        # What comes after the vote has no say in it.
+        plain = replace(settings, second_vote=0.0, decision="", label="")
+        path = self.out / "votes" / f"{make_key(version=__version__, settings=plain.to_dict(), input=self.input)}.npz"
+        count = read_count(path)
+        if count is None:
+            if self.plan.time_limit is None:
+                count = count_votes(stage.table, settings)
+            else:
+                count = count_votes_within(self.out / "ballot.npz", settings, self.plan.time_limit)
+            if not np.isfinite(count.votes).all():
+                raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
+            write_count(path, count)
         return count
 
     def _write_scores(self, key: str, scores: list[np.ndarray], thresholds: np.ndarray, lowest: float) -> None:

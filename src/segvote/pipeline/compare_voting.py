@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from segvote.errors import SegvoteError, TooLargeError
+from segvote.errors import DamagedFileError, SegvoteError, TooLargeError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.voting_step import Table, fit_voter
 
-__all__ = ["Count", "count_votes", "count_votes_within", "write_ballot"]
+__all__ = ["Count", "count_votes", "count_votes_within", "read_count", "write_ballot", "write_count"]
 
 try:
     import resource
@@ -66,6 +66,20 @@ def count_votes(table: Table, settings: Settings) -> Count:
     return Count(np.asarray(voter.scores_, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
 
 
+def write_count(path: Path, count: Count) -> None:
+    """Keep a count; see `read_count`."""
+    write_arrays(path, votes=count.votes, seconds=np.array(count.seconds), notes=np.array(count.notes, dtype=np.str_))
+
+
+def read_count(path: Path) -> Count | None:
+    """The count in a file, or None where there is no whole one."""
+    try:
+        arrays = read_arrays(path)
+        return Count(arrays["votes"], float(arrays["seconds"]), tuple(map(str, arrays["notes"])))
+    except (FileNotFoundError, DamagedFileError, KeyError):
+        return None
+
+
 def write_ballot(path: Path, table: Table) -> None:
     """Write what a voter needs to know of the segments."""
     write_arrays(path, X=table.X, bags=table.bags, offsets=table.offsets, tags=table.tags, border=table.border)
@@ -99,9 +113,11 @@ def count_votes_within(ballot: Path, settings: Settings, time_limit: float) -> C
         raise too_slow
     if done.returncode != 0:
         raise _read_failure(done)
-    found = read_arrays(out)
+    count = read_count(out)
     out.unlink(missing_ok=True)
-    return Count(found["votes"], float(found["seconds"]), tuple(json.loads(done.stdout)))
+    if count is None:
+        raise RuntimeError("the process ended without votes")
+    return count
 
 
 def _read_failure(done: subprocess.CompletedProcess[str]) -> Exception:
@@ -124,8 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     except SegvoteError as error:
         print(f"{ERROR_PREFIX}{type(error).__name__}:{str(error).splitlines()[0]}", file=sys.stderr)
         return 1
-    write_arrays(out, votes=count.votes, seconds=np.array(count.seconds))
-    print(json.dumps(count.notes))
+    write_count(Path(out), count)
     return 0
 
 

@@ -17,7 +17,7 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.compare import Plan, Stage, format_reason, hash_inputs, prepare_stage
+from segvote.pipeline.compare import Plan, Stage, format_reason, hash_inputs, measure_segments, prepare_stage
 from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.pipeline.evaluate import rank_segments
 from segvote.pipeline.evaluate_segments import measure_ious
@@ -118,7 +118,7 @@ def stress(
     n_draws
         How often chance is asked; the mean is kept.
     """
-    plan, settings = plan or Plan(), settings or Settings()
+    plan, settings = plan or Plan(), measure_segments(settings or Settings())
     settings = replace(settings, features=plan.features[0], segmenter=plan.segmenters[0])
     readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
     folders = (Path(with_folder), Path(without_folder))
