@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels import build_vote_graph, measure_recall, search_neighbours
+from segvote.kernels import build_vote_graph, measure_recall, otsu_threshold, search_neighbours
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments, check_segments
 
@@ -80,7 +80,7 @@ class EKDE(BaseVoter):
 
     def _iterate(self, segments: Segments, start: np.ndarray, n_steps: int) -> np.ndarray:
         """Vote `n_steps` times; sets what the last voters weighed and returns the votes of every segment."""
-        steps = _Steps(self.graph_, segments)
+        steps = _Steps(self.graph_, segments, _find_typical(start))
         weights = steps.clamp(start)
         for _ in range(n_steps):
             weights = steps.clamp(steps.step(weights)[0])
@@ -138,10 +138,14 @@ class EKDE(BaseVoter):
 
 
 class _Steps:
-    """One round of voting and the clamping of what a person said."""
+    """One round of voting and the clamping of what a person said.
 
-    def __init__(self, graph: sparse.csr_matrix, segments: Segments) -> None:
-        self.graph, self.survival = graph, segments.survival
+    A person's object weighs as much as the objects of the first vote do, not 1, which only the best of all segments
+    has: at 1 a single odd one would outvote the rest.
+    """
+
+    def __init__(self, graph: sparse.csr_matrix, segments: Segments, object_weight: float) -> None:
+        self.graph, self.survival, self.object_weight = graph, segments.survival, object_weight
         self.free = segments.positive & (segments.fixed < 0)
         self.object = segments.fixed == 1
 
@@ -154,5 +158,14 @@ class _Steps:
 
     def clamp(self, votes: np.ndarray) -> np.ndarray:
         weights = np.where(self.free, votes, 0.0)
-        weights[self.object] = 1.0
+        weights[self.object] = self.object_weight
         return weights
+
+
+def _find_typical(weights: np.ndarray) -> float:
+    """Mean weight of the segments that stand out."""
+    voting = weights[weights > 0]
+    if len(voting) == 0:
+        return 1.0
+    high = voting[voting >= otsu_threshold(voting)]
+    return float(high.mean())
