@@ -33,7 +33,7 @@ app = typer.Typer(
 )
 
 # One module per command; each adds itself to `app`.
-COMMANDS = ("annotate", "benchmark", "compare", "demo", "doctor", "evaluate", "explain", "review")
+COMMANDS = ("annotate", "benchmark", "compare", "demo", "doctor", "evaluate", "explain", "export", "review")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,0 +1,54 @@
+"""`segvote export`: a run in the format of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from segvote.cli.app import app
+from segvote.cli.progress import show_progress
+from segvote.io import EXPORTS
+
+
+@app.command(
+    epilog="Examples:  segvote export out --format coco   |   "
+    "segvote export out --format yolo --label cow --instances --min-area 50 --copy-images -o dataset   |   "
+    "segvote export out --format voc --unsure 0.05"
+)
+def export(
+    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}."),
+    out: Path | None = typer.Option(None, "-o", "--out", help="Folder to write; default RUN/exports/FORMAT."),
+    label: str | None = typer.Option(None, help="What the thing is called there; default: as in the run."),
+    unsure: float = typer.Option(
+        0.0,
+        min=0.0,
+        max=1.0,
+        help="Segments this close to the threshold become unsure pixels, where the format has them; "
+        "a share of the image's range of scores.",
+    ),
+    instances: bool = typer.Option(False, "--instances", help="Every connected region is an object of its own."),
+    min_area: int = typer.Option(1, min=1, help="With --instances: leave out regions of fewer pixels."),
+    polygons: bool = typer.Option(False, "--polygons", help="Outlines instead of masks, where the format has both."),
+    copy_images: bool = typer.Option(False, "--copy-images", help="Put the pictures where the format expects them."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Write into a folder that holds something already."),
+) -> None:
+    """Write the masks of a run in the format of another tool."""
+    from segvote.pipeline.export import export as run_export
+
+    with show_progress() as progress:
+        written = run_export(
+            run_folder,
+            format,
+            out,
+            label=label,
+            unsure=unsure,
+            instances=instances,
+            min_area=min_area,
+            polygons=polygons,
+            copy_images=copy_images,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    typer.echo(f"{format:8} {written}")
