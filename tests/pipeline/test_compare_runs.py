@@ -9,9 +9,10 @@ from segvote.errors import TooLargeError, UnknownNameError
 from segvote.io.arrays import read_arrays
 from segvote.pipeline import Settings, annotate
 from segvote.pipeline import compare as compare_module
-from segvote.pipeline.compare import Plan, compare, keep_lengths, list_combinations
+from segvote.pipeline.compare import Plan, compare, list_combinations
 from segvote.pipeline.compare_results import Combination, Result, read_result, write_result
 from segvote.pipeline.compare_rules import decide_by_rules, list_own_rule
+from segvote.pipeline.compare_stage import keep_lengths
 from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.reopening import reopen
@@ -64,7 +65,7 @@ def test_repeated_a_comparison_votes_no_more(scenes, comparison, monkeypatch):
         raise AssertionError("nothing is to be done twice")
 
     monkeypatch.setattr(compare_module, "count_votes", fail)
-    monkeypatch.setattr(compare_module, "annotate", fail)
+    monkeypatch.setattr(compare_module, "prepare_stage", fail)
     again = run(scenes, comparison.folder)
     assert again.results == comparison.results
 

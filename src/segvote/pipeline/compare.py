@@ -7,7 +7,6 @@ fails leaves its reason and does not stop the rest.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,14 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from segvote import __version__
-from segvote.errors import BadInputError, SegvoteError
-from segvote.io.arrays import read_arrays, write_arrays
+from segvote.errors import SegvoteError
+from segvote.io.arrays import write_arrays
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.bags import list_bags
 from segvote.pipeline.compare_results import Combination, Comparison, Result, read_result, write_result
 from segvote.pipeline.compare_rules import decide_by_rules
+from segvote.pipeline.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.pipeline.compare_voting import (
     Count,
     count_votes,
@@ -32,30 +30,13 @@ from segvote.pipeline.compare_voting import (
     write_ballot,
     write_count,
 )
-from segvote.pipeline.evaluate import find_bag_truth, rank_segments
-from segvote.pipeline.evaluate_segments import BoxedSegments, MaskedSegments, count_segments
-from segvote.pipeline.evaluate_truth import TruthReader, find_truth, list_truth
+from segvote.pipeline.evaluate import rank_segments
+from segvote.pipeline.evaluate_truth import TruthReader, list_truth
 from segvote.pipeline.progress import Progress, ignore_progress
-from segvote.pipeline.reopening import reopen
-from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table
-from segvote.types import WITH
 from segvote.voting import VOTERS
 
-__all__ = [
-    "Plan",
-    "Stage",
-    "compare",
-    "format_reason",
-    "hash_inputs",
-    "keep_lengths",
-    "list_combinations",
-    "measure_segments",
-    "prepare_stage",
-]
-
-LENGTHS = ":lengths"  # after the name of features
+__all__ = ["Plan", "compare", "format_reason", "list_combinations"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +47,7 @@ class Plan:
     ----------
     voters, features, segmenters
         Names; every combination is tried. Features whose name ends in ``:lengths`` keep the lengths of their vectors,
-        see `keep_lengths`.
+        see `segvote.pipeline.compare_stage.keep_lengths`.
     time_limit
         Seconds of processor time that one vote may take, or None: as long as it wants.
     pairs
@@ -78,26 +59,6 @@ class Plan:
     segmenters: tuple[str, ...] = (Settings.segmenter,)
     time_limit: float | None = None
     pairs: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Segments and features on which voters compete.
-
-    Attributes
-    ----------
-    run, table
-        The main job's run, and its segments.
-    truth
-        Bag number to the truth of its segments.
-    n_matched
-        How many segments the reference selected.
-    """
-
-    run: Run
-    table: Table
-    truth: dict[int, MaskedSegments | BoxedSegments]
-    n_matched: int
 
 
 def list_combinations(plan: Plan) -> list[Combination]:
@@ -150,47 +111,6 @@ def compare(
     job = _Job(Path(with_folder), Path(without_folder), readers, Path(out), plan, settings, n_jobs, progress)
     results = job.carry_out(list_combinations(plan))
     return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
-
-
-def measure_segments(settings: Settings) -> Settings:
-    """The same settings with masks made of whole segments: what voters decide, before outlines are redrawn."""
-    return replace(settings, n_pieces=0)
-
-
-def prepare_stage(
-    folders: tuple[Path, Path],
-    readers: Mapping[str, TruthReader],
-    out: Path,
-    settings: Settings,
-    n_jobs: int,
-    progress: Progress = ignore_progress,
-) -> Stage:
-    """Segment, describe and let the reference vote; count the truth of every segment."""
-    name = settings.features.removesuffix(LENGTHS)
-    run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
-    truth = {}
-    for index, read in find_bag_truth(run, readers, "the truth").items():
-        bag = run.bags[index]
-        truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
-    table = reopen(run).table
-    if settings.features.endswith(LENGTHS):
-        table = keep_lengths(run, table)
-    return Stage(run, table, truth, int(run.votes["decisions"].sum()))
-
-
-def keep_lengths(run: Run, table: Table) -> Table:
-    """The table with standardised features that were not brought to length one.
-
-    Voters that compare segments want directions. Voters that learn a linear function of a bag's mean (CAM, OBoW) lose
-    by it: where little is seen, a vector is short, and made long it is noise. The comparison lets them have both.
-    """
-    scale = table.standardiser
-    spread = np.where(scale.std > 0, scale.std, 1.0)
-    X = np.empty_like(table.X)
-    for index, bag in enumerate(run.bags):
-        shard = read_arrays(run.folder.features_path(bag.features))["features"]
-        X[run.get_slice(index)] = (shard - scale.mean) / spread
-    return replace(table, X=X)
 
 
 class _Job:
@@ -328,22 +248,6 @@ class _Job:
             reference=self.settings.voter,
             input=self.input,
         )
-
-
-def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader]) -> str:
-    """SHA-256 of all images and of all truth that belongs to them."""
-    digest = hashlib.sha256()
-    found = False
-    for bag in list_bags(*folders):
-        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
-        reader = find_truth(readers, bag.name) if bag.tag == WITH else None
-        if reader is not None:
-            truth, found = reader(), True
-            for array in (truth.mask, truth.boxes):
-                digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-    if not found:
-        raise BadInputError("no truth is named like a *with* image; expected the image's name with any extension")
-    return digest.hexdigest()
 
 
 def _measure_all(stage: Stage, decisions: np.ndarray) -> list[tuple[float, float]]:

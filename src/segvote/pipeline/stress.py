@@ -17,7 +17,8 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.compare import Plan, Stage, format_reason, hash_inputs, measure_segments, prepare_stage
+from segvote.pipeline.compare import Plan, format_reason
+from segvote.pipeline.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.pipeline.evaluate import rank_segments
 from segvote.pipeline.evaluate_segments import measure_ious

@@ -1,0 +1,105 @@
+"""What competitors share: segments, features, the truth of every segment, the number the reference selected."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.io.arrays import read_arrays
+from segvote.pipeline.annotate import annotate
+from segvote.pipeline.bags import list_bags
+from segvote.pipeline.evaluate import find_bag_truth
+from segvote.pipeline.evaluate_segments import BoxedSegments, MaskedSegments, count_segments
+from segvote.pipeline.evaluate_truth import TruthReader, find_truth
+from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.reopening import reopen
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
+from segvote.pipeline.voting_step import Table
+from segvote.types import WITH
+
+__all__ = ["Stage", "hash_inputs", "keep_lengths", "measure_segments", "prepare_stage"]
+
+LENGTHS = ":lengths"  # after the name of features
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Segments and features on which voters compete.
+
+    Attributes
+    ----------
+    run, table
+        The main job's run, and its segments.
+    truth
+        Bag number to the truth of its segments.
+    n_matched
+        How many segments the reference selected.
+    """
+
+    run: Run
+    table: Table
+    truth: dict[int, MaskedSegments | BoxedSegments]
+    n_matched: int
+
+
+def measure_segments(settings: Settings) -> Settings:
+    """The same settings with masks made of whole segments: what voters decide, before outlines are redrawn."""
+    return replace(settings, n_pieces=0)
+
+
+def prepare_stage(
+    folders: tuple[Path, Path],
+    readers: Mapping[str, TruthReader],
+    out: Path,
+    settings: Settings,
+    n_jobs: int,
+    progress: Progress = ignore_progress,
+) -> Stage:
+    """Segment, describe and let the reference vote; count the truth of every segment."""
+    name = settings.features.removesuffix(LENGTHS)
+    run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
+    truth = {}
+    for index, read in find_bag_truth(run, readers, "the truth").items():
+        bag = run.bags[index]
+        truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
+    table = reopen(run).table
+    if settings.features.endswith(LENGTHS):
+        table = keep_lengths(run, table)
+    return Stage(run, table, truth, int(run.votes["decisions"].sum()))
+
+
+def keep_lengths(run: Run, table: Table) -> Table:
+    """The table with standardised features that were not brought to length one.
+
+    Voters that compare segments want directions. Voters that learn a linear function of a bag's mean (CAM, OBoW) lose
+    by it: where little is seen, a vector is short, and made long it is noise. The comparison lets them have both.
+    """
+    scale = table.standardiser
+    spread = np.where(scale.std > 0, scale.std, 1.0)
+    X = np.empty_like(table.X)
+    for index, bag in enumerate(run.bags):
+        shard = read_arrays(run.folder.features_path(bag.features))["features"]
+        X[run.get_slice(index)] = (shard - scale.mean) / spread
+    return replace(table, X=X)
+
+
+def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader]) -> str:
+    """SHA-256 of all images and of all truth that belongs to them."""
+    digest = hashlib.sha256()
+    found = False
+    for bag in list_bags(*folders):
+        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
+        reader = find_truth(readers, bag.name) if bag.tag == WITH else None
+        if reader is not None:
+            truth, found = reader(), True
+            for array in (truth.mask, truth.boxes):
+                digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    if not found:
+        raise BadInputError("no truth is named like a *with* image; expected the image's name with any extension")
+    return digest.hexdigest()
