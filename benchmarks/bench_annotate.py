@@ -1,0 +1,96 @@
+"""The main job: its time against segmentation and network alone, a second voter's share, memory by number of images.
+
+    python benchmarks/bench_annotate.py [DATA_SET] [--quick]
+
+DATA_SET is a folder with ``with`` and ``without``; without one, made scenes are used. Last line JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from segvote.datasets import write_scenes
+from segvote.io.images import list_images
+
+JOBS = 2
+
+
+def read_session_memory(session: int) -> float:
+    """Megabytes resident in all processes of a session."""
+    total = 0
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # the process has just ended
+        if int(fields[3]) == session:
+            total += int(fields[21]) * 4096
+    return total / 1e6
+
+
+def run_annotate(folder: Path, out: Path, *options: str) -> dict[str, float]:
+    """Annotate in a process of its own; wall seconds, peak megabytes, and seconds of segmenting and describing."""
+    command = [sys.executable, "-m", "segvote", "annotate", str(folder / "with"), str(folder / "without")]
+    started, peak = time.perf_counter(), 0.0
+    process = subprocess.Popen([*command, "-o", str(out), "--jobs", str(JOBS), *options], start_new_session=True)
+    while process.poll() is None:
+        peak = max(peak, read_session_memory(process.pid))
+        time.sleep(0.1)
+    if process.returncode:
+        raise SystemExit(f"annotate failed with exit code {process.returncode}")
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    worker = [line["worker_seconds"] for line in log if line.get("step") == "bags"][-1]
+    alone = (worker.get("segment", 0.0) + worker.get("describe", 0.0)) / JOBS
+    return {"seconds": time.perf_counter() - started, "peak_mb": peak, "alone": alone}
+
+
+def take_images(source: Path, target: Path, n_images: int) -> Path:
+    """A folder of `n_images` images, half of each kind; repeated with one changed byte at the end where there are fewer."""
+    for tag in ("with", "without"):
+        images = list_images(source / tag)
+        (target / tag).mkdir(parents=True)
+        for number in range(n_images // 2):
+            image = images[number % len(images)]
+            copy = target / tag / f"{number:04d}{image.suffix}"
+            shutil.copy(image, copy)
+            if number >= len(images):
+                # Bytes behind the end of a picture change its content hash, not its pixels.
+                with copy.open("ab") as file:
+                    file.write(str(number).encode())
+    return target
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data_set", nargs="?", type=Path)
+    parser.add_argument("--quick", action="store_true", help="few images")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        source = arguments.data_set or folder / "scenes"
+        if arguments.data_set is None:
+            write_scenes(source, *((6, 6) if arguments.quick else (40, 40)))
+        first = run_annotate(source, folder / "out")
+        second = run_annotate(source, folder / "out", "--voter", "negmin")
+        results = {
+            "seconds": first["seconds"],
+            "annotate_over_alone": first["seconds"] / first["alone"],
+            "second_voter_over_first": second["seconds"] / first["seconds"],
+        }
+        for n_images in (12, 24) if arguments.quick else (100, 200, 400):
+            images = take_images(source, folder / f"images-{n_images}", n_images)
+            results[f"peak_mb_{n_images}"] = run_annotate(images, folder / f"out-{n_images}")["peak_mb"]
+    for name, value in results.items():
+        print(f"{name:28}{value:10.2f}")
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
