@@ -11,6 +11,7 @@ from segvote.cli.app import app
 from segvote.cli.progress import show_progress
 from segvote.features import FEATURES
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.video_bags import FRAMES
 from segvote.refine import DECISIONS
 from segvote.segmentation import SEGMENTERS
 from segvote.voting import VOTERS
@@ -38,6 +39,12 @@ def annotate(
     border_survival: float = typer.Option(
         DEFAULTS.border_survival, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
     ),
+    motion_survival: float = typer.Option(
+        DEFAULTS.motion_survival,
+        min=0.0,
+        max=1.0,
+        help="Background prior of what moves with a video's ground.",
+    ),
     second_vote: float = typer.Option(
         DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of neighbouring segments in the second voting; 0: none."
     ),
@@ -46,6 +53,9 @@ def annotate(
         DEFAULTS.n_pieces, min=0, help="Small pieces along which masks are redrawn; 0: masks of whole segments."
     ),
     label: str = typer.Option(DEFAULTS.label, help="What the thing is called in the files."),
+    frames: str = typer.Option(DEFAULTS.frames, help=f"Which sub-folders are videos: {', '.join(FRAMES)}."),
+    every: int = typer.Option(DEFAULTS.every, min=1, help="Of a video, every n-th frame."),
+    fps: float = typer.Option(DEFAULTS.fps, min=0.0, help="Of a video, about this many frames per second; 0: all."),
     seed: int = typer.Option(DEFAULTS.seed, help="Of everything random."),
     segments: Path | None = typer.Option(None, help="Folder of your own label maps, named like the images."),
     jobs: int = typer.Option(2, min=1, help="Number of processes; the answer does not depend on it."),

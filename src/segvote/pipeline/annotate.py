@@ -17,6 +17,7 @@ from segvote.features import FeatureExtractor, make_features
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.io.run_folder import RunFolder, make_key
+from segvote.io.videos import open_video
 from segvote.pipeline.bags import Bag, list_bags
 from segvote.pipeline.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.pipeline.describing import Described, Describer
@@ -47,6 +48,9 @@ DECIDING_PACKAGES = (
     "opencv-python-headless",
     "Pillow",
 )
+
+# Frames of a video from which words are learned: neighbours show the same.
+LEARNED_EVERY = 10
 
 
 def annotate(
@@ -88,7 +92,7 @@ def annotate(
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run = RunFolder(out)
     _check_owner(run, folders)
-    bags = list_bags(folders[WITH], folders[WITHOUT])
+    bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames)
     with run.lock():
         job = _Job(run, settings, extractor, folders, n_jobs, progress)
         job.carry_out(bags, LabelMaps.open(segments), strict)
@@ -116,7 +120,11 @@ class _Job:
         bags = move_bags(bags, corrections)
         described = self._time("describe", lambda: self._describe(bags, label_maps))
         good = _keep_readable(described, strict)
-        problems = [{"name": one.bag.name, "reason": one.problem} for one in described if one.problem]
+        problems = [
+            {"name": one.bag.name, "reason": one.problem or one.warning}
+            for one in described
+            if one.problem or one.warning
+        ]
         key = make_result_key(self.settings, good, corrections)
         if self._is_done(key):
             return
@@ -263,7 +271,9 @@ def _keep_readable(described: Sequence[Described], strict: bool) -> list[Describ
 def _read_all(bags: Sequence[Bag]) -> Any:
     for bag in bags:
         try:
-            if not bag.problem:
+            if bag.is_video:
+                yield from (frame.image for frame in open_video(bag.path, LEARNED_EVERY))
+            elif not bag.problem:
                 yield read_image(bag.path)
         except UnreadableImageError:
             continue  # reported when its turn to be described comes

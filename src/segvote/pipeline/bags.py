@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.images import hash_file, list_images
+from segvote.io.images import list_images
+from segvote.io.videos import hash_video
+from segvote.pipeline.video_bags import is_video, split_videos
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Bag", "list_all_bags", "list_bags"]
@@ -15,7 +17,7 @@ __all__ = ["Bag", "list_all_bags", "list_bags"]
 
 @dataclass(frozen=True)
 class Bag:
-    """An image with a tag.
+    """An image or a video with a tag.
 
     Attributes
     ----------
@@ -24,7 +26,7 @@ class Bag:
     tag
         WITH or WITHOUT.
     path
-        The file.
+        The file, or the folder of a video's frames.
     digest
         SHA-256 of its content; empty where it cannot be read, and then `problem` says why.
     """
@@ -35,20 +37,26 @@ class Bag:
     digest: str
     problem: str = ""
 
+    @property
+    def is_video(self) -> bool:
+        return is_video(self.path)
 
-def list_bags(with_folder: Path, without_folder: Path) -> list[Bag]:
-    """All images of the two folders, *with* first, each sorted by name; none may be in both."""
-    bags = list_all_bags(with_folder, without_folder)
+
+def list_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> list[Bag]:
+    """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
+
+    `frames` says which sub-folders are videos; see `segvote.pipeline.video_bags`.
+    """
+    bags = list_all_bags(with_folder, without_folder, frames)
     _check_shared(bags)
     return bags
 
 
-def list_all_bags(with_folder: Path, without_folder: Path) -> list[Bag]:
+def list_all_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> list[Bag]:
     """As `list_bags`, for those who want to know of images that are in both folders."""
     _check_folders(with_folder, without_folder)
-    return [
-        bag for tag, folder in ((WITH, with_folder), (WITHOUT, without_folder)) for bag in _list_folder(tag, folder)
-    ]
+    folders = ((WITH, with_folder), (WITHOUT, without_folder))
+    return [bag for tag, folder in folders for bag in _list_folder(tag, folder, frames)]
 
 
 def _check_folders(with_folder: Path, without_folder: Path) -> None:
@@ -63,11 +71,11 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
         raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
 
 
-def _list_folder(tag: str, folder: Path) -> list[Bag]:
-    paths = list_images(folder)
+def _list_folder(tag: str, folder: Path, frames: str) -> list[Bag]:
+    paths = split_videos(folder, list_images(folder), frames)
     if not paths:
         raise BadInputError(
-            f"no images in {folder}; expected JPEG, PNG, WebP, BMP, TIFF or GIF files, nested folders too"
+            f"no images in {folder}; expected JPEG, PNG, WebP, BMP, TIFF or GIF files, or videos, nested folders too"
         )
     return [_make_bag(tag, folder, path) for path in paths]
 
@@ -75,7 +83,7 @@ def _list_folder(tag: str, folder: Path) -> list[Bag]:
 def _make_bag(tag: str, folder: Path, path: Path) -> Bag:
     name = f"{tag}/{path.relative_to(folder).as_posix()}"
     try:
-        return Bag(name, tag, path, hash_file(path))
+        return Bag(name, tag, path, hash_video(path))
     except UnreadableImageError as error:
         return Bag(name, tag, path, "", str(error))
 

@@ -17,11 +17,12 @@ from segvote.io.images import read_image, resize_image
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.video_describing import describe_video
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.labels import find_neighbours, measure_areas, measure_border
 from segvote.types import Segmentation
 
-__all__ = ["Described", "Describer", "make_segments_key"]
+__all__ = ["Described", "Describer", "make_segments_key", "read_if_whole"]
 
 # Raised when the way segments or features are computed changes: old files are then not used.
 SEGMENTS_VERSION = 1
@@ -39,6 +40,8 @@ class Described:
     width: int = 0
     n_segments: int = 0
     problem: str = ""
+    n_frames: int = 0  # of a video; 0 for an image
+    warning: str = ""  # what of a video was left out
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -87,6 +90,8 @@ class Describer:
         if bag.problem:
             return Described(bag, problem=bag.problem)
         try:
+            if bag.is_video:
+                return describe_video(self, bag)
             return self._describe(bag)
         except (UnreadableImageError, BadInputError) as error:
             return Described(bag, problem=str(error))
@@ -114,7 +119,7 @@ class Describer:
         )
         key = make_segments_key(bag, self.settings, "" if own is None else own[0])
         path = self.run.segments_path(key)
-        found = _read_if_whole(path)
+        found = read_if_whole(path)
         if found is None:
             working = image.read_working(self.settings.size)
             started = time.perf_counter()
@@ -129,7 +134,7 @@ class Describer:
 
     def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:
         path = self.run.features_path(key)
-        if _read_if_whole(path) is not None:
+        if read_if_whole(path) is not None:
             return
         picture = image.read()
         started = time.perf_counter()
@@ -160,7 +165,7 @@ class _LazyImage:
         return self.read().shape[:2]  # type: ignore[return-value]
 
 
-def _read_if_whole(path: Path) -> dict[str, np.ndarray] | None:
+def read_if_whole(path: Path) -> dict[str, np.ndarray] | None:
     """Arrays of a file, or None where it is absent or damaged: then it is made again."""
     try:
         return read_arrays(path)

@@ -12,7 +12,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.metrics.bootstrap import Interval, bootstrap_mean
 from segvote.metrics.boundary import measure_boundary_f
-from segvote.metrics.overlap import IMAGE_THRESHOLD, measure_corloc, measure_iou
+from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.pipeline.evaluate_segments import (
     BoxedSegments,
@@ -25,6 +25,7 @@ from segvote.pipeline.evaluate_segments import (
 from segvote.pipeline.evaluate_truth import Truth, TruthReader, find_truth, list_truth
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import Run
+from segvote.pipeline.video_evaluate import VideoResult, list_video_truth, measure_video
 from segvote.types import WITH
 
 __all__ = ["Curve", "Evaluation", "ImageResult", "Ranking", "evaluate", "find_bag_truth", "rank_segments"]
@@ -36,13 +37,15 @@ N_CURVE = 200  # points of a stored precision-recall curve
 class ImageResult:
     """One image: the overlap of its mask with the truth, the best its segments could do, how well outlines agree.
 
-    `boundary_f` is None where the truth is boxes.
+    `boundary_f` is None where the truth is boxes, and for a video, whose `iou` is that of its volume and whose
+    `frame_iou` is the mean over its frames.
     """
 
     name: str
     iou: float
     limit: float
     boundary_f: float | None = None
+    frame_iou: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,18 @@ class Evaluation:
             "n_images": self.n_images,
             "threshold": self.threshold,
             "criterion": self.criterion,
+            **self._measure_videos(),
+        }
+
+    def _measure_videos(self) -> dict[str, Any]:
+        """Videos by the paper's criterion, and their frames; nothing where there are none."""
+        videos = [image for image in self.images if image.frame_iou is not None]
+        if not videos:
+            return {}
+        return {
+            "n_videos": len(videos),
+            "video_corloc": measure_corloc([video.iou for video in videos], VIDEO_THRESHOLD),
+            "frame_miou": float(np.mean([video.frame_iou for video in videos])),
         }
 
     def list_rows(self) -> list[dict[str, Any]]:
@@ -164,8 +179,17 @@ def evaluate(
     threshold
         Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
     """
-    readers = find_bag_truth(run, list_truth(truth, label), truth)
-    results, counted, scores = [], [], []
+    known_truth = list_truth(truth, label)
+    videos = list_video_truth(run, known_truth)
+    has_images = any(not bag.n_frames and find_truth(known_truth, bag.name) for bag in run.bags)
+    readers = find_bag_truth(run, known_truth, truth) if has_images or not videos else {}
+    results, scores = [], []
+    counted: list[MaskedSegments | BoxedSegments] = []
+    for index, frames in count_along(list(videos.items()), "evaluate videos", len(videos), progress):
+        video = measure_video(run, index, frames)
+        results.append(_summarise_video(run, index, video))
+        counted.append(video.segments)
+        scores.append(run.votes["scores"][run.get_slice(index)])
     for index, read in count_along(list(readers.items()), "evaluate", len(readers), progress):
         known = read()
         segments = _count(run, index, known)
@@ -174,6 +198,11 @@ def evaluate(
         scores.append(run.votes["scores"][run.get_slice(index)])
     criterion = "box" if any(isinstance(segments, BoxedSegments) for segments in counted) else "mask"
     return Evaluation(results, rank_segments(scores, counted), threshold, criterion)
+
+
+def _summarise_video(run: Run, index: int, video: VideoResult) -> ImageResult:
+    limit = float(measure_ious(np.array([video.segments.measure_limit()]))[0])
+    return ImageResult(run.bags[index].name, video.iou, limit, frame_iou=float(video.frame_ious.mean()))
 
 
 def find_bag_truth(run: Run, readers: Mapping[str, TruthReader], where: object) -> dict[int, TruthReader]:

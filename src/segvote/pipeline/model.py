@@ -11,8 +11,7 @@ from segvote.io.atomic import write_bytes
 from segvote.io.run_folder import RunFolder
 from segvote.io.tables import write_json
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table, Verdict
-from segvote.refine import prefer_inside
+from segvote.pipeline.voting_step import Table, Verdict, measure_survival
 
 __all__ = ["MODEL_VERSION", "write_model"]
 
@@ -34,7 +33,7 @@ def write_model(
         "X": table.X.astype(np.float16),
         "bags": table.bags.astype(np.int32),
         "tags": table.tags.astype(np.uint8),
-        "survival": prefer_inside(table.border, settings.border_survival).astype(np.float32),
+        "survival": measure_survival(table, settings).astype(np.float32),
         "weights": verdict.weights.astype(np.float32),
         **{f"standardiser.{name}": array for name, array in table.standardiser.get_state().items()},
         **{f"features.{name}": np.ascontiguousarray(array) for name, array in extractor.get_state().items()},

@@ -53,7 +53,7 @@ def list_described(run: Run, corrections: Corrections | None = None) -> list[Des
     moved = corrections.moved if corrections else {}
     bags = []
     for index, record in enumerate(run.bags):
-        bag = Bag(record.name, record.tag, run.find_image(index), record.digest)
+        bag = Bag(record.name, record.tag, run.find_source(index), record.digest)
         bag = replace(bag, tag=moved.get(record.digest, bag.name.split("/", 1)[0]))
         bags.append(Described(bag, record.segments, record.features, record.height, record.width, record.n_segments))
     return bags

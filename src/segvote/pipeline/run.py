@@ -16,6 +16,7 @@ from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.video_frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
 
 __all__ = ["BagRecord", "Run"]
@@ -38,6 +39,8 @@ class BagRecord:
     score, threshold, doubt
         Mean score of the selected segments (of the best segment for a *without* bag: its false alarm); the score above
         which segments were taken; 0 sure to 1 in doubt.
+    n_frames
+        Frames of a video; 0 for an image.
     """
 
     name: str
@@ -54,6 +57,7 @@ class BagRecord:
     score: float
     threshold: float
     doubt: float
+    n_frames: int = 0
 
 
 class Run:
@@ -113,7 +117,12 @@ class Run:
         return read_mask(self.folder.mask_path(self.bags[index].stem)) == 255
 
     def find_image(self, index: int) -> Path:
-        """Where the picture lies; the user's files are never copied into the run."""
+        """Where the picture lies; of a video, one of its frames that the run keeps to show."""
+        bag = self.bags[index]
+        return get_poster_path(self.folder, bag.segments) if bag.n_frames else self.find_source(index)
+
+    def find_source(self, index: int) -> Path:
+        """The user's own file, or folder of frames; never copied into the run."""
         # By the name, not by the tag: a person may have moved the bag, the file stays where it is.
         folder, name = self.bags[index].name.split("/", 1)
         return Path(self.record["inputs"][folder]) / name
@@ -122,8 +131,13 @@ class Run:
         return read_image(self.find_image(index))
 
     def list_annotations(self) -> Iterator[Annotation]:
-        """One annotation per bag, read one at a time."""
+        """One annotation per image and per frame of a video, read one at a time."""
+        from segvote.pipeline.video_writing import list_frame_annotations
+
         for index, bag in enumerate(self.bags):
+            if bag.n_frames:
+                yield from list_frame_annotations(self.folder, bag, self.find_source(index), self.settings.label)
+                continue
             yield make_annotation(bag, self.read_mask(index), self.settings.label, self.find_image(index))
 
 

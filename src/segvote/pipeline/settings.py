@@ -22,6 +22,8 @@ class Settings:
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
     border_survival
         Background prior of segments on the image border; 1 switches it off.
+    motion_survival
+        Background prior of what moves with the ground of a video; 1 switches it off.
     second_vote
         Share of the neighbours in the second voting; 0 switches it off.
     decision
@@ -32,6 +34,10 @@ class Settings:
         Of everything random (codebooks).
     label
         What the thing is called in files.
+    frames
+        Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
+    every, fps
+        Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
     """
 
     voter: str = "ekde"
@@ -40,11 +46,15 @@ class Settings:
     n_segments: int = 200
     size: int = 400
     border_survival: float = 0.9
+    motion_survival: float = 0.7
     second_vote: float = 0.15
     decision: str = "otsu"
     n_pieces: int = 1500
     seed: int = 0
     label: str = "object"
+    frames: str = "auto"
+    every: int = 1
+    fps: float = 0.0
     voter_options: dict[str, Any] = field(default_factory=dict)
     feature_options: dict[str, Any] = field(default_factory=dict)
 

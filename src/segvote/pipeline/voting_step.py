@@ -14,10 +14,11 @@ from segvote.io.run_folder import RunFolder
 from segvote.pipeline.describing import Described
 from segvote.pipeline.settings import Settings
 from segvote.refine import Scores, decide, prefer_inside, vote_again
+from segvote.refine.motion import prefer_moving
 from segvote.types import WITH
 from segvote.voting import VOTERS
 
-__all__ = ["Table", "Verdict", "decide_bags", "fit_voter", "gather_table"]
+__all__ = ["Table", "Verdict", "decide_bags", "fit_voter", "gather_table", "measure_survival"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Table:
         One (m, 2) array of neighbouring segments per bag, numbered within the bag.
     standardiser
         What put X on one scale.
+    motion
+        One (n_segments of the bag,) array of how much each segment moves by itself for every bag that is a video, None
+        for one that is an image.
     """
 
     X: np.ndarray
@@ -48,6 +52,7 @@ class Table:
     border: np.ndarray
     edges: list[np.ndarray]
     standardiser: Standardiser
+    motion: Sequence[np.ndarray | None] = ()
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """(n_segments,) values to one array per bag."""
@@ -100,6 +105,7 @@ def gather_table(run: RunFolder, bags: Sequence[Described], extractor: FeatureEx
         border=np.concatenate([arrays["border"] for arrays in geometry]),
         edges=[arrays["edges"] for arrays in geometry],
         standardiser=standardiser,
+        motion=[arrays.get("distinct") for arrays in geometry],
     )
 
 
@@ -111,8 +117,19 @@ def _read_shards(run: RunFolder, bags: Sequence[Described]) -> Iterator[np.ndarr
 def fit_voter(table: Table, settings: Settings, fixed: np.ndarray | None = None) -> Any:
     """Let the segments vote."""
     voter = VOTERS[settings.voter](**settings.voter_options)
-    survival = prefer_inside(table.border, settings.border_survival)
+    survival = measure_survival(table, settings)
     return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival, fixed=fixed)
+
+
+def measure_survival(table: Table, settings: Settings) -> np.ndarray:
+    """(n_segments,) background prior: by the border of images and frames, and by motion in videos."""
+    survival = prefer_inside(table.border, settings.border_survival)
+    for index, distinct in enumerate(table.motion):
+        if distinct is not None:
+            survival[table.offsets[index] : table.offsets[index + 1]] *= prefer_moving(
+                distinct, settings.motion_survival
+            )
+    return survival
 
 
 def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray | None = None) -> Verdict:

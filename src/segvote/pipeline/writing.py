@@ -20,6 +20,7 @@ from segvote.pipeline.drawing import draw_mask
 from segvote.pipeline.progress import Progress, count_along
 from segvote.pipeline.run import BagRecord, make_annotation
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.video_writing import list_frame_annotations, write_video
 from segvote.pipeline.voting_step import Table, Verdict
 from segvote.pipeline.workers import run_on_all
 from segvote.refine import measure_doubt, scale_heat
@@ -61,24 +62,26 @@ def write_results(
         thresholds=verdict.thresholds,
     )
     tasks = _list_tasks(bags, table, verdict)
-    writer = MaskWriter(run, settings.n_pieces)
+    writer = MaskWriter(run, settings)
     written = count_along(run_on_all(writer, tasks, n_jobs), "write masks", len(tasks), progress)
     records = [replace(task.record, area=area) for task, area in zip(tasks, written, strict=True)]
-    _write_coco(run, records, settings.label)
+    _write_coco(run, tasks, records, settings.label)
     return records
 
 
 class MaskWriter:
     """Writes the mask and the heat map of one bag; returns the share of the image the mask covers."""
 
-    def __init__(self, run: RunFolder, n_pieces: int) -> None:
-        self.run, self.n_pieces = run, n_pieces
+    def __init__(self, run: RunFolder, settings: Settings) -> None:
+        self.run, self.settings = run, settings
 
     def __call__(self, task: WriteTask) -> float:
         record = task.record
+        if record.n_frames:
+            return write_video(self.run, task, self.settings)
         labels = read_arrays(self.run.segments_path(record.segments))["labels"]
         image = read_image(task.image_path)
-        mask = draw_mask(image, labels, task.heat, task.decisions, task.fixed, self.n_pieces)
+        mask = draw_mask(image, labels, task.heat, task.decisions, task.fixed, self.settings.n_pieces)
         write_mask(self.run.mask_path(record.stem), mask)
         picture = resize_image(image, HEATMAP_SIZE)
         heat = resize_labels(task.heat[labels], picture.shape[:2])
@@ -120,6 +123,7 @@ def _make_record(
         width=bag.width,
         n_segments=bag.n_segments,
         n_selected=int(decisions.sum()),
+        n_frames=bag.n_frames,
         area=0.0,
         score=float(score),
         threshold=float(threshold),
@@ -127,9 +131,12 @@ def _make_record(
     )
 
 
-def _write_coco(run: RunFolder, records: Sequence[BagRecord], label: str) -> None:
+def _write_coco(run: RunFolder, tasks: Sequence[WriteTask], records: Sequence[BagRecord], label: str) -> None:
     def list_annotations() -> Iterator:
-        for record in records:
+        for task, record in zip(tasks, records, strict=True):
+            if record.n_frames:
+                yield from list_frame_annotations(run, record, task.image_path, label)
+                continue
             mask = read_mask(run.mask_path(record.stem)) == 255
             yield make_annotation(record, mask, label, None)
 

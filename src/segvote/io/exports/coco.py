@@ -79,9 +79,11 @@ def _describe_part(part: Part, image_id: int, category_id: int, polygons: bool =
         segmentation: Any = [bridge_holes(polygon).ravel().tolist() for polygon in trace_polygons(part.mask)]
     else:
         segmentation = encode_rle(part.mask)
+    track = {} if part.track_id is None else {"track_id": part.track_id}
     return {
         "bbox": list(measure_box(part.mask)),
         "category_id": category_id,
         "image_id": image_id,
         "segmentation": segmentation,
+        **track,
     }

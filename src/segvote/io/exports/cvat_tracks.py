@@ -1,0 +1,86 @@
+"""CVAT for video 1.1: one track, in each frame the outline of the thing's largest part.
+
+CVAT follows outlines through a video, not masks; the masks themselves are in the run's ``masks`` folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from segvote.io.atomic import atomic_path
+from segvote.io.exports.base import split_instances
+from segvote.io.polygons import bridge_holes, trace_polygons
+from segvote.types import Annotation, Part
+
+__all__ = ["TrackFile", "open_track_file"]
+
+
+class TrackFile:
+    """Takes the masks of a video's frames in order; made by `open_track_file`."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._last = ""
+
+    def add(self, frame: int, mask: np.ndarray) -> None:
+        """Add the outline of one frame; where there is none the track is outside the picture.
+
+        Parameters
+        ----------
+        frame
+            Number of the frame in the video.
+        mask
+            (h, w) bool.
+        """
+        points = _outline_largest(mask)
+        outside = int(not points)
+        self._last = points or self._last
+        if self._last:  # a track cannot begin outside the picture
+            self._file.write(
+                f'    <polygon frame="{frame}" keyframe="1" outside="{outside}" occluded="0" '
+                f'points="{self._last}" z_order="0"></polygon>\n'
+            )
+
+
+def _outline_largest(mask: np.ndarray) -> str:
+    whole = Annotation("frame", mask.shape[0], mask.shape[1], (Part("thing", mask),))
+    parts = split_instances(whole).parts if mask.any() else ()
+    if not parts:
+        return ""
+    largest = max(parts, key=lambda part: int(part.mask.sum())).mask
+    ring = max((bridge_holes(polygon) for polygon in trace_polygons(largest)), key=len)
+    return ";".join(f"{x:.2f},{y:.2f}" for x, y in ring.tolist())
+
+
+@contextlib.contextmanager
+def open_track_file(path: Path, name: str, label: str, size: tuple[int, int]) -> Iterator[TrackFile]:
+    """Write the track of one video, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The XML file.
+    name
+        Of the video.
+    label
+        What the thing is called.
+    size
+        (height, width) of the frames.
+    """
+    height, width = size
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
+        file.write(
+            '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
+            f"  <meta><task><name>{escape(name)}</name><mode>interpolation</mode><overlap>0</overlap>"
+            f"<labels><label><name>{escape(label)}</name><attributes></attributes></label></labels>"
+            f"<original_size><width>{width}</width><height>{height}</height></original_size></task></meta>\n"
+            f'  <track id="0" label={quoteattr(label)} source="auto">\n'
+        )
+        yield TrackFile(file)
+        file.write("  </track>\n</annotations>\n")
