@@ -33,7 +33,18 @@ app = typer.Typer(
 )
 
 # One module per command; each adds itself to `app`.
-COMMANDS = ("annotate", "benchmark", "compare", "demo", "doctor", "evaluate", "explain", "export", "review")
+COMMANDS = (
+    "annotate",
+    "benchmark",
+    "compare",
+    "demo",
+    "doctor",
+    "evaluate",
+    "explain",
+    "export",
+    "import_",
+    "review",
+)
 
 
 @app.callback(invoke_without_command=True)

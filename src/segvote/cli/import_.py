@@ -1,0 +1,66 @@
+"""`segvote import`: corrections made in another tool come back. (``import`` itself is a word of Python.)"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from segvote.cli.app import app
+from segvote.cli.progress import show_progress
+from segvote.pipeline.settings import Settings
+from segvote.types import WITH, WITHOUT
+
+if TYPE_CHECKING:
+    from segvote.pipeline.importing import Imported
+    from segvote.pipeline.run import Run
+
+
+@app.command(
+    "import",
+    epilog="Examples:  segvote import out annotations.zip   |   segvote import out tasks.json --label cow",
+)
+def import_(
+    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    file: Path = typer.Argument(
+        ..., help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too."
+    ),
+    label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
+    confirm: bool = typer.Option(False, "--confirm", help="Masks that nobody changed are a person's word, too."),
+) -> None:
+    """Take over masks that a person corrected in another tool: their segments are fixed from then on.
+
+    Images that the tool left as they were stay free, unless --confirm. Then repeat `annotate` to vote with them.
+    """
+    from segvote.pipeline.importing import import_corrections
+    from segvote.pipeline.run import Run
+
+    run = Run(run_folder)
+    with show_progress() as progress:
+        imported = import_corrections(run, file, label=label, confirm=confirm, progress=progress)
+    for name, reason in imported.problems:
+        typer.echo(f"left out: {name}: {reason}", err=True)
+    typer.echo(format_imported(imported, run))
+
+
+def format_imported(imported: Imported, run: Run) -> str:
+    """How many images came in, and what to do next."""
+    counts = f"corrected {len(imported.corrected)}, unchanged {len(imported.same)}, left out {len(imported.problems)}"
+    if not imported.corrected:
+        return counts
+    return f"{counts}\nnow vote with the corrections:\n  {format_command(run)}"
+
+
+def format_command(run: Run) -> str:
+    """The `annotate` that continues a run, with every option that is not the default."""
+    words = ["segvote", "annotate", run.record["inputs"][WITH], run.record["inputs"][WITHOUT], "-o"]
+    words.append(str(run.folder.path))
+    default = Settings()
+    for field in fields(Settings):
+        value = getattr(run.settings, field.name)
+        if value != getattr(default, field.name) and not isinstance(value, dict):
+            words += [f"--{field.name.replace('_', '-')}", str(value)]
+    return shlex.join(words)

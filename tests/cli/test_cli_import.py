@@ -1,0 +1,20 @@
+from typer.testing import CliRunner
+
+from segvote.cli.app import load_commands
+from segvote.cli.import_ import format_command
+from segvote.pipeline import Run
+from segvote.pipeline.export import export
+
+
+def test_import_counts_images_and_says_what_to_do_next(run_copy, tmp_path):
+    written = export(run_copy, "coco", tmp_path / "out")
+    unchanged = CliRunner().invoke(load_commands(), ["import", str(run_copy), str(written)])
+    assert unchanged.output == "corrected 0, unchanged 12, left out 0\n"
+    done = CliRunner().invoke(load_commands(), ["import", str(run_copy), str(written), "--confirm"])
+    assert done.exit_code == 0, done.output
+    assert "corrected 12" in done.output
+    assert "segvote annotate" in done.output
+
+
+def test_the_command_to_repeat_has_the_options_of_the_run(run_copy):
+    assert format_command(Run(run_copy)).endswith("--features color --n-segments 40 --size 160")
