@@ -14,9 +14,9 @@ OWN = {"origin": "http://127.0.0.1:9876"}
 
 @pytest.fixture
 def review(run, make_caller):
-    app, token, close = make_guarded_app(run, token="secret-token")
+    app, token, room = make_guarded_app(run, token="secret-token")
     yield make_caller(app), run, token
-    close()
+    room.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from segvote.errors import BadInputError
 from segvote.pipeline.reopening import Voted
 from segvote.pipeline.run import Run
 
-__all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_explanation"]
+__all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
 
 VOTE, NEIGHBOUR = "vote", "neighbour"
 SAID = {-1: "", 0: "background, by a person's word", 1: "object, by a person's word"}
@@ -156,16 +156,21 @@ def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int =
         [
             *head,
             *body,
-            f"{beside:+10.4f}  neighbours in the same image",
-            f"{explanation.constant:+10.4f}  nobody in particular",
-            f"{explanation.score:+10.4f}  score",
+            f"{format_amount(beside):>10}  neighbours in the same image",
+            f"{format_amount(explanation.constant):>10}  nobody in particular",
+            f"{format_amount(explanation.score):>10}  score",
         ]
     )
 
 
+def format_amount(amount: float) -> str:
+    """Four digits with a sign; nothing is +0.0000, whatever side it was rounded from."""
+    return f"{round(amount, 4) + 0.0:+.4f}"
+
+
 def _format_group(title: str, lines: list[VoteLine], run: Run, n_lines: int) -> list[str]:
     total = sum(line.amount for line in lines)
-    text = [f"{total:+10.4f}  {title}, of {len(lines)} segments"]
+    text = [f"{format_amount(total):>10}  {title}, of {len(lines)} segments"]
     text += [
         f"{'':12}{line.amount:+.4f}  {run.bags[line.bag].name}  segment {line.segment}" for line in lines[:n_lines]
     ]

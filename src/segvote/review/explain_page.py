@@ -8,7 +8,7 @@ from pathlib import Path
 
 from segvote.io.atomic import write_text
 from segvote.io.overlays import encode_jpeg
-from segvote.pipeline.explain import NEIGHBOUR, SegmentExplanation, VoteLine
+from segvote.pipeline.explain import NEIGHBOUR, SegmentExplanation, VoteLine, format_amount
 from segvote.pipeline.run import Run
 from segvote.review.pictures import Pictures
 
@@ -66,7 +66,7 @@ def _format_sum(explanation: SegmentExplanation) -> str:
         ("nobody in particular", explanation.constant),
         ("score", explanation.score),
     ]
-    return "<table>" + "".join(f"<tr><td>{name}<td>{amount:+.4f}" for name, amount in rows) + "</table>"
+    return "<table>" + "".join(f"<tr><td>{name}<td>{format_amount(amount)}" for name, amount in rows) + "</table>"
 
 
 def _format_side(kind: str, title: str, lines: list[VoteLine], run: Run, pictures: Pictures, n_pictures: int) -> str:

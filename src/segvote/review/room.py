@@ -76,9 +76,13 @@ class Room:
         finally:
             self._listeners.discard(event)
 
-    def close(self) -> None:
+    def say_goodbye(self) -> None:
+        """End every event stream."""
         self.closing = True
         self._wake_listeners()
+
+    def close(self) -> None:
+        self.say_goodbye()
         self.engine.stop()
 
     # Answers.

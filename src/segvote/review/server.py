@@ -40,7 +40,7 @@ def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, s
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
     with _listen(port) as listener:
-        app, token, close = make_guarded_app(run)
+        app, token, room = make_guarded_app(run)
         config = uvicorn.Config(
             app,
             log_level="error",
@@ -52,13 +52,28 @@ def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, s
             server_header=False,
         )
         try:
-            yield uvicorn.Server(config), listener, f"http://{HOST}:{listener.getsockname()[1]}/?token={token}"
+            yield (
+                _make_server(uvicorn, config, room),
+                listener,
+                f"http://{HOST}:{listener.getsockname()[1]}/?token={token}",
+            )
         finally:
-            close()
+            room.close()
 
 
-def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Callable[[], None]]:
-    """The application, its token, and what closes it; the engine is already at work."""
+def _make_server(uvicorn: Any, config: Any, room: Any) -> Any:
+    class Server(uvicorn.Server):  # type: ignore[misc, name-defined]
+        """Lets the open event streams end by themselves before it closes the connections."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            room.say_goodbye()
+            await super().shutdown(sockets)
+
+    return Server(config)
+
+
+def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Any]:
+    """The application, its token, and the room behind it, in which the engine is already at work."""
     _import_web()
     from segvote.review.guard import Guard
     from segvote.review.room import Room
@@ -71,7 +86,7 @@ def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Call
     def log(reason: str, path: str) -> None:
         run.folder.log(step="review refused", reason=reason, path=path)
 
-    return Guard(make_app(room), token, log), token, room.close
+    return Guard(make_app(room), token, log), token, room
 
 
 def _import_web() -> Any:

@@ -213,7 +213,7 @@ function describeHovered() {
   return true;
 }
 
-export const formatScore = (score) => `${score < 0 ? "−" : "+"}${Math.abs(score).toFixed(3)}`;
+export const formatScore = (score) => `${score <= -0.0005 ? "−" : "+"}${Math.abs(score).toFixed(3)}`;
 
 const toMap = (event) => {
   const box = canvas.getBoundingClientRect();
