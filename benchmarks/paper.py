@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--features", nargs="+", default=FEATURES)
     parser.add_argument("--voters", choices=("all", "paper"), default="all")
-    parser.add_argument("--time-limit", type=float, default=120.0, help="Seconds of processor time for one vote.")
+    parser.add_argument("--time-limit", type=float, default=90.0, help="Seconds of processor time for one vote.")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="Count all votes again: after a change in a voter.")
     parser.add_argument("--no-stress", action="store_true")

@@ -103,7 +103,7 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
 def test_a_vote_that_was_too_large_is_tried_again_only_with_more_time(scenes, tmp_path, monkeypatch):
     calls = []
 
-    def give_up(ballot, settings, time_limit):
+    def give_up(ballot, settings, time_limit, n_threads):
         calls.append(time_limit)
         raise TooLargeError("too slow")
 
@@ -122,6 +122,15 @@ def test_a_vote_in_its_own_process_gives_the_same_and_can_be_ended(finished_run,
     np.testing.assert_array_equal(apart.votes, count_votes(table, settings).votes)
     with pytest.raises(TooLargeError, match="took longer"):
         count_votes_within(tmp_path / "ballot.npz", settings, 0.01)
+
+
+def test_votes_counted_several_at_a_time_are_the_same(scenes, comparison, tmp_path):
+    arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out")
+    several = compare(*arguments, replace(PLAN, time_limit=60), QUICK, n_jobs=2)
+    assert [one.combination for one in several.results] == [one.combination for one in comparison.results]
+    for one, other in zip(several.results, comparison.results, strict=True):
+        assert one.overlaps == other.overlaps
+        assert one.key == other.key
 
 
 def test_an_error_in_the_child_comes_back_as_one_line(finished_run, tmp_path):

@@ -7,8 +7,10 @@ fails leaves its reason and does not stop the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from segvote.pipeline.compare_rules import decide_by_rules
 from segvote.pipeline.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.pipeline.compare_voting import (
     Count,
+    count_threads,
     count_votes,
     count_votes_within,
     read_count,
@@ -104,7 +107,7 @@ def compare(
     label, threshold
         As for `evaluate`.
     n_jobs, progress
-        As for `annotate`.
+        As for `annotate`; with a time limit also the number of votes that are counted at once.
     """
     plan, settings = plan or Plan(), measure_segments(settings or Settings())
     readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
@@ -142,15 +145,29 @@ class _Job:
 
     def _carry_out_group(self, group: list[Combination]) -> Iterator[Result]:
         found = {one: self._read(one) for one in group}
-        stage: Stage | Exception | None = None
+        pending = [one for one in group if found[one] is None]
+        if pending:
+            stage = self._try_stage(pending[0])
+            made = self._map(partial(self._make, stage=stage), pending)
         for combination in group:
-            result = found[combination]
-            if result is None:
-                stage = stage or self._try_stage(combination)
-                result = self._try(combination, stage)
-                write_result(self.out / "results", result)
-            yield result
+            yield found[combination] or next(made)
         (self.out / "ballot.npz").unlink(missing_ok=True)
+
+    def _map(self, make: Callable[[Combination], Result], pending: Sequence[Combination]) -> Iterator[Result]:
+        """Results in order; votes in processes of their own are counted several at a time."""
+        if self.plan.time_limit is None:
+            yield from map(make, pending)
+            return
+        pool = ThreadPoolExecutor(self.n_jobs)  # threads that wait for processes
+        try:
+            yield from pool.map(make, pending)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _make(self, combination: Combination, stage: Stage | Exception) -> Result:
+        result = self._try(combination, stage)
+        write_result(self.out / "results", result)
+        return result
 
     def _read(self, combination: Combination) -> Result | None:
         """What is known already; a failure is tried again, unless it was one of time or size."""
@@ -216,7 +233,9 @@ class _Job:
             if self.plan.time_limit is None:
                 count = count_votes(stage.table, settings)
             else:
-                count = count_votes_within(self.out / "ballot.npz", settings, self.plan.time_limit)
+                count = count_votes_within(
+                    self.out / "ballot.npz", settings, self.plan.time_limit, count_threads(self.n_jobs)
+                )
             if not np.isfinite(count.votes).all():
                 raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
             write_count(path, count)

@@ -7,6 +7,7 @@ and writes the votes to another; it is started as a module, so that scripts need
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from segvote.io.arrays import read_arrays, write_arrays
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.voting_step import Table, fit_voter
 
-__all__ = ["Count", "count_votes", "count_votes_within", "read_count", "write_ballot", "write_count"]
+__all__ = ["Count", "count_threads", "count_votes", "count_votes_within", "read_count", "write_ballot", "write_count"]
 
 try:
     import resource
@@ -32,6 +33,7 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 ERROR_PREFIX = "segvote-error:"
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # The clock ends a process only when it shows this many times the limit: it may be waiting for its turn.
 PATIENCE = 20
 
@@ -85,7 +87,12 @@ def write_ballot(path: Path, table: Table) -> None:
     write_arrays(path, X=table.X, bags=table.bags, offsets=table.offsets, tags=table.tags, border=table.border)
 
 
-def count_votes_within(ballot: Path, settings: Settings, time_limit: float) -> Count:
+def count_threads(n_jobs: int) -> int:
+    """Threads for each of `n_jobs` processes, so that together they fill the machine and no more."""
+    return max(1, (os.cpu_count() or 1) // n_jobs)
+
+
+def count_votes_within(ballot: Path, settings: Settings, time_limit: float, n_threads: int = 1) -> Count:
     """The same in a process of its own; `TooLargeError` when it takes longer than `time_limit` seconds.
 
     Parameters
@@ -97,6 +104,8 @@ def count_votes_within(ballot: Path, settings: Settings, time_limit: float) -> C
     time_limit
         In seconds of processor time, so that a busy machine does not decide who has a result; of the clock where the
         system cannot count processor time.
+    n_threads
+        Of the process.
     """
     out = ballot.with_name(f"votes-{settings.voter}.npz")
     request = json.dumps({"settings": settings.to_dict(), "time_limit": time_limit})
@@ -106,7 +115,8 @@ def count_votes_within(ballot: Path, settings: Settings, time_limit: float) -> C
     )
     try:
         timeout = time_limit * (PATIENCE if resource else 1)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(n_threads))}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment)
     except subprocess.TimeoutExpired as error:
         raise too_slow from error
     if resource and -done.returncode == signal.SIGXCPU:
@@ -126,9 +136,9 @@ def _read_failure(done: subprocess.CompletedProcess[str]) -> Exception:
     if last.startswith(ERROR_PREFIX):
         kind, _, message = last.removeprefix(ERROR_PREFIX).partition(":")
         return TooLargeError(message) if kind == "TooLargeError" else SegvoteError(message)
-    if done.returncode < 0:
-        return TooLargeError(f"the process was ended by signal {-done.returncode}; it may lack memory")
-    return RuntimeError(last)
+    if -done.returncode == getattr(signal, "SIGKILL", 0):
+        return TooLargeError("the system ended the process, for lack of memory it seems; use fewer segments")
+    return RuntimeError(last or f"the process was ended by signal {-done.returncode}")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.pipeline.compare import Plan, format_reason
 from segvote.pipeline.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
-from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
+from segvote.pipeline.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
 from segvote.pipeline.evaluate import rank_segments
 from segvote.pipeline.evaluate_segments import measure_ious
 from segvote.pipeline.evaluate_truth import TruthReader, list_truth
@@ -224,7 +224,7 @@ class _Job:
         ballot = self.out / "ballot.npz"
         write_ballot(ballot, table)
         try:
-            return count_votes_within(ballot, settings, self.plan.time_limit).votes
+            return count_votes_within(ballot, settings, self.plan.time_limit, count_threads(1)).votes
         finally:
             ballot.unlink(missing_ok=True)
 
