@@ -1,0 +1,53 @@
+import builtins
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from segvote.cli.app import load_commands
+from segvote.errors import BadInputError, MissingPartError
+from segvote.review.server import open_server, serve
+
+
+def call(*arguments):
+    return CliRunner().invoke(load_commands(), [str(argument) for argument in arguments])
+
+
+def test_explain_prints_amounts_and_writes_a_page(run_copy, tmp_path):
+    result = call("explain", run_copy, "with-001", "--html", tmp_path / "why.html", "--lines", 2)
+    assert result.exit_code == 0 and "votes for" in result.output
+    assert "<h1>with/with-001.png</h1>" in (tmp_path / "why.html").read_text()
+
+
+def test_explain_refuses_what_is_no_segment_before_it_counts(run_copy):
+    result = call("explain", run_copy, "with-001", "4000")
+    assert isinstance(result.exception, BadInputError) and "0 to" in str(result.exception)
+
+
+def test_doctor_prints_json_for_a_run(run_copy):
+    result = call("doctor", run_copy, "--json")
+    suspects = json.loads(result.stdout)["suspects"]
+    assert len(suspects) == 12 and {"name", "kind", "suspicion", "reason"} <= set(suspects[0])
+
+
+def test_review_wants_a_run_folder(tmp_path):
+    with pytest.raises(BadInputError, match="not a run folder"):
+        serve(tmp_path)
+
+
+def test_a_port_in_use_is_said_in_one_line(run):
+    with open_server(run) as (_, listener, _), pytest.raises(BadInputError, match="choose another --port"):
+        serve(run.folder.path, port=listener.getsockname()[1])
+
+
+def test_without_the_web_extra_the_message_says_how_to_get_it(run_copy, monkeypatch):
+    real_import = builtins.__import__
+
+    def refuse(name, *arguments, **keywords):
+        if name == "uvicorn":
+            raise ImportError("no", name="uvicorn")
+        return real_import(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(MissingPartError, match=r"pip install 'segvote\[web\]'"):
+        serve(run_copy)
