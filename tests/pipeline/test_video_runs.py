@@ -11,11 +11,14 @@ pytest.importorskip("av")
 pytest.importorskip("numba")
 
 from segvote.errors import BadInputError
+from segvote.io.corrections import Action
 from segvote.io.masks import read_mask
+from segvote.io.rle import encode_rle
 from segvote.io.video_files import open_film_writer
 from segvote.io.videos import open_video
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.bags import list_bags
+from segvote.pipeline.corrections import fix_segments
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.reopening import reopen, vote
 from segvote.pipeline.run import Run
@@ -190,3 +193,14 @@ def test_reading_ahead_can_be_left_early():
     items = read_ahead(iter(range(10_000)), 2)
     assert next(items) == 0
     items.close()
+
+
+def test_a_correction_on_the_shown_frame_fixes_the_supervoxel(run):
+    index = run.find("with/v0")
+    labels, n_segments = run.read_segments(index)["labels"], run.bags[index].n_segments
+    segment = int(labels[HEIGHT // 2, WIDTH // 2])
+    counts = encode_rle(labels == segment)["counts"]
+    stroke = Action("set", value=1, height=labels.shape[0], width=labels.shape[1], counts=counts)
+    fixed = fix_segments([stroke], labels, n_segments + 5)
+    assert len(fixed) == n_segments + 5
+    np.testing.assert_array_equal(np.flatnonzero(fixed == 1), [segment])

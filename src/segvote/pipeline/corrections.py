@@ -112,12 +112,13 @@ def fix_table(run: RunFolder, bags: Sequence[Described], corrections: Correction
     for index, bag in enumerate(bags):
         strokes = corrections.strokes.get(bag.bag.digest)
         if strokes:
-            fixed[index] = fix_segments(strokes, read_arrays(run.segments_path(bag.segments_key))["labels"])
+            labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
+            fixed[index] = fix_segments(strokes, labels, bag.n_segments)
     flat = np.concatenate(fixed)
     return flat if (flat != UNDECIDED).any() else None
 
 
-def fix_segments(strokes: Sequence[Action], labels: np.ndarray) -> np.ndarray:
+def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
     """What a person said of each segment.
 
     Parameters
@@ -126,6 +127,8 @@ def fix_segments(strokes: Sequence[Action], labels: np.ndarray) -> np.ndarray:
         *set* actions on one image, the oldest first; later ones lie above earlier ones.
     labels
         (h, w) segment ids 0 .. n-1, of any size.
+    n_segments
+        How many there are, where `labels` does not show the last ones: a frame of a video.
 
     Returns
     -------
@@ -133,7 +136,7 @@ def fix_segments(strokes: Sequence[Action], labels: np.ndarray) -> np.ndarray:
     """
     pixels = paint(strokes, labels.shape).ravel()  # type: ignore[arg-type]
     flat = labels.ravel()
-    areas = np.bincount(flat)
+    areas = np.bincount(flat, minlength=n_segments)
     fixed = np.full(len(areas), UNDECIDED, dtype=np.int8)
     for value in (0, 1):
         covered = np.bincount(flat, weights=pixels == value, minlength=len(areas))

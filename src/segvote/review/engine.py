@@ -200,7 +200,7 @@ class Engine:
                 key = f"{record.digest} {record.segments}"
                 if self._fixed_cache.get(key, ((), None))[0] != numbers:
                     labels = self.run.read_segments(bag)["labels"]
-                    self._fixed_cache[key] = (numbers, fix_segments(strokes, labels))
+                    self._fixed_cache[key] = (numbers, fix_segments(strokes, labels, record.n_segments))
                 fixed[self.run.get_slice(bag)] = self._fixed_cache[key][1]
         return fixed
 
