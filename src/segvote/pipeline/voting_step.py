@@ -87,9 +87,12 @@ class Verdict:
     fixed: np.ndarray
 
 
-def gather_table(run: RunFolder, bags: Sequence[Described], extractor: FeatureExtractor) -> Table:
-    """Read the shards of all bags, one at a time, into one array."""
-    standardiser = fit_standardiser(_read_shards(run, bags), extractor.blocks, extractor.standardise)
+def gather_table(
+    run: RunFolder, bags: Sequence[Described], extractor: FeatureExtractor, standardiser: Standardiser | None = None
+) -> Table:
+    """Read the shards of all bags, one at a time, into one array; on the scale of another run, if that is given."""
+    if standardiser is None:
+        standardiser = fit_standardiser(_read_shards(run, bags), extractor.blocks, extractor.standardise)
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     X = np.empty((offsets[-1], extractor.n_dims), dtype=np.float32)

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from segvote.kernels import build_vote_graph, measure_recall, otsu_threshold, search_neighbours
 from segvote.voting.base import BaseVoter
-from segvote.voting.segments import Segments, check_segments
+from segvote.voting.segments import Segments, check_segments, encode_tags
 
 __all__ = ["EKDE"]
 
@@ -80,13 +81,8 @@ class EKDE(BaseVoter):
 
     def _iterate(self, segments: Segments, start: np.ndarray, n_steps: int) -> np.ndarray:
         """Vote `n_steps` times; sets what the last voters weighed and returns the votes of every segment."""
-        steps = _Steps(self.graph_, segments, _find_typical(start))
-        weights = steps.clamp(start)
-        for _ in range(n_steps):
-            weights = steps.clamp(steps.step(weights)[0])
         self.n_iter_ = n_steps
-        votes, gain = steps.step(weights)
-        self._votes_weights, self._gain = weights, gain
+        votes, self._votes_weights, self._gain = _walk(self.graph_, segments, start, n_steps)
         return votes
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
@@ -112,6 +108,65 @@ class EKDE(BaseVoter):
         amounts = row.data * (survival * self._gain * self._votes_weights[row.indices] - self.threshold_)
         # A segment that hears nobody still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
+
+    def score_held_out(self, folds: np.ndarray) -> np.ndarray:
+        """Score every training segment as if its bag had never been seen.
+
+        ``scores_`` leaves a segment's own bag out of those it hears, but the weights of the others were voted with the
+        bag among them: a *without* bag has already talked down what it looks like. Here each group of bags is taken out
+        of the vote as a whole, and heard by what the others then say.
+
+        Parameters
+        ----------
+        folds
+            (n_bags,) number of the group that each bag, in the order of its name, is taken out with.
+
+        Returns
+        -------
+        (n_segments,) scores, on the scale of ``scores_``.
+        """
+        votes = np.empty(len(self._segments))
+        for fold in np.unique(folds):
+            out = (np.asarray(folds) == fold)[self._segments.bags]
+            votes[out] = self._vote_without(out)[out]
+        return votes - self.threshold_
+
+    def _vote_without(self, out: np.ndarray) -> np.ndarray:
+        """Votes for every segment when those marked have no say."""
+        graph = _silence(self.graph_, out)
+        segments, tags = self._segments, self._segments.bag_tags[self._segments.bags] & ~out
+        said = replace(segments, positive=segments.positive & ~out, fixed=np.where(out, -1, segments.fixed))
+        first = replace(segments, positive=tags, fixed=np.full(len(segments), -1, dtype=np.int8))
+        votes, weights, _ = _walk(graph, first, np.where(tags, 1.0, 0.0), self.n_steps)
+        if (said.fixed >= 0).any():
+            votes = _walk(graph, said, weights, self.n_correction_steps)[0]
+        return votes
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return what scoring unseen segments needs beside the training segments, as arrays by name."""
+        check_is_fitted(self)
+        return {
+            "weights": self._votes_weights,
+            "gain": np.array([self._gain]),
+            "threshold": np.array([self.threshold_]),
+        }
+
+    def set_state(self, X: np.ndarray, y: np.ndarray, bags: np.ndarray, state: dict[str, np.ndarray]) -> EKDE:
+        """Take over what another voter learned from the same segments; scores unseen segments, knows no ``scores_``.
+
+        Parameters
+        ----------
+        X, y, bags
+            As given to `fit`.
+        state
+            Of `get_state`.
+        """
+        self.classes_, tags = encode_tags(y)
+        self._segments = check_segments(X, tags, bags, None, None)
+        self._bag_names, self.n_features_in_ = np.unique(bags), X.shape[1]
+        self._votes_weights = np.asarray(state["weights"], dtype=float)
+        self._gain, self.threshold_ = float(state["gain"][0]), float(state["threshold"][0])
+        return self
 
     def revote(self, fixed: np.ndarray, y: np.ndarray | None = None) -> EKDE:
         """Vote again with other corrections or tags, as `fit` would: the same scores to the last bit.
@@ -160,6 +215,28 @@ class _Steps:
         weights = np.where(self.free, votes, 0.0)
         weights[self.object] = self.object_weight
         return weights
+
+
+def _walk(
+    graph: sparse.csr_matrix, segments: Segments, start: np.ndarray, n_steps: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Vote `n_steps` times and once more: the last votes, what their voters weighed, the last scale."""
+    steps = _Steps(graph, segments, _find_typical(start))
+    weights = steps.clamp(start)
+    for _ in range(n_steps):
+        weights = steps.clamp(steps.step(weights)[0])
+    votes, gain = steps.step(weights)
+    return votes, weights, gain
+
+
+def _silence(graph: sparse.csr_matrix, out: np.ndarray) -> sparse.csr_matrix:
+    """The votes without those of some segments; rows again sum to one, or are empty."""
+    kept = graph.copy()
+    kept.data = kept.data * ~out[kept.indices]
+    totals = np.asarray(kept.sum(axis=1)).ravel()
+    scale = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+    kept.data *= np.repeat(scale, np.diff(kept.indptr))
+    return kept
 
 
 def _find_typical(weights: np.ndarray) -> float:
