@@ -18,6 +18,13 @@ from segvote.report.compare_tables import format_markdown, list_set_rows, name_m
 
 Sets = Mapping[str, Comparison]
 OURS = ("ekde", "lite0")
+# Not in the paper: its methods as they should be treated, and ours.
+BESIDE = {
+    "OBoW, lengths kept": ("obow", "bow:lengths"),
+    "MILBoost, lengths kept": ("milboost", "bow:lengths"),
+    "ours": OURS,
+    "ours, words": ("ekde", "bow"),
+}
 
 
 def fill_page(path: Path, comparisons: Sets, curves: Sequence[StressCurve]) -> None:
@@ -42,9 +49,14 @@ def list_tables(comparisons: Sets, curves: Sequence[StressCurve]) -> dict[str, s
         "differences": format_markdown(list_difference_rows(comparisons)),
         "seconds": format_markdown(list_second_rows(comparisons)),
         "failures": format_failures(comparisons),
+        "precision": "\n".join(
+            f"![Precision over recall, {name}](images/paper_precision_{name}.svg)\n" for name in comparisons
+        ),
     }
     if curves:
-        tables["stress"] = format_markdown(list_stress_rows(curves))
+        kinds = {curve.kind.name: curve.kind.title for curve in curves}
+        figures = "\n".join(f"![CorLoc: {title}](images/paper_stress_{name}.svg)\n" for name, title in kinds.items())
+        tables["stress"] = f"{format_markdown(list_stress_rows(curves))}\n{figures}"
     return tables
 
 
@@ -73,7 +85,7 @@ def list_limit_rows(comparisons: Sets) -> list[list[str]]:
 def list_order_rows(comparisons: Sets) -> list[list[str]]:
     """The paper's methods: its figures, then our means over the sets by three rules."""
     rows = [["the paper's method", "ours", "paper: PittCar", "paper: YouTube-Objects", "own rule", "common rule", "AP"]]
-    for method, (voter, features) in {**PAPER_METHODS, "(ours)": OURS, "(ours, words)": ("ekde", "bow")}.items():
+    for method, (voter, features) in {**PAPER_METHODS, **BESIDE}.items():
         paper = [f"{column[method]:.2f}" if method in column else "" for column in PAPER_CORLOC.values()]
         results = [(known, known.find(voter, features)) for known in comparisons.values()]
         rows.append([method, f"{voter} · {features}", *paper, *_list_means(results)])
