@@ -52,7 +52,7 @@ def run_annotate(folder: Path, out: Path, *options: str) -> dict[str, float]:
 
 
 def take_images(source: Path, target: Path, n_images: int) -> Path:
-    """A folder of `n_images` images, half of each kind; repeated with one changed byte at the end where there are fewer."""
+    """A folder of `n_images` images, half of each kind; repeated, with bytes added, where there are fewer."""
     for tag in ("with", "without"):
         images = list_images(source / tag)
         (target / tag).mkdir(parents=True)

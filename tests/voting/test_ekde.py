@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -153,3 +154,12 @@ def test_it_works_in_pipelines_and_grid_search(planted):
     assert clone(voter).set_params(ekde__n_steps=5).fit(X, y, ekde__bags=bags).predict(X).shape == y.shape
     search = GridSearchCV(EKDE(), {"n_neighbors": [10, 20]}, cv=GroupKFold(3), scoring="roc_auc")
     assert search.fit(X, y, groups=bags).best_score_ > 0.5
+
+
+def test_bags_travel_by_metadata_routing(planted):
+    X, y, bags, _ = planted
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(make_pipeline(StandardScaler(), EKDE()), {"ekde__n_neighbors": [20]}, cv=GroupKFold(3))
+        search.fit(X, y, groups=bags, bags=bags)
+    best = search.best_estimator_[-1]
+    assert len(np.unique(best._segments.bags)) == len(np.unique(bags))

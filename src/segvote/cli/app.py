@@ -73,6 +73,9 @@ def run_app() -> None:
     except SegvoteError as error:
         print(f"segvote: {error}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:
+        # typer turns Ctrl-C into the exit code that shells know it by.
+        if isinstance(stop, SystemExit) and stop.code != EXIT_INTERRUPTED:
+            raise
         print("segvote: stopped; repeat the command to continue where it was", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)

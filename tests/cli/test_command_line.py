@@ -1,0 +1,57 @@
+"""The command line as a user meets it: help with examples, one-line errors, exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from segvote.cli.app import COMMANDS
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "segvote", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"})
+
+
+def test_alone_it_says_what_to_do_first():
+    done = run()
+    assert done.returncode == 0
+    assert "segvote demo" in done.stdout
+    assert "segvote annotate" in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command):
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert "Examples:" in done.stdout
+
+
+def test_commands_are_listed_in_order():
+    assert list(COMMANDS) == sorted(COMMANDS)
+
+
+def test_an_error_is_one_line_and_not_zero(tmp_path, scenes):
+    done = run("annotate", tmp_path / "nothing", scenes / "without", "-o", tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stderr.startswith("segvote: expected a folder of images")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_voter_lists_the_known_ones(tmp_path, scenes):
+    done = run("annotate", scenes / "with", scenes / "without", "-o", tmp_path / "out", "--voter", "nobody")
+    assert done.returncode == 2
+    assert "ekde" in done.stderr
+
+
+def test_evaluate_prints_the_promised_keys(finished_run, scenes):
+    done = run("evaluate", finished_run.folder.path, "--truth", scenes / "masks", "--json")
+    assert done.returncode == 0, done.stderr
+    promised = {"corloc", "miou", "segment_ap", "limit_corloc", "limit_miou", "n_images"}
+    assert promised <= set(json.loads(done.stdout))
+
+
+def test_the_version_is_printed():
+    assert run("--version").stdout.startswith("segvote ")
