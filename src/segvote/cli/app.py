@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import sys
 
 import typer
@@ -42,7 +43,8 @@ COMMANDS = (
     "evaluate",
     "explain",
     "export",
-    "import_",
+    "import",
+    "predict",
     "review",
 )
 
@@ -62,7 +64,8 @@ def start(
 
 def load_commands() -> typer.Typer:
     for name in COMMANDS:
-        importlib.import_module(f"segvote.cli.{name}")
+        # `import` is a word of Python, which a module cannot be called.
+        importlib.import_module(f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}")
     return app
 
 

@@ -22,7 +22,7 @@ from segvote.pipeline.bags import Bag, list_bags
 from segvote.pipeline.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.label_maps import LabelMaps
-from segvote.pipeline.model import write_model
+from segvote.pipeline.model import MODEL_VERSION, write_model
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
@@ -209,7 +209,7 @@ def make_result_key(settings: Settings, described: Sequence[Described], correcti
     """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
     bags = [(one.bag.name, one.features_key) for one in described]
     said = {"corrections": corrections.digest} if corrections.digest else {}
-    return make_key(version=__version__, settings=settings.to_dict(), bags=bags, **said)
+    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **said)
 
 
 def make_record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
@@ -12,7 +12,7 @@ from segvote.io.videos import hash_video
 from segvote.pipeline.video_bags import is_video, split_videos
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Bag", "list_all_bags", "list_bags"]
+__all__ = ["Bag", "list_all_bags", "list_bags", "list_unsorted_bags"]
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,22 @@ def list_all_bags(with_folder: Path, without_folder: Path, frames: str = "auto")
     return [bag for tag, folder in folders for bag in _list_folder(tag, folder, frames)]
 
 
+def list_unsorted_bags(folder: Path, frames: str = "auto") -> list[Bag]:
+    """All images and videos of a folder of which nobody knows what they show: no tag, none in their names."""
+    _check_folder(folder)
+    bags = _list_folder("", folder, frames)
+    return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "nothing"
+        raise BadInputError(f"expected a folder of images, found {what} at {folder}; check the path")
+
+
 def _check_folders(with_folder: Path, without_folder: Path) -> None:
     for folder in (with_folder, without_folder):
-        if not folder.is_dir():
-            what = "a file" if folder.exists() else "nothing"
-            raise BadInputError(f"expected a folder of images, found {what} at {folder}; check the path")
+        _check_folder(folder)
     one, other = with_folder.resolve(), without_folder.resolve()
     if one == other:
         raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")

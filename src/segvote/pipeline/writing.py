@@ -26,7 +26,7 @@ from segvote.pipeline.workers import run_on_all
 from segvote.refine import measure_doubt, scale_heat
 from segvote.types import WITH
 
-__all__ = ["write_results"]
+__all__ = ["MaskWriter", "WriteTask", "record_bag", "write_annotations", "write_results"]
 
 # Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
 HEATMAP_SIZE = 640
@@ -65,7 +65,7 @@ def write_results(
     writer = MaskWriter(run, settings)
     written = count_along(run_on_all(writer, tasks, n_jobs), "write masks", len(tasks), progress)
     records = [replace(task.record, area=area) for task, area in zip(tasks, written, strict=True)]
-    _write_coco(run, tasks, records, settings.label)
+    write_annotations(run, tasks, records, settings.label)
     return records
 
 
@@ -97,7 +97,7 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
     top = max(float(values.max()) for values in scores)
     tasks = []
     for index, bag in enumerate(bags):
-        record = _make_record(
+        record = record_bag(
             bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
         )
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
@@ -107,9 +107,10 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
     return tasks
 
 
-def _make_record(
+def record_bag(
     bag: Described, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
 ) -> BagRecord:
+    """What is kept of a bag once it is decided; the area of its mask is not known yet."""
     selected = decisions.any()
     score = np.average(scores[decisions], weights=areas[decisions]) if selected else scores.max()
     return BagRecord(
@@ -131,7 +132,9 @@ def _make_record(
     )
 
 
-def _write_coco(run: RunFolder, tasks: Sequence[WriteTask], records: Sequence[BagRecord], label: str) -> None:
+def write_annotations(run: RunFolder, tasks: Sequence[WriteTask], records: Sequence[BagRecord], label: str) -> None:
+    """Write the COCO file of a run folder; masks are read one at a time."""
+
     def list_annotations() -> Iterator:
         for task, record in zip(tasks, records, strict=True):
             if record.n_frames:

@@ -1,0 +1,64 @@
+"""`segvote predict`: the learned decision on images never seen."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from segvote.cli.app import app
+from segvote.cli.progress import show_progress
+from segvote.pipeline.predict import predict as run_predict
+
+if TYPE_CHECKING:
+    from segvote.pipeline.predict import Predictions
+
+DEFAULTS = {name: one.default for name, one in inspect.signature(run_predict).parameters.items()}
+
+
+@app.command(
+    epilog="Examples:  segvote predict out photos/new -o new   |   segvote predict out new -o new --false-alarms 0.1"
+)
+def predict(
+    model: Path = typer.Argument(
+        ..., metavar="MODEL", help="Run folder of `segvote annotate`, or the model folder in it, wherever it lies now."
+    ),
+    folder: Path = typer.Argument(..., metavar="NEW", help="Folder of images of which nobody knows what they show."),
+    out: Path = typer.Option(..., "-o", "--out", help="Folder to write."),
+    false_alarms: float = typer.Option(
+        DEFAULTS["false_alarms"], help="Which share of images without the thing may be said to show it."
+    ),
+    jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
+    strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
+) -> None:
+    """Say of new images whether they show the thing, how probably, and where.
+
+    Leaves masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
+    """
+    with show_progress() as progress:
+        found = run_predict(
+            model, folder, out, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress
+        )
+    for _, reason in found.problems:
+        typer.echo(f"left out: {reason}", err=True)
+    if found.rate > false_alarms:
+        typer.echo(
+            f"note: so few training images vouch for a false alarm in {1 / found.rate:.0f} images at best, "
+            f"a rate of {found.rate:.3g}; annotate with more *without* images for {false_alarms:g}",
+            err=True,
+        )
+    typer.echo(format_predictions(found))
+
+
+def format_predictions(found: Predictions) -> str:
+    """How many images show the thing, and where everything lies."""
+    n_contain = sum(one.contains for one in found.images)
+    lines = [
+        f"shows it  {n_contain} of {len(found)} images (false alarms {found.rate:.3g})",
+        f"masks     {found.path / 'masks'}",
+        f"coco      {found.path / 'annotations.coco.json'}",
+        f"table     {found.path / 'predictions.csv'}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,274 @@
+"""A learned decision on images whose folder nobody knows: does it show the thing, how probably, and where."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.masks import read_mask
+from segvote.io.run_folder import RunFolder, make_key, name_stems
+from segvote.io.tables import read_json, write_csv, write_json
+from segvote.pipeline.bags import list_unsorted_bags
+from segvote.pipeline.calibration import Calibration
+from segvote.pipeline.describing import Described, Describer
+from segvote.pipeline.model import Model, read_model
+from segvote.pipeline.progress import Progress, count_along, ignore_progress
+from segvote.pipeline.run import Run
+from segvote.pipeline.voting_step import gather_table, measure_survival
+from segvote.pipeline.workers import run_on_all
+from segvote.pipeline.writing import MaskWriter, WriteTask, record_bag, write_annotations
+from segvote.refine import Scores, decide, scale_heat, vote_again
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["Prediction", "Predictions", "predict"]
+
+# Images whose features are in memory at the same time.
+N_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is said of one image.
+
+    Attributes
+    ----------
+    name, stem
+        Path below the folder; name of its mask and heat map without extension.
+    contains
+        Whether it shows the thing, at the rate of false alarms asked for; only then it has a mask.
+    probability
+        That it shows the thing, if the thing is as common as in the training folders.
+    level
+        Share of images without the thing that score at least as high: the smallest rate of false alarms at which
+        `contains` would be true.
+    score
+        Of its best segment, on the voter's scale.
+    area
+        Share of the image that the mask covers.
+    """
+
+    name: str
+    stem: str
+    contains: bool
+    probability: float
+    level: float
+    score: float
+    area: float
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was said of all images, and where it was written.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    images
+        One for each image that could be read, sorted by name.
+    rate
+        The rate of false alarms that is kept: the one asked for, or the lowest the training images can vouch for.
+    threshold
+        The score of an image above which it is said to show the thing.
+    problems
+        Name and reason of each image that could not be read.
+    """
+
+    path: Path
+    images: tuple[Prediction, ...]
+    rate: float
+    threshold: float
+    problems: tuple[tuple[str, str], ...]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def read_mask(self, index: int) -> np.ndarray:
+        """(h, w) bool at the displayed size."""
+        return read_mask(RunFolder(self.path).mask_path(self.images[index].stem)) == 255
+
+    def to_table(self) -> list[dict[str, Any]]:
+        """One row per image; ``pandas.DataFrame`` takes it as it is."""
+        return [asdict(one) for one in self.images]
+
+
+def predict(
+    model: Model | Path | str,
+    folder: Path | str,
+    out: Path | str,
+    *,
+    false_alarms: float = 0.01,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> Predictions:
+    """Say of images never seen whether they show the thing, and draw it.
+
+    Parameters
+    ----------
+    model
+        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
+    folder
+        Images and videos, nested as you like.
+    out
+        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
+    false_alarms
+        Which share of images without the thing may be said to show it.
+    n_jobs, strict, progress
+        As for `annotate`.
+    """
+    if not 0 < false_alarms < 1:
+        raise BadInputError(f"false alarms are a share of images, above 0 and below 1; got {false_alarms}")
+    model = model if isinstance(model, Model) else _open_model(Path(model))
+    target = RunFolder(out)
+    _check_owner(target, Path(folder))
+    bags = list_unsorted_bags(Path(folder), model.settings.frames)
+    with target.lock():
+        _claim(target, Path(folder))
+        describer = Describer(target, model.settings, model.extractor, _name_state(model))
+        results = run_on_all(describer, bags, n_jobs)
+        described = list(count_along(results, "segment and describe", len(bags), progress))
+        return _Job(target, model, false_alarms).carry_out(_keep_good(described, strict), described, n_jobs, progress)
+
+
+class _Job:
+    """Scoring, judging and writing of described images."""
+
+    def __init__(self, target: RunFolder, model: Model, false_alarms: float) -> None:
+        self.target, self.model = target, model
+        self.voter = model.restore_voter()
+        self.calibration: Calibration = model.calibrate(self.voter)
+        self.false_alarms = false_alarms
+        self.rate = max(false_alarms, self.calibration.lowest_rate)
+        self.threshold = self.calibration.find_threshold(self.rate)
+
+    def carry_out(
+        self, good: list[Described], described: Sequence[Described], n_jobs: int, progress: Progress
+    ) -> Predictions:
+        stems = name_stems([one.bag.name for one in good])
+        tasks, best = [], []
+        scored = count_along(self._score(good), "vote", len(good), progress)
+        for one, scores, areas in scored:
+            tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
+            best.append(float(scores.max()))
+        written = count_along(
+            run_on_all(MaskWriter(self.target, self.model.settings), tasks, n_jobs), "write masks", len(tasks), progress
+        )
+        records = [replace(task.record, area=area) for task, area in zip(tasks, written, strict=True)]
+        write_annotations(self.target, tasks, records, self.model.settings.label)
+        problems = tuple((one.bag.name, one.problem) for one in described if one.problem)
+        images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
+        predictions = Predictions(self.target.path, images, self.rate, self.threshold, problems)
+        self._write(predictions)
+        return predictions
+
+    def _score(self, good: Sequence[Described]) -> Iterator[tuple[Described, np.ndarray, np.ndarray]]:
+        """Each image with the scores and areas of its segments."""
+        model = self.model
+        for start in range(0, len(good), N_AT_ONCE):
+            some = good[start : start + N_AT_ONCE]
+            table = gather_table(self.target, some, model.extractor, model.standardiser)
+            votes = self.voter.decision_function(table.X, survival=measure_survival(table, model.settings))
+            for one, own, edges, areas in zip(
+                some, table.split(votes), table.edges, table.split(table.areas), strict=True
+            ):
+                yield one, vote_again(own, edges, model.settings.second_vote), areas
+
+    def _make_task(self, one: Described, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
+        contains = bool(scores.max() > self.threshold)
+        low, top, typical = self.model.arrays["range"]
+        decisions, threshold = self._decide(scores, areas, typical) if contains else (scores > np.inf, self.threshold)
+        tagged = replace(one, bag=replace(one.bag, tag=WITH if contains else WITHOUT))
+        record = record_bag(tagged, stem, scores, decisions, areas, threshold)
+        high = float(scores.max()) if contains else max(float(top), self.threshold)
+        heat = scale_heat(scores, threshold, min(float(low), float(scores.min())), high)
+        free = np.full(len(scores), -1, dtype=np.int8)
+        return WriteTask(record, one.bag.path, heat.astype(np.float32), decisions, free)
+
+    def _decide(self, scores: np.ndarray, areas: np.ndarray, typical: float) -> tuple[np.ndarray, float]:
+        """Which segments are the thing, by the rule of the training run; its global threshold where that has one."""
+        rule = self.model.settings.decision
+        if rule == "global-otsu":
+            decisions = scores > typical
+            decisions[np.argmax(scores)] = True
+            return decisions, float(typical)
+        selected, thresholds = decide(Scores([scores], [areas]), rule)
+        return selected[0], float(thresholds[0])
+
+    def _predict(self, record: Any, score: float) -> Prediction:
+        probability = self.calibration.measure_probability(np.array([score]))[0]
+        level = self.calibration.measure_level(np.array([score]))[0]
+        return Prediction(
+            record.name, record.stem, record.tag == WITH, float(probability), float(level), score, record.area
+        )
+
+    def _write(self, predictions: Predictions) -> None:
+        rows = predictions.to_table()
+        write_csv(self.target.path / "predictions.csv", rows, [field.name for field in fields(Prediction)])
+        record = {
+            **read_json(_get_record_path(self.target)),
+            "complete": True,
+            "label": self.model.settings.label,
+            "false_alarms": self.false_alarms,
+            "rate": self.rate,
+            "threshold": self.threshold,
+            "n_without": len(self.calibration.negatives),
+            "images": rows,
+            "problems": [{"name": name, "reason": reason} for name, reason in predictions.problems],
+        }
+        write_json(_get_record_path(self.target), record)
+
+
+def _open_model(path: Path) -> Model:
+    if (path / "run.json").is_file():
+        Run(path)  # a run that is not finished has no model, or an old one
+    return read_model(path)
+
+
+def _name_state(model: Model) -> str:
+    """Name of what the extractor learned, by content."""
+    state = model.extractor.get_state()
+    digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
+    return make_key(**digests) if digests else ""
+
+
+def _get_record_path(target: RunFolder) -> Path:
+    return target.path / "predictions.json"
+
+
+def _claim(target: RunFolder, folder: Path) -> None:
+    """Say whose folder this is before anything else is in it; what is half old, half new is not complete."""
+    record = {"segvote": __version__, "input": str(folder.resolve()), "complete": False}
+    write_json(_get_record_path(target), record)
+
+
+def _check_owner(target: RunFolder, folder: Path) -> None:
+    if target.path.is_file():
+        raise BadInputError(f"{target.path} is a file; -o wants a folder")
+    if not target.path.exists():
+        return
+    path = _get_record_path(target)
+    if not path.is_file():
+        strangers = [entry.name for entry in target.path.iterdir() if entry.name != ".lock"]
+        if strangers:
+            raise BadInputError(
+                f"{target.path} is not empty and holds no predictions (it holds {strangers[0]}); choose another -o"
+            )
+        return
+    owner = read_json(path)
+    if not isinstance(owner, dict) or owner.get("input") != str(folder.resolve()):
+        raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
+
+
+def _keep_good(described: Sequence[Described], strict: bool) -> list[Described]:
+    bad = [one for one in described if one.problem]
+    if bad and (strict or len(bad) == len(described)):
+        raise UnreadableImageError(f"{len(bad)} of {len(described)} images cannot be read: {bad[0].problem}")
+    return [one for one in described if not one.problem]
