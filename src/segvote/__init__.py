@@ -19,6 +19,8 @@ _PUBLIC = {
     "Settings": "segvote.pipeline",
     "VOTERS": "segvote.voting",
     "annotate": "segvote.api",
+    "export": "segvote.api",
+    "predict": "segvote.api",
 }
 
 __all__ = sorted([*_PUBLIC, "__version__"])

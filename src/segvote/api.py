@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from segvote.pipeline.annotate import annotate as run_annotate
+from segvote.pipeline.export import export
+from segvote.pipeline.predict import predict
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 
-__all__ = ["annotate"]
+__all__ = ["annotate", "export", "predict"]
 
 
 def annotate(

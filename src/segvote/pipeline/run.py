@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.run_folder import RunFolder
+from segvote.io.tables import read_json
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
@@ -84,6 +85,11 @@ class Run:
         n_with = sum(bag.tag == WITH for bag in self.bags)
         return f"<Run {self.folder.path}: {n_with} with, {len(self) - n_with} without, voter {self.settings.voter}>"
 
+    def _repr_html_(self) -> str:
+        from segvote.pipeline.notebook import format_run
+
+        return format_run(self)
+
     @cached_property
     def offsets(self) -> np.ndarray:
         """(n_bags + 1,) where each bag's segments begin in the flat arrays."""
@@ -129,6 +135,14 @@ class Run:
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))
+
+    def to_coco(self) -> dict[str, Any]:
+        """The run's COCO file, parsed: images, annotations with run lengths, categories."""
+        return read_json(self.folder.coco_path)  # type: ignore[no-any-return]
+
+    def to_table(self) -> list[dict[str, Any]]:
+        """One row per bag, the fields of `BagRecord`; ``pandas.DataFrame`` takes it as it is."""
+        return [asdict(bag) for bag in self.bags]
 
     def list_annotations(self) -> Iterator[Annotation]:
         """One annotation per image and per frame of a video, read one at a time."""
