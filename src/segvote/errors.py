@@ -1,7 +1,8 @@
 """The one tree of errors.
 
-Each error inherits the builtin people expect and carries a message that says what was expected, what came and what to do.
-The command line shows such a message as one line; anything that is not a `SegvoteError` is a bug and shows its traceback.
+Each error inherits the builtin people expect and carries a message that says what was expected, what came and what to
+do. The command line shows such a message as one line; anything that is not a `SegvoteError` is a bug and shows its
+traceback.
 """
 
 __all__ = [

@@ -54,7 +54,7 @@ class Segments:
 def encode_tags(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the two classes, the positive one last, and which segments carry it.
 
-    ``with``/``without`` mean what they say; of any other two values the larger is *with* (so 1 of {0, 1} and of {-1, 1}).
+    ``with``/``without`` mean what they say; of any other two values the larger is *with* (so 1 of {0, 1} and {-1, 1}).
     """
     classes = np.unique(y)
     if len(classes) != 2:
