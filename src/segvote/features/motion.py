@@ -9,7 +9,7 @@ import numpy as np
 
 from segvote.features.video_pooling import grow_rows
 
-__all__ = ["N_MOTION_DIMS", "MotionPooler"]
+__all__ = ["MotionPooler"]
 
 N_DIRECTIONS = 8
 N_MOTION_DIMS = N_DIRECTIONS + 1  # the last one: pixels that stand still

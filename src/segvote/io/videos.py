@@ -21,8 +21,6 @@ from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
 
 __all__ = [
-    "FRAME_RATE",
-    "VIDEO_EXTENSIONS",
     "Frame",
     "VideoStream",
     "hash_video",
