@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def import_(
     run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
     file: Path = typer.Argument(
-        ..., help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too."
+        ...,
+        metavar="FILE",
+        help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too.",
     ),
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
     confirm: bool = typer.Option(False, "--confirm", help="Masks that nobody changed are a person's word, too."),

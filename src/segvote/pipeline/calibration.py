@@ -52,8 +52,8 @@ class Calibration:
 
     def find_threshold(self, rate: float) -> float:
         """The score above which the level is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
-        n_false = max(1, int(np.floor(rate * (len(self.negatives) + 1) + 1e-9)))
-        return float(self.negatives[-n_false]) if n_false <= len(self.negatives) else -np.inf
+        n_false = int(np.floor(rate * (len(self.negatives) + 1) + 1e-9))
+        return float(self.negatives[-int(np.clip(n_false, 1, len(self.negatives)))])
 
     def measure_probability(self, scores: np.ndarray) -> np.ndarray:
         """(n,) probability that an image shows the thing, if that is as common as in the training folders."""
