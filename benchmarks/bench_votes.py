@@ -58,7 +58,7 @@ def compare_with_product(scale: int) -> dict[str, float]:
 
 def compare_with_libraries(scale: int) -> dict[str, float]:
     """Exact sums against the densities of scikit-learn and scipy, at a size those can do."""
-    X, V = make_points(1000 // scale, 64), make_points(4000 // scale, 64, seed=1)
+    X, V = make_points(2000 // scale, 100), make_points(8000 // scale, 100, seed=1)
     ours = take_best(lambda: sum_kernel(X, V, [0.5]), 5)
     density = KernelDensity(bandwidth=0.5).fit(V)
     theirs = take_best(lambda: density.score_samples(X), 1)
