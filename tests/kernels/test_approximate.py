@@ -38,3 +38,11 @@ def test_the_same_set_gives_the_same_neighbours(clustered, monkeypatch):
 def test_a_small_set_is_searched_exactly(clustered):
     X, bags = clustered
     assert measure_recall(X, bags, search_neighbours(X, X, 5, bags, bags)[1]) == 1.0
+
+
+def test_features_without_structure_are_searched_exactly(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(2000, 200)).astype(np.float32)
+    bags = np.arange(2000) // 10
+    exact = search_neighbours(X, X, 10, bags, bags)
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 1_000_000)
+    assert np.array_equal(search_neighbours(X, X, 10, bags, bags)[1], exact[1])

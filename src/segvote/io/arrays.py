@@ -17,9 +17,12 @@ DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.erro
 
 
 def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray) -> None:
-    """Write arrays by name, whole or not at all; equal arrays give equal bytes."""
+    """Write arrays by name, whole or not at all; equal arrays give equal bytes.
+
+    Not flushed to the disk one by one: what a power cut damages fails its checksum and is made again.
+    """
     write = np.savez_compressed if compress else np.savez
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
+    with atomic_path(path, durable=False) as temporary, temporary.open("wb") as file:
         write(file, **arrays)  # type: ignore[arg-type]
 
 

@@ -62,5 +62,5 @@ def encode_jpeg(image: np.ndarray, quality: int = 85) -> bytes:
 
 
 def write_jpeg(path: Path, image: np.ndarray, quality: int = 85) -> None:
-    """Write (h, w, 3) uint8 as JPEG, whole or not at all."""
-    write_bytes(path, encode_jpeg(image, quality))
+    """Write (h, w, 3) uint8 as JPEG, whole or not at all; a picture for people, so not flushed to the disk at once."""
+    write_bytes(path, encode_jpeg(image, quality), durable=False)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-__all__ = ["search_approximately"]
+__all__ = ["build_index", "search_approximately"]
 
 N_COMPONENTS = 96
 # Candidates per wanted neighbour: room for own-bag segments and for what the components cannot tell.
@@ -24,16 +25,22 @@ QUERIES_PER_BLOCK = 256
 
 
 def search_approximately(
-    queries: np.ndarray, voters: np.ndarray, k: int, query_bags: np.ndarray | None, voter_bags: np.ndarray | None
+    index: Any,
+    queries: np.ndarray,
+    voters: np.ndarray,
+    k: int,
+    query_bags: np.ndarray | None,
+    voter_bags: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find most of the k nearest voters of other bags; arguments and answer as in `search_neighbours`.
 
     Parameters
     ----------
+    index
+        What `build_index` made of the voters.
     queries, voters
         (n_queries, d), (n_voters, d) float32, contiguous.
     """
-    index = _build_index(voters)
     norms = np.einsum("ij,ij->i", voters, voters)
     squared = np.full((len(queries), k), np.inf)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
@@ -52,7 +59,8 @@ def search_approximately(
     return squared, indices
 
 
-def _build_index(voters: np.ndarray):  # type: ignore[no-untyped-def]
+def build_index(voters: np.ndarray) -> Any:
+    """An inverted index over the leading principal components of the voters (n_voters, d)."""
     import faiss
 
     n_lists = 1 << max(4, round(np.log2(1.2 * np.sqrt(len(voters)))))

@@ -3,7 +3,8 @@
 Small sets are searched exactly: faiss proposes a few more than k candidates, which are then measured again from the
 vectors in float64 and ordered by (distance, index), so that rounding, threads and ties cannot change who is heard.
 Beyond `EXACT_PAIRS` pairs the candidates come from an inverted index over principal components, and are measured from
-the full vectors; `measure_recall` tells how many of the true neighbours that finds.
+the full vectors, provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure
+are searched exactly, however long it takes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import search_approximately
+from segvote.kernels.approximate import build_index, search_approximately
 from segvote.kernels.checks import check_finite
 
 __all__ = ["build_vote_graph", "measure_recall", "search_neighbours"]
@@ -21,6 +22,9 @@ SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2
+# A large set is searched approximately only if that finds this part of the true neighbours of a sample.
+LEAST_RECALL = 0.9
+N_PROBES = 200
 
 
 def search_neighbours(
@@ -57,7 +61,13 @@ def search_neighbours(
     points = np.ascontiguousarray(voters - centre, dtype=np.float32)
     asked = np.ascontiguousarray(queries - centre, dtype=np.float32)
     if len(queries) * len(voters) > EXACT_PAIRS:
-        return search_approximately(asked, points, n_neighbors, query_bags, voter_bags)
+        index = build_index(points)
+        rows = np.linspace(0, len(queries) - 1, N_PROBES).astype(np.int64)
+        sample_bags = None if query_bags is None else query_bags[rows]
+        true = search_neighbours(queries[rows], voters, n_neighbors, sample_bags, voter_bags)[1]
+        tried = search_approximately(index, asked[rows], points, n_neighbors, sample_bags, voter_bags)[1]
+        if _count_found(true, tried) >= LEAST_RECALL:
+            return search_approximately(index, asked, points, n_neighbors, query_bags, voter_bags)
     for start in range(0, len(queries), QUERIES_PER_BLOCK):
         rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(queries)))
         bags = None if query_bags is None or voter_bags is None else (query_bags[rows], voter_bags)
@@ -131,7 +141,7 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     return sparse.csr_matrix((votes[heard], indices[heard], pointers), shape=(len(indices), n_voters))
 
 
-def measure_recall(points: np.ndarray, bags: np.ndarray, indices: np.ndarray, n_sample: int = 200) -> float:
+def measure_recall(points: np.ndarray, bags: np.ndarray, indices: np.ndarray, n_sample: int = N_PROBES) -> float:
     """Part of the true neighbours that a search found, on segments spread evenly over the set.
 
     Parameters
@@ -145,5 +155,10 @@ def measure_recall(points: np.ndarray, bags: np.ndarray, indices: np.ndarray, n_
         return 1.0
     rows = np.linspace(0, len(points) - 1, n_sample).astype(np.int64)
     true = search_neighbours(points[rows], points, indices.shape[1], bags[rows], bags)[1]
-    found = [np.isin(one[one >= 0], other).mean() for one, other in zip(true, indices[rows], strict=True)]
-    return float(np.mean(found))
+    return _count_found(true, indices[rows])
+
+
+def _count_found(true: np.ndarray, found: np.ndarray) -> float:
+    """Part of the true neighbours, row by row, that are among the found ones."""
+    hits = [np.isin(one[one >= 0], other) for one, other in zip(true, found, strict=True)]
+    return float(np.concatenate(hits).mean()) if any(map(len, hits)) else 1.0

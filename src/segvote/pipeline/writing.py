@@ -82,7 +82,7 @@ class MaskWriter:
         labels = read_arrays(self.run.segments_path(record.segments))["labels"]
         image = read_image(task.image_path)
         mask = draw_mask(image, labels, task.heat, task.decisions, task.fixed, self.settings.n_pieces)
-        write_mask(self.run.mask_path(record.stem), mask)
+        write_mask(self.run.mask_path(record.stem), mask, durable=False)
         picture = resize_image(image, HEATMAP_SIZE)
         heat = resize_labels(task.heat[labels], picture.shape[:2])
         write_jpeg(self.run.heatmap_path(record.stem), blend_heat(picture, heat))
