@@ -6,6 +6,7 @@ needed, left behind when the object is copied to another process) and the poolin
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from typing import Any
 
@@ -15,6 +16,9 @@ from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.pooling import make_edges, measure_overlaps, pool
 
 __all__ = ["NetworkFeatures", "make_session"]
+
+# One session per network and process: a pool copies the extractor with every task, its network need not be built anew.
+_SESSIONS: dict[str, Any] = {}
 
 
 class NetworkFeatures(FeatureExtractor):
@@ -57,7 +61,10 @@ class NetworkFeatures(FeatureExtractor):
 
     def _get_session(self) -> Any:
         if self._session is None:
-            self._session = make_session(self._load_model())
+            key = json.dumps(self.get_key(), sort_keys=True)
+            if key not in _SESSIONS:
+                _SESSIONS[key] = make_session(self._load_model())
+            self._session = _SESSIONS[key]
         return self._session
 
     def __getstate__(self) -> dict[str, Any]:
