@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.features import FEATURES
 from segvote.pipeline.settings import Settings
@@ -21,8 +21,10 @@ SETTING_NAMES = {field.name for field in fields(Settings)}
 
 
 @app.command(
-    epilog="Examples:  segvote annotate photos/with photos/without -o out   |   "
-    "segvote annotate with without -o out --voter crane --jobs 4"
+    epilog=format_examples(
+        "segvote annotate photos/with photos/without -o out",
+        "segvote annotate with without -o out --voter crane --jobs 4",
+    )
 )
 def annotate(
     with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing."),

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import importlib
 import keyword
+import os
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 import typer
 
 from segvote import __version__
 from segvote.errors import SegvoteError
 
-__all__ = ["app", "run_app"]
+__all__ = ["app", "format_examples", "run_app"]
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 
 FIRST_STEPS = """\
-Two folders to masks. First steps:
+Two folders to masks: segments of images with and without a thing vote on which of them are the thing.
 
-  segvote demo                                  the whole story on scenes it makes itself
-  segvote annotate WITH/ WITHOUT/ -o out/       your own two folders
-  segvote --help                                everything else
+First
+  segvote demo                               see it work, on scenes it makes itself, in about a minute
+  segvote doctor WITH/ WITHOUT/              your own two folders: is any image in the wrong one?
+  segvote annotate WITH/ WITHOUT/ -o out/    masks, heat maps, a COCO file and a report
+
+Then
+  segvote review out/                        click what is wrong, everything votes again
+  segvote export out/ --format yolo          take the masks along
+
+  segvote --help                             all commands; segvote COMMAND --help has examples
+  segvote info                               versions, paths, what is installed
 """
 
 app = typer.Typer(
@@ -44,12 +54,19 @@ COMMANDS = (
     "explain",
     "export",
     "import",
+    "info",
     "predict",
     "review",
 )
 
 
-@app.callback(invoke_without_command=True)
+def format_examples(*commands: str) -> str:
+    """The last lines of a command's help: two or more commands as one would type them."""
+    # The empty line keeps the indentation: typer takes away what all lines after the first have in common.
+    return "\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
+
+@app.callback(invoke_without_command=True, epilog=format_examples("segvote demo", "segvote annotate --help"))
 def start(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
@@ -59,20 +76,32 @@ def start(
         typer.echo(f"segvote {__version__}")
         raise typer.Exit()
     if context.invoked_subcommand is None:
-        typer.echo(FIRST_STEPS)
+        typer.echo(FIRST_STEPS, nl=False)
 
 
-def load_commands() -> typer.Typer:
-    for name in COMMANDS:
+def load_commands(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Let commands add themselves to the application."""
+    for name in names:
         # `import` is a word of Python, which a module cannot be called.
         importlib.import_module(f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}")
     return app
 
 
+def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Which commands a call needs: loading all of them takes seconds, which no greeting and no TAB should cost."""
+    if "_SEGVOTE_COMPLETE" in environment:  # the shell asks; its words come in a variable
+        words = environment.get("_TYPER_COMPLETE_ARGS") or environment.get("COMP_WORDS", "")
+        arguments = words.split()[1:]
+    elif not arguments or arguments[0] == "--version":
+        return ()
+    # While the first word is being typed, all names are wanted; so they are after a slip, for "did you mean".
+    return (arguments[0],) if arguments and arguments[0] in COMMANDS else COMMANDS
+
+
 def run_app() -> None:
     """Run with the arguments of the process."""
     try:
-        load_commands()()
+        load_commands(choose_commands(sys.argv[1:], os.environ))()
     except SegvoteError as error:
         print(f"segvote: {error}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)

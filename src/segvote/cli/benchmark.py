@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.compare import split_names
 from segvote.cli.progress import show_progress
 from segvote.datasets import DATASETS
@@ -14,7 +14,9 @@ from segvote.voting import VOTERS
 
 
 @app.command(
-    epilog="Examples:  segvote benchmark pittcar PittCar -o out   |   segvote benchmark msrc-v2 MSRC -o out --class cow"
+    epilog=format_examples(
+        "segvote benchmark pittcar PittCar -o out", "segvote benchmark msrc-v2 MSRC -o out --class cow"
+    )
 )
 def benchmark(
     name: str = typer.Argument(..., metavar="NAME", help=f"Data set: {', '.join(DATASETS)}."),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
@@ -23,8 +23,10 @@ ALL = "all"
 
 
 @app.command(
-    epilog="Examples:  segvote compare with without --truth masks -o cmp   |   segvote compare with without --truth "
-    "masks -o cmp --voters ekde,crane,cam --features lite0,bow --stress"
+    epilog=format_examples(
+        "segvote compare with without --truth masks -o cmp",
+        "segvote compare with without --truth masks -o cmp --voters ekde,crane,cam --features lite0,bow --stress",
+    )
 )
 def compare(
     with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing."),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.pipeline.settings import Settings
 
@@ -15,7 +15,7 @@ from segvote.pipeline.settings import Settings
 RIVALS = ("negmin", "crane")
 
 
-@app.command(epilog="Examples:  segvote demo   |   segvote demo -o demo-out --jobs 1")
+@app.command(epilog=format_examples("segvote demo", "segvote demo -o demo-out --jobs 1"))
 def demo(
     out: Path = typer.Option(Path("segvote-demo"), "-o", "--out", help="Folder for the scenes and the run."),
     jobs: int = typer.Option(2, min=1, help="Number of processes."),

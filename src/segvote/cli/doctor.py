@@ -7,12 +7,12 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 
 
 @app.command(
-    epilog="Examples:  segvote doctor with without   |   segvote doctor with without --json   |   segvote doctor out"
+    epilog=format_examples("segvote doctor with without", "segvote doctor with without --json", "segvote doctor out")
 )
 def doctor(
     folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing; or a run folder."),

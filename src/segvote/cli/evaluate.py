@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 
@@ -18,8 +18,11 @@ CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found")
 
 
 @app.command(
-    epilog="Examples:  segvote evaluate out --truth masks   |   segvote evaluate out --truth truth.json --json   |   "
-    "segvote evaluate out --truth masks --html evaluation.html --csv images.csv"
+    epilog=format_examples(
+        "segvote evaluate out --truth masks",
+        "segvote evaluate out --truth truth.json --json",
+        "segvote evaluate out --truth masks --html evaluation.html --csv images.csv",
+    )
 )
 def evaluate(
     run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 
 
 @app.command(
-    epilog="Examples:  segvote explain out cow_12   |   segvote explain out cow_12 310,140   |   "
-    "segvote explain out cow_12 57 --html why.html"
+    epilog=format_examples(
+        "segvote explain out cow_12",
+        "segvote explain out cow_12 310,140",
+        "segvote explain out cow_12 57 --html why.html",
+    )
 )
 def explain(
     run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),

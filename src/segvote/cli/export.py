@@ -6,15 +6,17 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.io import EXPORTS
 
 
 @app.command(
-    epilog="Examples:  segvote export out --format coco   |   "
-    "segvote export out --format yolo --label cow --instances --min-area 50 --copy-images -o dataset   |   "
-    "segvote export out --format voc --unsure 0.05"
+    epilog=format_examples(
+        "segvote export out --format coco",
+        "segvote export out --format yolo --instances --copy-images -o dataset",
+        "segvote export out --format voc --unsure 0.05",
+    )
 )
 def export(
     run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.pipeline.settings import Settings
 from segvote.types import WITH, WITHOUT
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @app.command(
     "import",
-    epilog="Examples:  segvote import out annotations.zip   |   segvote import out tasks.json --label cow",
+    epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow"),
 )
 def import_(
     run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),

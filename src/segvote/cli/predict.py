@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.pipeline.predict import predict as run_predict
 
@@ -19,7 +19,7 @@ DEFAULTS = {name: one.default for name, one in inspect.signature(run_predict).pa
 
 
 @app.command(
-    epilog="Examples:  segvote predict out photos/new -o new   |   segvote predict out new -o new --false-alarms 0.1"
+    epilog=format_examples("segvote predict out photos/new -o new", "segvote predict out new -o new --false-alarms 0.1")
 )
 def predict(
     model: Path = typer.Argument(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import typer
 
-from segvote.cli.app import app
+from segvote.cli.app import app, format_examples
 
 
-@app.command(epilog="Examples:  segvote review out   |   segvote review out --port 8765 --no-browser")
+@app.command(epilog=format_examples("segvote review out", "segvote review out --port 8765 --no-browser"))
 def review(
     run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
     port: int = typer.Option(0, min=0, max=65535, help="Where to listen on 127.0.0.1; 0: any free port."),
