@@ -31,7 +31,15 @@ from segvote.segmentation.textons import assign_textons
 from segvote.segmentation.ward import find_basins
 from segvote.types import Segmentation
 
-__all__ = ["Contrasts", "GpbModel", "load_model", "measure_contrasts", "segment_gpb", "segment_with_model"]
+__all__ = [
+    "Contrasts",
+    "GpbModel",
+    "load_model",
+    "measure_contrasts",
+    "parse_model",
+    "segment_gpb",
+    "segment_with_model",
+]
 
 BINS = {"L": (0, 100, 12), "a": (-45, 45, 14), "b": (-45, 45, 14)}  # lowest, highest, number
 FINE_UNIT = np.float32(20)  # colour units that make a fine contrast of one
@@ -96,7 +104,12 @@ def segment_gpb(image: np.ndarray, n_segments: int = 200, *, size_prior: float =
 @cache
 def load_model() -> GpbModel:
     """The fitted numbers that come with the package."""
-    stored = json.loads(files("segvote.segmentation").joinpath("gpb.json").read_text())
+    return parse_model(files("segvote.segmentation").joinpath("gpb.json").read_text())
+
+
+def parse_model(text: str) -> GpbModel:
+    """Fitted numbers from the JSON text that ``benchmarks/fit_gpb.py`` writes."""
+    stored = json.loads(text)
     arrays = {name: np.array(stored[name], np.float32) for name in ("textons", "pixel_weights", "arc_weights")}
     return GpbModel(**arrays, pixel_bias=stored["pixel_bias"], arc_bias=stored["arc_bias"], origin=stored["origin"])
 

@@ -1,0 +1,138 @@
+"""What a segmenter gets on one image and over all: the measures of ``bench_segmentation.py``; nothing is read or kept.
+
+Covering, Rand index and variation of information are taken over 60 cuts of each tree, at the best scale for the whole
+set (ODS) and for each image (OIS); boundary F matches pixels one to one within .0075 of the diagonal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from segvote.metrics.segmentation_quality import (
+    count_overlaps,
+    find_outline,
+    match_boundaries,
+    measure_achievable,
+    measure_boundary_recall,
+    measure_covering,
+    measure_rand_index,
+    measure_variation,
+)
+from segvote.segmentation.hierarchy import cut_tree
+from segvote.types import Segmentation
+
+COUNTS = (100, 200, 400)
+FINEST = 1000  # segments of the tree that is cut at many scales
+N_SCALES = 60
+N_BOUNDARY_SCALES = 20
+TOLERANCE = 0.0075  # of the diagonal
+Segmenter = Callable[[str, np.ndarray, int], Segmentation]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One image and what people drew on it."""
+
+    name: str
+    image: np.ndarray
+    labels: list[np.ndarray]
+    drawn: list[np.ndarray]
+    is_published: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one segmenter got on one image."""
+
+    regions: np.ndarray  # (n_scales, 3) covering, Rand index, variation
+    fixed: np.ndarray  # (n_counts, 2) achievable accuracy, boundary recall
+    boundaries: np.ndarray | None  # (n_boundary_scales, 4) matched, found, matched, drawn; None where not asked for
+    seconds: float
+
+
+def judge_image(segment: Segmenter, case: Case, heights: np.ndarray, is_nested: bool) -> Verdict:
+    """`is_nested`: fewer segments are a coarser cut of the same tree, so that there is no need to segment again."""
+    start = time.process_time()
+    segment(case.name, case.image, 200)
+    seconds = time.process_time() - start
+    tree = segment(case.name, case.image, FINEST)
+    boundaries = judge_boundaries(tree, case.drawn, heights) if case.is_published else None
+    maps = [cut_labels(tree, n) if is_nested else segment(case.name, case.image, n).labels for n in COUNTS]
+    fixed = np.array([judge_count(labels, case) for labels in maps])
+    return Verdict(judge_regions(tree, case.labels, heights), fixed, boundaries, seconds)
+
+
+def cut_labels(tree: Segmentation, n_segments: int) -> np.ndarray:
+    return cut_tree(tree.parents, tree.altitudes, n_segments)[tree.labels]
+
+
+def judge_count(labels: np.ndarray, case: Case) -> tuple[float, float]:
+    outline = find_outline(labels)
+    accuracy = np.mean([measure_achievable(count_overlaps(labels, truth)) for truth in case.labels])
+    return float(accuracy), float(np.mean([measure_boundary_recall(outline, truth) for truth in case.drawn]))
+
+
+def judge_regions(tree: Segmentation, labels: list[np.ndarray], heights: np.ndarray) -> np.ndarray:
+    tables = [count_overlaps(tree.labels, truth) for truth in labels]
+    measures = (measure_covering, measure_rand_index, measure_variation)
+    rows = []
+    for regions in cut_at_heights(tree, heights):
+        sums = sparse.csr_matrix((np.ones(len(regions), np.int64), (regions, np.arange(len(regions)))))
+        rows.append([np.mean([measure(sums @ table) for table in tables]) for measure in measures])
+    return np.array(rows)
+
+
+def judge_boundaries(tree: Segmentation, drawn: list[np.ndarray], heights: np.ndarray) -> np.ndarray:
+    """Pixels matched and found, counted once for all people, and matched and drawn, counted for each: Martin's way."""
+    tolerance = TOLERANCE * np.hypot(*tree.labels.shape)
+    rows = []
+    for regions in cut_at_heights(tree, heights[:: N_SCALES // N_BOUNDARY_SCALES]):
+        outline = find_outline(regions[tree.labels])
+        pairs = [match_boundaries(outline, truth, tolerance) for truth in drawn]
+        found = np.any([pair[0] for pair in pairs], axis=0)
+        rows.append([found.sum(), outline.sum(), sum(pair[1].sum() for pair in pairs), sum(map(np.sum, drawn))])
+    return np.array(rows, float)
+
+
+def cut_at_heights(tree: Segmentation, heights: np.ndarray) -> list[np.ndarray]:
+    """Regions left when everything at or below each height is merged."""
+    inner = tree.altitudes[tree.n_segments :]
+    return [cut_tree(tree.parents, tree.altitudes, 1 + int((inner > height).sum())) for height in heights]
+
+
+def choose_heights(segment: Segmenter, cases: list[Case]) -> np.ndarray:
+    """Scales spread over the altitudes at which trees of some images have 2 to 200 regions."""
+    tops = [np.sort(segment(case.name, case.image, FINEST).altitudes)[-200:] for case in cases[:10]]
+    return np.quantile(np.concatenate(tops), np.linspace(0, 0.999, N_SCALES))
+
+
+def summarise(verdicts: list[Verdict]) -> dict[str, float]:
+    summary = summarise_regions(np.stack([verdict.regions for verdict in verdicts]))
+    boundaries = [verdict.boundaries for verdict in verdicts if verdict.boundaries is not None]
+    if boundaries:
+        summary["boundary_f_ods"] = summarise_boundaries(np.sum(boundaries, axis=0))
+    for count, row in zip(COUNTS, np.mean([verdict.fixed for verdict in verdicts], axis=0), strict=True):
+        summary |= {f"asa_{count}": row[0], f"recall_{count}": row[1]}
+    summary["ms"] = 1000 * np.mean([verdict.seconds for verdict in verdicts])
+    return {key: round(float(value), 4) for key, value in summary.items()}
+
+
+def summarise_regions(regions: np.ndarray) -> dict[str, float]:
+    """Best scale for all images and for each, of (images, scales, 3)."""
+    signed = regions * [1, 1, -1]  # variation is better when lower
+    ods, ois = np.abs(signed.mean(axis=0).max(axis=0)), np.abs(signed.max(axis=1).mean(axis=0))
+    measures = ("covering", "pri", "vi")
+    return {
+        f"{measure}_{kind}": row[k] for kind, row in (("ods", ods), ("ois", ois)) for k, measure in enumerate(measures)
+    }
+
+
+def summarise_boundaries(counts: np.ndarray) -> float:
+    matched, found, recalled, drawn = counts.T
+    precision, recall = matched / np.maximum(found, 1), recalled / drawn
+    return float((2 * precision * recall / np.maximum(precision + recall, 1e-9)).max())
