@@ -28,7 +28,7 @@ def test_the_exact_machine_votes_as_scikit_learn_does(planted):
 def test_the_map_on_all_segments_has_the_kernel_as_its_product(planted):
     points = planted.X[::4]
     machine = _Machine(1.0, 0.2, points)
-    mapped = machine._map(points)
+    mapped = machine.map(points)
     np.testing.assert_allclose(mapped @ mapped.T, machine._measure(points, points), atol=1e-6)
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from segvote.errors import BadInputError
-from segvote.voting.skde import SKDE, _shift, shift_to_modes
+from segvote.voting.skde import SKDE, TINY, _Climb, shift_to_modes
 
 
 def measure_slow(planted, segment, bandwidth):
@@ -12,6 +13,22 @@ def measure_slow(planted, segment, bandwidth):
     kernels = np.exp(-((planted.X - planted.X[segment]) ** 2).sum(axis=1) / (2 * bandwidth**2)) * other
     with_, without = planted.y == 1, planted.y == 0
     return kernels[with_].sum() / with_.sum() - kernels[without].sum() / without.sum()
+
+
+def _shift(points, voters, amounts, bandwidth):
+    """The formula: f at the points and the mean shift there."""
+    kernels = np.exp(-0.5 * cdist(points, voters, "sqeuclidean") / bandwidth**2)
+    height = kernels @ amounts
+    pull = (kernels * amounts) @ voters - height[:, None] * points
+    return height, pull / np.maximum(kernels @ np.abs(amounts), TINY)[:, None]
+
+
+def test_a_climb_measures_what_the_formula_says(planted, rng):
+    amounts = rng.normal(size=len(planted.X))
+    climb = _Climb(planted.X[:7].copy(), planted.X, amounts, 1.5)
+    heights, moves = _shift(planted.X[:7], planted.X, amounts, 1.5)
+    np.testing.assert_allclose(climb._heights, heights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(climb._moves, moves, rtol=1e-9, atol=1e-9)
 
 
 def test_votes_are_the_difference_of_densities_without_the_own_bag(planted):

@@ -2,7 +2,8 @@
 
 ``k(x, v) = exp(-|x - v|^2 / (2 s^2))``, not normalised to integrate to one. The distances of one block come from one
 float32 matrix product and serve every bandwidth; sums run in float32 inside a block and in float64 across blocks.
-Blocks have a fixed shape and each is computed by one thread, so the number of threads cannot change the result.
+Blocks have a fixed shape and each is computed by one thread, so the number of threads cannot change the result; rows
+are filled up to a multiple of sixteen, so that a segment asked alone gets the sum it gets among others.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from threadpoolctl import threadpool_limits
 
 from segvote.kernels.checks import check_finite
 
-__all__ = ["KernelMatrix", "sum_kernel"]
+__all__ = ["KernelMatrix", "fill_up", "sum_kernel"]
 
+# One row alone goes through another routine of the BLAS than many rows, and is rounded differently.
+ROWS_TOGETHER = 16
 QUERIES_PER_BLOCK = 512
 VOTERS_PER_BLOCK = 2048
 PAIRS_PER_BLOCK = 16384
@@ -61,11 +64,18 @@ def sum_kernel(
     weights = np.ones(len(voters)) if weights is None else np.asarray(weights, dtype=np.float64)
     columns = weights[:, None] if weights.ndim == 1 else weights
     check_finite(queries=queries, voters=voters, weights=weights)
-    sums = np.zeros((len(bandwidths), len(queries), columns.shape[1]))
+    filled = fill_up(queries)
+    sums = np.zeros((len(bandwidths), len(filled), columns.shape[1]))
     if len(voters) and len(queries):
-        pair = _Pair(queries, voters, query_bags, voter_bags)
+        pair = _Pair(filled, voters, None if query_bags is None else fill_up(query_bags), voter_bags)
         _add_blocks(pair, bandwidths, columns, sums, n_threads or os.cpu_count() or 1)
-    return sums.reshape(len(bandwidths), len(queries), *weights.shape[1:])
+    return sums[:, : len(queries)].reshape(len(bandwidths), len(queries), *weights.shape[1:])
+
+
+def fill_up(rows: np.ndarray) -> np.ndarray:
+    """The rows, the last one repeated until their number is a multiple of sixteen."""
+    n_spare = -len(rows) % ROWS_TOGETHER
+    return np.concatenate([rows, np.repeat(rows[-1:], n_spare, axis=0)]) if n_spare else rows
 
 
 class KernelMatrix:

@@ -8,6 +8,7 @@ only a few steps of the climb per turn.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,9 @@ from segvote.voting.learning_bags import Bags, BagVoter
 from segvote.voting.standard import learn_standard
 
 __all__ = ["DiverseDensity", "EMDiverseDensity", "GEMDiverseDensity"]
+
+# A turn of EM that lowers the loss by less is the last.
+SMALLEST_GAIN = 1e-6
 
 
 class _ConceptVoter(BagVoter):
@@ -78,15 +82,23 @@ class DiverseDensity(_ConceptVoter):
         return climb(BagLoss(bags), theta, self.max_iter)
 
 
+def take_turns(best: Concept, take_turn: Callable[[Concept], Concept], max_turns: int) -> Concept:
+    """The concept after the last turn that made the loss smaller."""
+    for _ in range(max_turns):
+        found = take_turn(best)
+        if not found.loss < best.loss - SMALLEST_GAIN:
+            break
+        best = found
+    return best
+
+
 class EMDiverseDensity(_ConceptVoter):
     """EM-DD: the nearest segment of every bag answers for it (E), diverse density of those alone is climbed (M).
 
     Parameters
     ----------
-    n_starts
-        How many climbs; they begin at the most promising of ten times as many *with* segments.
-    max_iter
-        Steps of one M-step at most.
+    n_starts, max_iter
+        As for `DiverseDensity`; the steps are those of one M-step.
     max_turns
         Turns of E and M at most; they end when the loss falls no more.
 
@@ -101,15 +113,12 @@ class EMDiverseDensity(_ConceptVoter):
         self.max_turns = max_turns
 
     def _climb_from(self, theta: np.ndarray, bags: Bags) -> Concept:
-        best = Concept.read(theta, np.inf)
-        for _ in range(self.max_turns):
-            found = climb(BagLoss(self._choose(best, bags)), best.theta, self.max_iter)
-            # The responsible segments of the next turn may cost more than those climbed with.
-            found = replace(found, loss=BagLoss(self._choose(found, bags))(found.theta)[0])
-            if not found.loss < best.loss - 1e-6:
-                break
-            best = found
-        return best
+        return take_turns(Concept.read(theta, np.inf), lambda best: self._take_turn(best, bags), self.max_turns)
+
+    def _take_turn(self, best: Concept, bags: Bags) -> Concept:
+        found = climb(BagLoss(self._choose(best, bags)), best.theta, self.max_iter)
+        # The responsible segments of the next turn may cost more than those climbed with.
+        return replace(found, loss=BagLoss(self._choose(found, bags))(found.theta)[0])
 
     def _choose(self, concept: Concept, bags: Bags) -> Bags:
         """Bags of one: the segment nearest to the concept, of *with* and of *without* bags."""
@@ -125,10 +134,8 @@ class GEMDiverseDensity(_ConceptVoter):
 
     Parameters
     ----------
-    n_starts
-        How many climbs; they begin at the most promising of ten times as many *with* segments.
-    max_iter
-        Steps of one M-step at most.
+    n_starts, max_iter
+        As for `DiverseDensity`; the steps are those of one M-step.
     max_turns
         Turns of E and M at most.
 
@@ -144,14 +151,12 @@ class GEMDiverseDensity(_ConceptVoter):
 
     def _climb_from(self, theta: np.ndarray, bags: Bags) -> Concept:
         density = BagLoss(bags)
-        best = Concept.read(theta, density(theta)[0])
-        for _ in range(self.max_turns):
+
+        def take_turn(best: Concept) -> Concept:
             found = climb(SoftLoss(bags, self._share(best, bags)), best.theta, self.max_iter)
-            found = replace(found, loss=density(found.theta)[0])
-            if not found.loss < best.loss - 1e-6:
-                break
-            best = found
-        return best
+            return replace(found, loss=density(found.theta)[0])
+
+        return take_turns(Concept.read(theta, density(theta)[0]), take_turn, self.max_turns)
 
     def _share(self, concept: Concept, bags: Bags) -> np.ndarray:
         votes = -concept.measure(bags.X)

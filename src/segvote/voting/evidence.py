@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from segvote.errors import BadInputError, TooLargeError
+from segvote.kernels.gaussian import fill_up
 from segvote.voting.base import BaseVoter
 from segvote.voting.kernel_votes import find_typical_distance
 from segvote.voting.learning_bags import group_bags
@@ -18,8 +19,6 @@ from segvote.voting.segments import Segments
 __all__ = ["Evidence"]
 
 QUERIES_PER_BLOCK = 128
-# Rows are filled up to a multiple of this, so that a segment asked alone gets the score it gets among others.
-ROWS_TOGETHER = 16
 # A *with* bag in which nothing is near counts as if it were filed wrongly this often: its logarithm stays finite.
 MISFILED = 1e-3
 # A segment equal to a negative is background to this precision.
@@ -94,8 +93,7 @@ class Evidence(BaseVoter):
 
     def _measure(self, X: np.ndarray) -> np.ndarray:
         """(n, n_voters) float32 kernels by one product."""
-        n_spare = -len(X) % ROWS_TOGETHER
-        queries = _prepend_norms(np.concatenate([X, np.repeat(X[-1:], n_spare, axis=0)]) - self._center)
+        queries = _prepend_norms(fill_up(X) - self._center)
         half = queries @ self._voters.T
         half *= np.float32(1 / self.bandwidth_**2)
         return np.minimum(np.exp(np.minimum(half, 0, out=half), out=half), np.float32(LARGEST_KERNEL))[: len(X)]

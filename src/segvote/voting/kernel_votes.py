@@ -1,4 +1,4 @@
-"""Kernel sums and bandwidths as voters use them: one bandwidth, a score that does not depend on who else is asked."""
+"""Kernel sums and bandwidths as voters use them: one bandwidth at a time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import numpy as np
 from segvote.kernels import search_neighbours, sum_kernel
 
 __all__ = ["find_typical_distance", "sum_votes"]
-
-# One row alone goes through another routine of the BLAS than many rows, and is rounded differently.
-ROWS_TOGETHER = 16
 
 
 def sum_votes(
@@ -20,14 +17,8 @@ def sum_votes(
     bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
 ) -> np.ndarray:
-    """(n,) or (n, m) weighted sums of the voters' kernels at every row of X, own bag left out where bags are given.
-
-    The rows are filled up to a multiple of sixteen, so that a segment asked alone gets the score it gets among others.
-    """
-    n_spare = -len(X) % ROWS_TOGETHER
-    queries = np.concatenate([X, np.repeat(X[-1:], n_spare, axis=0)])
-    query_bags = None if bags is None else np.concatenate([bags, np.repeat(bags[-1:], n_spare)])
-    return sum_kernel(queries, voters, [bandwidth], weights, query_bags, voter_bags)[0][: len(X)]
+    """(n,) or (n, m) weighted sums of the voters' kernels at every row of X, own bag left out where bags are given."""
+    return sum_kernel(X, voters, [bandwidth], weights, bags, voter_bags)[0]
 
 
 def find_typical_distance(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 from segvote.voting.learning_bags import Bags, BagVoter, spread_out
+from segvote.voting.linear_machine import fit_linear_machine
 from segvote.voting.segments import Segments
 from segvote.voting.standard import learn_standard
 
@@ -30,38 +31,45 @@ class _Machine:
     """A Gaussian SVM, exact or on a Nyström map. Its votes are ``sum_k amounts_k k(x, t_k) + intercept``."""
 
     def __init__(self, C: float, gamma: float, landmarks: np.ndarray | None) -> None:
-        self._C, self._gamma, self._landmarks = C, gamma, landmarks
+        self._C, self._gamma, self._is_exact = C, gamma, landmarks is None
         self.support: np.ndarray | None = None
+        self._answer: np.ndarray | None = None
         if landmarks is not None:
             self.points = landmarks
             self._root = _invert_root(self._measure(landmarks, landmarks))
 
-    def fit(self, X: np.ndarray, labels: np.ndarray) -> _Machine:
-        if self._landmarks is None:
-            model = SVC(C=self._C, gamma=self._gamma, class_weight="balanced").fit(X, labels)
-            self.support, self.points, self.amounts = model.support_, X[model.support_], model.dual_coef_[0]
+    def map(self, X: np.ndarray) -> np.ndarray:
+        """The points as `fit` and `vote_mapped` want them; done once, however often they are asked about."""
+        if self._is_exact:
+            return X
+        return np.concatenate([self._measure(X[rows], self.points) @ self._root for rows in _split(len(X))])
+
+    def fit(self, mapped: np.ndarray, labels: np.ndarray) -> _Machine:
+        if self._is_exact:
+            model = SVC(C=self._C, gamma=self._gamma, class_weight="balanced").fit(mapped, labels)
+            self.support, self.points, self.amounts = model.support_, mapped[model.support_], model.dual_coef_[0]
+            self.intercept = float(model.intercept_[0])
         else:
-            model = LinearSVC(C=self._C, dual=False, class_weight="balanced", max_iter=10_000).fit(self._map(X), labels)
-            self.amounts = self._root @ model.coef_[0]
-        self.intercept = float(model.intercept_[0])
+            self._answer = fit_linear_machine(mapped, labels, self._C, start=self._answer)
+            self.amounts, self.intercept = self._root @ self._answer[:-1], float(self._answer[-1])
         return self
 
-    def _map(self, X: np.ndarray) -> np.ndarray:
-        blocks = range(0, len(X), QUERIES_PER_BLOCK)
-        to_landmarks = [self._measure(X[start : start + QUERIES_PER_BLOCK], self.points) for start in blocks]
-        return np.concatenate([part @ self._root for part in to_landmarks])
+    def vote_mapped(self, mapped: np.ndarray) -> np.ndarray:
+        return self.vote(mapped) if self._answer is None else mapped @ self._answer[:-1] + self.intercept
 
-    def _measure(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.exp(-self._gamma * cdist(left, right, "sqeuclidean"))
+    def vote(self, X: np.ndarray) -> np.ndarray:
+        return np.concatenate([self.list_votes(X[rows]).sum(axis=1) for rows in _split(len(X))]) + self.intercept
 
     def list_votes(self, X: np.ndarray) -> np.ndarray:
         """(n, n_points) what every point adds."""
         return self._measure(X, self.points) * self.amounts
 
-    def vote(self, X: np.ndarray) -> np.ndarray:
-        blocks = range(0, len(X), QUERIES_PER_BLOCK)
-        parts = [self.list_votes(X[start : start + QUERIES_PER_BLOCK]).sum(axis=1) for start in blocks]
-        return np.concatenate(parts) + self.intercept
+    def _measure(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.exp(-self._gamma * cdist(left, right, "sqeuclidean"))
+
+
+def _split(length: int) -> list[slice]:
+    return [slice(start, start + QUERIES_PER_BLOCK) for start in range(0, length, QUERIES_PER_BLOCK)]
 
 
 def _invert_root(kernel: np.ndarray) -> np.ndarray:
@@ -72,24 +80,53 @@ def _invert_root(kernel: np.ndarray) -> np.ndarray:
 
 
 class _GuessingSVM(BagVoter):
-    C: float
-    gamma: float | None
-    max_iter: int
-    max_exact: int
-    n_landmarks: int
+    """Guess, train and guess again; the subclass says what a guess is and which examples it makes."""
+
+    def __init__(
+        self,
+        C: float = 10.0,
+        gamma: float | None = None,
+        max_iter: int = 20,
+        max_exact: int = 2000,
+        n_landmarks: int = 300,
+    ) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.max_exact = max_exact
+        self.n_landmarks = n_landmarks
 
     def _fit_bags(self, bags: Bags) -> None:
         self._standard = learn_standard(bags.X)
         points = self._standard.apply(bags.X)
         self.gamma_ = WIDTH / points.shape[1] if self.gamma is None else float(self.gamma)
         landmark_rows = spread_out(len(points), self.n_landmarks) if len(points) > self.max_exact else None
-        landmarks = None if landmark_rows is None else points[landmark_rows]
-        self._machine = _Machine(self.C, self.gamma_, landmarks)
+        self._machine = _Machine(self.C, self.gamma_, None if landmark_rows is None else points[landmark_rows])
         learned = self._guess_and_train(points, bags)
         self._voter_rows = bags.rows[learned[self._machine.support] if landmark_rows is None else landmark_rows]
 
     def _guess_and_train(self, points: np.ndarray, bags: Bags) -> np.ndarray:
         """Take turns until the guess comes back; returns the rows trained on last."""
+        mapped, seen = self._machine.map(points), set()
+        guess = self._guess_first(points, mapped, bags)
+        for n_iter in range(1, max(self.max_iter, 1) + 1):
+            rows, labels = self._list_examples(guess, bags)
+            self._machine.fit(mapped[rows], labels)
+            self.n_iter_ = n_iter
+            seen.add(guess.tobytes())
+            guess = self._guess(self._machine.vote_mapped(mapped), bags)
+            if guess.tobytes() in seen:
+                break
+        return rows
+
+    def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:
+        raise NotImplementedError
+
+    def _guess(self, votes: np.ndarray, bags: Bags) -> np.ndarray:
+        raise NotImplementedError
+
+    def _list_examples(self, guess: np.ndarray, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+        """Rows to train on and their labels."""
         raise NotImplementedError
 
     def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
@@ -124,30 +161,14 @@ class MiSVM(_GuessingSVM):
     Andrews, Tsochantaridis, Hofmann: Support vector machines for multiple-instance learning. NIPS 2002.
     """
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        gamma: float | None = None,
-        max_iter: int = 20,
-        max_exact: int = 2000,
-        n_landmarks: int = 300,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.max_exact = max_exact
-        self.n_landmarks = n_landmarks
+    def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:
+        return bags.positive
 
-    def _guess_and_train(self, points: np.ndarray, bags: Bags) -> np.ndarray:
-        labels, seen = bags.positive, set()
-        for n_iter in range(1, max(self.max_iter, 1) + 1):
-            self._machine.fit(points, labels)
-            self.n_iter_ = n_iter
-            seen.add(labels.tobytes())
-            labels = guess_labels(self._machine.vote(points), bags)
-            if labels.tobytes() in seen:
-                break
-        return np.arange(len(points))
+    def _guess(self, votes: np.ndarray, bags: Bags) -> np.ndarray:
+        return guess_labels(votes, bags)
+
+    def _list_examples(self, guess: np.ndarray, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(len(guess)), guess
 
 
 def guess_labels(votes: np.ndarray, bags: Bags) -> np.ndarray:
@@ -173,30 +194,13 @@ class BagMISVM(_GuessingSVM):
     Andrews, Tsochantaridis, Hofmann: Support vector machines for multiple-instance learning. NIPS 2002.
     """
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        gamma: float | None = None,
-        max_iter: int = 20,
-        max_exact: int = 2000,
-        n_landmarks: int = 300,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.max_exact = max_exact
-        self.n_landmarks = n_landmarks
+    def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:
+        self._machine.fit(self._machine.map(bags.mean(points)), bags.tags)
+        return self._guess(self._machine.vote_mapped(mapped), bags)
 
-    def _guess_and_train(self, points: np.ndarray, bags: Bags) -> np.ndarray:
-        negatives, seen = np.flatnonzero(~bags.positive), set()
-        self._machine.fit(bags.mean(points), bags.tags)
-        witnesses = bags.find_best(self._machine.vote(points))[bags.tags]
-        for n_iter in range(1, max(self.max_iter, 1) + 1):
-            rows = np.concatenate([witnesses, negatives])
-            self._machine.fit(points[rows], np.arange(len(rows)) < len(witnesses))
-            self.n_iter_ = n_iter
-            seen.add(witnesses.tobytes())
-            witnesses = bags.find_best(self._machine.vote(points))[bags.tags]
-            if witnesses.tobytes() in seen:
-                break
-        return rows
+    def _guess(self, votes: np.ndarray, bags: Bags) -> np.ndarray:
+        return bags.find_best(votes)[bags.tags]
+
+    def _list_examples(self, guess: np.ndarray, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.concatenate([guess, np.flatnonzero(~bags.positive)])
+        return rows, np.arange(len(rows)) < len(guess)

@@ -7,7 +7,6 @@ push, ``x <- x + sum_i a_i k_i (x_i - x) / sum_i |a_i| k_i`` with a = 1/|P| or -
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from segvote.errors import BadInputError
 from segvote.kernels import sum_kernel
@@ -93,30 +92,43 @@ def shift_to_modes(
     -------
     (n_starts, d) where the climbs end, and the number of steps taken.
     """
-    points = starts.astype(np.float64)
-    length = np.ones(len(points))
-    height = _shift(points, voters, amounts, bandwidth)[0]
-    for n_iter in range(1, max_iter + 1):  # noqa: B007
-        move = _shift(points, voters, amounts, bandwidth)[1]
-        proposed = points + length[:, None] * move
-        reached = _shift(proposed, voters, amounts, bandwidth)[0]
-        better = reached >= height
-        points[better], height[better] = proposed[better], reached[better]
-        still = np.linalg.norm(length[:, None] * move, axis=1) > SMALLEST_STEP * bandwidth
-        length = np.where(better, 1.0, length / 2)
-        if not still.any():
-            break
-    return points, n_iter
+    climbing = _Climb(starts.astype(np.float64), voters.astype(np.float64), amounts, bandwidth)
+    n_iter = 0
+    while n_iter < max_iter and climbing.step():
+        n_iter += 1
+    return climbing.points, max(n_iter, 1)
 
 
-def _shift(
-    points: np.ndarray, voters: np.ndarray, amounts: np.ndarray, bandwidth: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """f at the points, (n,), and the mean shift there, (n, d)."""
-    kernels = np.exp(-0.5 * cdist(points, voters, "sqeuclidean") / bandwidth**2)
-    height = kernels @ amounts
-    pull = (kernels * amounts) @ voters - height[:, None] * points
-    return height, pull / np.maximum(kernels @ np.abs(amounts), TINY)[:, None]
+class _Climb:
+    """Where the climbs are, f and the mean shift there, and what part of the shift each tries next."""
+
+    def __init__(self, starts: np.ndarray, voters: np.ndarray, amounts: np.ndarray, bandwidth: float) -> None:
+        self._voters, self._amounts, self._bandwidth = voters, amounts, bandwidth
+        self._half_norms = 0.5 * np.einsum("ij,ij->i", voters, voters)
+        self.points, self._lengths = starts, np.ones(len(starts))
+        self._heights, self._moves = self._measure(starts)
+
+    def step(self) -> bool:
+        """Try one step of every climb that is not at its top; False where all are."""
+        shifts = self._lengths[:, None] * self._moves
+        active = np.flatnonzero(np.linalg.norm(shifts, axis=1) > SMALLEST_STEP * self._bandwidth)
+        if len(active) == 0:
+            return False
+        proposed = self.points[active] + shifts[active]
+        heights, moves = self._measure(proposed)
+        better = heights >= self._heights[active]
+        risen = active[better]
+        self.points[risen], self._heights[risen], self._moves[risen] = proposed[better], heights[better], moves[better]
+        self._lengths[active] = np.where(better, 1.0, self._lengths[active] / 2)
+        return True
+
+    def _measure(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f at the points, (n,), and the mean shift there, (n, d)."""
+        half = points @ self._voters.T - self._half_norms - 0.5 * np.einsum("ij,ij->i", points, points)[:, None]
+        kernels = np.exp(np.minimum(half, 0.0) / self._bandwidth**2)
+        heights = kernels @ self._amounts
+        pull = (kernels * self._amounts) @ self._voters - heights[:, None] * points
+        return heights, pull / np.maximum(kernels @ np.abs(self._amounts), TINY)[:, None]
 
 
 def _merge(points: np.ndarray, heights: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
