@@ -19,6 +19,7 @@ _PUBLIC = {
     "Settings": "segvote.pipeline",
     "VOTERS": "segvote.voting",
     "annotate": "segvote.api",
+    "annotate_classes": "segvote.api",
     "export": "segvote.api",
     "predict": "segvote.api",
 }

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from segvote.pipeline.annotate import annotate as run_annotate
+from segvote.pipeline.class_runs import ClassRuns
+from segvote.pipeline.classes import annotate_classes as run_annotate_classes
 from segvote.pipeline.export import export
 from segvote.pipeline.predict import predict
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 
-__all__ = ["annotate", "export", "predict"]
+__all__ = ["annotate", "annotate_classes", "export", "predict"]
 
 
 def annotate(
@@ -31,3 +33,18 @@ def annotate(
     run = run_annotate(with_folder, without_folder, out, settings, **options)
     write_report(run)
     return run
+
+
+def annotate_classes(root: Path | str, out: Path | str, settings: Settings | None = None, **options: Any) -> ClassRuns:
+    """Masks of several things at once, and the reports about them.
+
+    Parameters are those of `segvote.pipeline.classes.annotate_classes`; see `annotate` about scripts.
+    """
+    from segvote.report import write_report
+    from segvote.report.classes_page import write_classes_report
+
+    runs = run_annotate_classes(root, out, settings, **options)
+    for run in runs.runs.values():
+        write_report(run)
+    write_classes_report(runs)
+    return runs

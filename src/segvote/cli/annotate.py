@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
+from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_bags import FRAMES
@@ -27,9 +29,14 @@ SETTING_NAMES = {field.name for field in fields(Settings)}
     )
 )
 def annotate(
-    with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing."),
-    without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
+    with_folder: Path | None = typer.Argument(None, metavar="WITH", help="Folder of images that show the thing."),
+    without_folder: Path | None = typer.Argument(None, metavar="WITHOUT", help="Folder of images that do not."),
     out: Path = typer.Option(..., "-o", "--out", help="Run folder to write; an unfinished run there is continued."),
+    classes: Path | None = typer.Option(
+        None,
+        metavar="ROOT",
+        help="Instead of WITH and WITHOUT: a folder with one folder of images for each class, and perhaps none/.",
+    ),
     voter: str = typer.Option(DEFAULTS.voter, help=f"Who votes: {', '.join(VOTERS)}."),
     features: str = typer.Option(
         DEFAULTS.features,
@@ -70,11 +77,13 @@ def annotate(
     """
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
     from segvote.api import annotate as run_annotate
+    from segvote.api import annotate_classes
 
+    folders = choose_folders(with_folder, without_folder, classes)
+    start: Any = run_annotate if classes is None else annotate_classes
     with show_progress() as progress:
-        run = run_annotate(
-            with_folder,
-            without_folder,
+        run = start(
+            *folders,
             out,
             Settings(**chosen),
             segments=segments,
@@ -85,7 +94,21 @@ def annotate(
     print_outcome(run)
 
 
-def print_outcome(run) -> None:  # type: ignore[no-untyped-def]
+def choose_folders(with_folder: Path | None, without_folder: Path | None, classes: Path | None) -> list[Path]:
+    """The two folders, or the one with the classes."""
+    if classes is None:
+        if with_folder is None or without_folder is None:
+            raise BadInputError(
+                "expected two folders, WITH and WITHOUT, or --classes ROOT; see segvote annotate --help"
+            )
+        return [with_folder, without_folder]
+    if with_folder is not None:
+        raise BadInputError(f"expected two folders or --classes, got both {with_folder} and {classes}; leave one out")
+    return [classes]
+
+
+def print_outcome(run: Any) -> None:
+    """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
         typer.echo(f"left out: {problem['reason']}", err=True)
     typer.echo(f"masks    {run.folder.path / 'masks'}")

@@ -11,8 +11,11 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
+from segvote.io.atomic import remove_leftovers
 from segvote.io.exports.base import ExportOptions
 from segvote.io.images import resize_labels
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.class_runs import ClassRuns, find_class_record
 from segvote.pipeline.corrections import Corrections, fix_segments, read_corrections
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import Run
@@ -22,7 +25,7 @@ __all__ = ["export", "find_unsure"]
 
 
 def export(
-    run: Run | Path | str,
+    run: Run | ClassRuns | Path | str,
     format: str,
     folder: Path | str | None = None,
     *,
@@ -40,13 +43,13 @@ def export(
     Parameters
     ----------
     run
-        A finished run, or its folder.
+        A finished run, a run on several classes, or the folder of either.
     format
         A name of `segvote.EXPORTS`.
     folder
         Where to write; default ``exports/FORMAT`` in the run folder.
     label
-        What the thing is called there; default: what the run calls it.
+        What the thing is called there; default: what the run calls it. Classes keep their names.
     unsure
         Width of the band that is too close to call; see `find_unsure`. 0: none.
     instances, min_area, polygons, copy_images
@@ -64,13 +67,32 @@ def export(
     write = EXPORTS[format]
     if not 0 <= unsure <= 1:
         raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
-    run = run if isinstance(run, Run) else Run(run)
-    name = run.settings.label if label is None else label
-    options = ExportOptions((name,), polygons, instances, min_area, copy_images, f"segvote {__version__}")
+    run = run if isinstance(run, Run | ClassRuns) else _open(Path(run))
+    labels, annotations = _choose_annotations(run, label, unsure)
+    options = ExportOptions(labels, polygons, instances, min_area, copy_images, f"segvote {__version__}")
     target = run.folder.path / "exports" / format if folder is None else Path(folder)
     _check_target(target, overwrite)
-    n_annotations = sum(bag.n_frames or 1 for bag in run.bags)
-    return write(count_along(_list_annotations(run, name, unsure), "export", n_annotations, progress), target, options)
+    images = run.images if isinstance(run, ClassRuns) else run.bags
+    n_annotations = sum(one.n_frames or 1 for one in images)
+    return write(count_along(annotations, "export", n_annotations, progress), target, options)
+
+
+def _open(folder: Path) -> Run | ClassRuns:
+    return ClassRuns(folder) if find_class_record(RunFolder(folder)).is_file() else Run(folder)
+
+
+def _choose_annotations(
+    run: Run | ClassRuns, label: str | None, unsure: float
+) -> tuple[tuple[str, ...], Iterator[Annotation]]:
+    """The names of what is exported, and the annotations."""
+    if isinstance(run, Run):
+        name = run.settings.label if label is None else label
+        return (name,), _list_annotations(run, name, unsure)
+    if label is not None or unsure:
+        raise BadInputError(
+            "a run on several classes has their names and no unsure band; export without label and band"
+        )
+    return run.names, run.list_annotations()
 
 
 def find_unsure(scores: np.ndarray, threshold: float, band: float) -> np.ndarray:

@@ -146,12 +146,17 @@ class Run:
 
     def list_annotations(self) -> Iterator[Annotation]:
         """One annotation per image and per frame of a video, read one at a time."""
+        for index in range(len(self)):
+            yield from self.list_bag_annotations(index)
+
+    def list_bag_annotations(self, index: int) -> Iterator[Annotation]:
+        """The annotation of an image, or those of a video's frames."""
         from segvote.pipeline.video_writing import list_frame_annotations
 
-        for index, bag in enumerate(self.bags):
-            if bag.n_frames:
-                yield from list_frame_annotations(self.folder, bag, self.find_source(index), self.settings.label)
-                continue
+        bag = self.bags[index]
+        if bag.n_frames:
+            yield from list_frame_annotations(self.folder, bag, self.find_source(index), self.settings.label)
+        else:
             yield make_annotation(bag, self.read_mask(index), self.settings.label, self.find_image(index))
 
 

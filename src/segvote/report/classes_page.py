@@ -1,0 +1,96 @@
+"""One page about a run on several classes: what was found of each, some of its masks, the way to its own report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from urllib.parse import quote
+
+from segvote.io.atomic import write_text
+from segvote.io.exports.voc import make_voc_palette
+from segvote.pipeline.class_runs import ClassRuns
+from segvote.pipeline.run import Run
+from segvote.report.compare_markup import format_grid, format_page
+from segvote.report.gallery import EVEN_DOUBT, count_false_alarms
+from segvote.report.markup import escape, format_share
+from segvote.report.summary import format_problems
+from segvote.report.thumbnails import make_triplet
+from segvote.types import WITH
+
+__all__ = ["write_classes_report"]
+
+N_PICTURES = 6
+PICTURE_SIZE = 200
+PICTURE_BYTES = 40_000
+HEADS = ("class", "number and colour", "images with", "without", "median area", "in doubt", "false alarms")
+EXPLANATION = (
+    "<p>The images of the other classes and those of <em>none</em> are the negatives of each class. In "
+    "<code>masks/</code> each image has one picture with the number of the class at every pixel, 0 for background.</p>"
+)
+
+
+def write_classes_report(runs: ClassRuns) -> Path:
+    """Write ``report.html`` into the folder of a run on several classes.
+
+    Returns
+    -------
+    Path
+        The page; it links ``classes/NAME/report.html``.
+    """
+    sections = [("Classes", _format_table(runs) + EXPLANATION)]
+    sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
+    sections.append(("Files", format_problems(runs.record["problems"])))
+    subtitle = f"{len(runs)} images; voter {runs.settings.voter}, features {runs.settings.features}"
+    write_text(runs.folder.report_path, format_page(", ".join(runs.names), subtitle, sections))
+    return runs.folder.report_path
+
+
+def _format_table(runs: ClassRuns) -> str:
+    rows = [_format_row(number, name, run) for number, (name, run) in enumerate(runs.runs.items(), 1)]
+    return format_grid(HEADS, rows)
+
+
+def _format_row(number: int, name: str, run: Run) -> Sequence[str]:
+    shown = [bag for bag in run.bags if bag.tag == WITH]
+    n_without = len(run) - len(shown)
+    return (
+        _format_link(name),
+        f"{number} {_draw_colour(number)}",
+        f"{len(shown):,}",
+        f"{n_without:,}",
+        format_share(median(bag.area for bag in shown)),
+        f"{sum(bag.doubt >= EVEN_DOUBT for bag in shown):,}",
+        f"{count_false_alarms(run.bags):,}",
+    )
+
+
+def _draw_colour(number: int) -> str:
+    colour = ", ".join(map(str, make_voc_palette()[number]))
+    return (
+        f'<svg width="14" height="14" role="img" aria-label="colour {number}">'
+        f'<rect width="14" height="14" rx="3" fill="rgb({colour})"/></svg>'
+    )
+
+
+def _format_link(name: str) -> str:
+    return f'<a href="classes/{quote(name, errors="replace")}/report.html"><bdi>{escape(name)}</bdi></a>'
+
+
+def _format_pictures(name: str, run: Run) -> str:
+    """The masks of a class that are least in doubt."""
+    chosen = [index for index, bag in enumerate(run.bags) if bag.tag == WITH and bag.n_selected]
+    surest = sorted(chosen, key=lambda index: run.bags[index].doubt)[:N_PICTURES]
+    pictures = "".join(_format_picture(run, index) for index in surest)
+    return f'<div class="heat">{pictures}</div><p>All images: {_format_link(name)}</p>\n'
+
+
+def _format_picture(run: Run, index: int) -> str:
+    mask = make_triplet(run, index, PICTURE_SIZE, PICTURE_BYTES).mask
+    if mask is None:
+        return ""
+    alt = escape(run.bags[index].name)
+    return (
+        f'<img src="{mask.uri}" width="{mask.width}" height="{mask.height}" alt="{alt}" title="{alt}" '
+        'style="display: inline-block; margin: 3px">'
+    )
