@@ -6,13 +6,13 @@ from segvote.datasets.truth_files import (
     measure_colours,
     order_corners,
     read_colour_mask,
-    read_mat,
     read_stick_boxes,
     read_threshold_mask,
     read_trimap,
     read_voc_boxes,
 )
 from segvote.errors import BadInputError
+from segvote.io.matlab import read_mat
 
 RED, BLUE, BLACK = (128, 0, 0), (0, 0, 128), (0, 0, 0)
 

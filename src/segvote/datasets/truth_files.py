@@ -10,19 +10,18 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from scipy import io as scipy_io
 
 from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
 from segvote.io.images import read_image
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
+from segvote.io.matlab import read_mat
 
 __all__ = [
     "Colour",
     "measure_colours",
     "order_corners",
     "read_colour_mask",
-    "read_mat",
     "read_stick_boxes",
     "read_threshold_mask",
     "read_trimap",
@@ -84,18 +83,6 @@ def order_corners(boxes: np.ndarray, size: tuple[int, int] | None = None) -> np.
     corners = np.clip(np.sort(corners, axis=1), 0, limits)
     ordered = corners.reshape(-1, 4)
     return ordered[np.all(ordered[:, 2:] > ordered[:, :2], axis=1)]
-
-
-def read_mat(path: Path, variable: str) -> np.ndarray:
-    """Read one variable of a MATLAB file."""
-    try:
-        content = scipy_io.loadmat(path)
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise BadInputError(f"{path}: expected a MATLAB file, which this is not ({error}); unpack it again") from error
-    if variable not in content:
-        names = [name for name in content if not name.startswith("__")]
-        raise BadInputError(f"{path}: expected the variable {variable!r}, got {', '.join(names) or 'none'}")
-    return content[variable]
 
 
 def read_stick_boxes(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:

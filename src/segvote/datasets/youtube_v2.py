@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets.base import DataItem, DataSet, find_folder, oppose_classes, pick_classes
-from segvote.datasets.truth_files import order_corners, read_mat, read_voc_boxes
+from segvote.datasets.truth_files import order_corners, read_voc_boxes
 from segvote.datasets.youtube_v1 import CLASSES, find_number
 from segvote.errors import BadInputError
+from segvote.io.matlab import read_mat
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["load_youtube_objects_v22", "load_youtube_objects_v23"]
