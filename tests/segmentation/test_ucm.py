@@ -68,3 +68,28 @@ def test_a_blank_map_is_one_segment():
 def test_what_is_no_contour_map_is_refused(shape):
     with pytest.raises(BadInputError, match="ucm2"):
         segment_ucm(np.zeros(shape))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_map_on_a_finer_grid_has_the_same_regions_and_tree(seed):
+    ucm2, labels = make_ucm(seed)
+    plain, finer = segment_ucm(ucm2, None), segment_ucm(ucm2, None, (3 * labels.shape[0], 3 * labels.shape[1]))
+    np.testing.assert_array_equal(finer.labels, np.kron(plain.labels, np.ones((3, 3), int)))
+    np.testing.assert_allclose(np.sort(finer.altitudes), np.sort(plain.altitudes))
+
+
+def test_a_map_on_a_coarser_grid_keeps_the_strengths_of_what_is_left():
+    ucm2, _ = make_ucm(1, (20, 30))
+    plain, coarser = segment_ucm(ucm2, None), segment_ucm(ucm2, None, (10, 15))
+    assert coarser.labels.shape == (10, 15)
+    assert 1 < coarser.n_segments < plain.n_segments
+    assert set(coarser.altitudes) <= set(plain.altitudes)
+
+
+def test_a_map_without_contours_is_one_segment_at_any_size():
+    assert segment_ucm(np.zeros((21, 31)), 5, (20, 30)).n_segments == 1
+
+
+def test_a_map_of_other_proportions_is_refused():
+    with pytest.raises(BadInputError, match="20 x 30 pixels"):
+        segment_ucm(np.zeros((41, 61)), 5, (30, 20))

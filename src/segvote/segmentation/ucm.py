@@ -7,13 +7,13 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.segmentation.hierarchy import crop_segmentation
-from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.labels import relabel_connected, resize_nearest
 from segvote.types import Segmentation
 
 __all__ = ["segment_ucm"]
 
 
-def segment_ucm(ucm2: np.ndarray, n_segments: int | None = 200) -> Segmentation:
+def segment_ucm(ucm2: np.ndarray, n_segments: int | None = 200, shape: tuple[int, int] | None = None) -> Segmentation:
     """Cut an ultrametric contour map into n_segments regions.
 
     Parameters
@@ -23,18 +23,43 @@ def segment_ucm(ucm2: np.ndarray, n_segments: int | None = 200) -> Segmentation:
         strength at which they merge.
     n_segments
         The most segments; None keeps all regions of the map.
+    shape
+        (h, w) wanted, where the image is segmented at another size than the map's: each pixel then lies in the region
+        under its centre. A map of other proportions is refused.
 
     Returns
     -------
     Segmentation of the (h, w) image; altitudes are the map's strengths.
     """
     ucm2 = check_ucm(ucm2)
-    shape = (ucm2.shape[0] // 2, ucm2.shape[1] // 2)
-    graph = hg.get_4_adjacency_graph(shape)
-    strengths = read_faces(ucm2, graph, shape[1])
-    labels = label_flat(graph, strengths, shape)
-    parents, altitudes = link_regions(graph, strengths, labels)
+    own_shape = (ucm2.shape[0] // 2, ucm2.shape[1] // 2)
+    graph = hg.get_4_adjacency_graph(own_shape)
+    labels, parents, altitudes = merge_regions(graph, read_faces(ucm2, graph, own_shape[1]), own_shape)
+    if shape is not None and tuple(shape) != own_shape:
+        check_proportions(own_shape, shape)
+        labels, parents, altitudes = resize_regions(labels, parents, altitudes, shape)
     return crop_segmentation(labels, parents, altitudes, n_segments or len(parents))
+
+
+def merge_regions(
+    graph: hg.UndirectedGraph, strengths: np.ndarray, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Regions of zero strength, (h, w), and the tree in which they merge."""
+    labels = label_flat(graph, strengths, shape)
+    return labels, *link_regions(graph, strengths, labels)
+
+
+def resize_regions(
+    labels: np.ndarray, parents: np.ndarray, altitudes: np.ndarray, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Regions and tree on a grid of another size: neighbouring pixels merge where their regions did."""
+    regions = resize_nearest(labels, shape).ravel()
+    graph = hg.get_4_adjacency_graph(shape)
+    first, second = (regions[ends].astype(np.int64) for ends in graph.edge_list())
+    if len(parents) == 1:
+        return merge_regions(graph, np.zeros(len(first)), shape)
+    meeting = hg.Tree(parents.astype(np.int64)).lowest_common_ancestor(first, second)
+    return merge_regions(graph, np.where(first == second, 0.0, altitudes[meeting]), shape)
 
 
 def check_ucm(ucm2: np.ndarray) -> np.ndarray:
@@ -44,6 +69,17 @@ def check_ucm(ucm2: np.ndarray) -> np.ndarray:
             f"a ucm2 map is (2 h + 1, 2 w + 1), both odd, got shape {ucm2.shape}; give the array named ucm2, not ucm"
         )
     return ucm2
+
+
+def check_proportions(own_shape: tuple[int, int], shape: tuple[int, int]) -> None:
+    """Refuse a map that cannot be of this image; rounding of sides is no difference."""
+    stretch = [new / old for new, old in zip(shape, own_shape, strict=True)]
+    slack = max(1.02, *(1 + 1.5 / side for side in (*shape, *own_shape)))
+    if max(stretch) > slack * min(stretch):
+        raise BadInputError(
+            f"a ucm2 map of {own_shape[0]} x {own_shape[1]} pixels (height x width) cannot be of an image shown at "
+            f"{shape[0]} x {shape[1]}; give the map of this image, not turned"
+        )
 
 
 def read_faces(ucm2: np.ndarray, graph: hg.UndirectedGraph, width: int) -> np.ndarray:
