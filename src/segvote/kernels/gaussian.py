@@ -31,7 +31,7 @@ PRODUCT_ERROR = 4e-7
 # An error of the exponent below this is not worth recomputing the pair.
 EXPONENT_ERROR = 1e-4
 # Kernel matrices up to this many bytes are kept between products.
-KEPT_BYTES = 1 << 30
+KEPT_BYTES = 1 << 31
 
 
 def sum_kernel(

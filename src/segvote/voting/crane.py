@@ -6,6 +6,7 @@ import numpy as np
 
 from segvote.kernels import search_neighbours
 from segvote.voting.base import BaseVoter
+from segvote.voting.limits import MAX_PAIRS, check_pairs
 from segvote.voting.segments import Segments
 
 __all__ = ["CRANE"]
@@ -23,6 +24,11 @@ class CRANE(BaseVoter):
     The score is minus the number of *without* segments whose nearest *with* segment this is. A third of all segments
     tie at 0, so ties are broken by the distance to the nearest negative, which never outweighs one penalty.
 
+    Parameters
+    ----------
+    max_pairs
+        More pairs of negatives than this are refused.
+
     Attributes
     ----------
     tie_fraction_
@@ -33,8 +39,12 @@ class CRANE(BaseVoter):
     Tang, Sukthankar, Yagnik, Fei-Fei: Discriminative segment annotation in weakly labeled video. CVPR 2013.
     """
 
+    def __init__(self, max_pairs: int = MAX_PAIRS) -> None:
+        self.max_pairs = max_pairs
+
     def _learn(self, segments: Segments) -> np.ndarray:
         positives, self._negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
+        check_pairs("CRANE", len(self._negatives), len(self._negatives), self.max_pairs)
         voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
         nearest = positives[search_neighbours(voters, segments.X[positives], 1)[1][:, 0]]
         self._voters = voters

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from segvote.errors import BadInputError, TooLargeError
+from segvote.errors import BadInputError
 from segvote.kernels.gaussian import fill_up
 from segvote.voting.base import BaseVoter
 from segvote.voting.kernel_votes import find_typical_distance
 from segvote.voting.learning_bags import group_bags
+from segvote.voting.limits import MAX_PAIRS, check_pairs
 from segvote.voting.segments import Segments
 
 __all__ = ["Evidence"]
@@ -45,7 +46,7 @@ class Evidence(BaseVoter):
 
     N_TYPICAL = 10
 
-    def __init__(self, bandwidth: float | None = None, max_pairs: int = 10**10) -> None:
+    def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
         self.bandwidth = bandwidth
         self.max_pairs = max_pairs
 
@@ -65,11 +66,7 @@ class Evidence(BaseVoter):
     def _check(self, n_queries: int, n_voters: int) -> None:
         if self.bandwidth is not None and not self.bandwidth > 0:
             raise BadInputError(f"bandwidth must be above 0 or None; got {self.bandwidth}")
-        if n_queries * n_voters > self.max_pairs:
-            raise TooLargeError(
-                f"evidence confidence looks at all pairs of segments, at most {self.max_pairs:.0e}; "
-                f"got {n_queries} x {n_voters}. Use voter ekde or em-dd, or fewer segments"
-            )
+        check_pairs("evidence confidence", n_queries, n_voters, self.max_pairs)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
         self._check(len(X), len(self._voters))

@@ -20,6 +20,8 @@ from segvote.voting.prototypes import QUERIES_PER_BLOCK, check_embedding, embed_
 __all__ = ["MILES", "MILIS"]
 
 N_TYPICAL = 10
+# Negatives whose density the first prototypes are chosen by; of more, an evenly spaced sample.
+MAX_NEGATIVES = 10_000
 
 
 class _PrototypeVoter(BagVoter):
@@ -152,6 +154,7 @@ class MILIS(_PrototypeVoter):
     def _pick_by_density(self, bags: Bags) -> np.ndarray:
         """(n_bags,) row of the most typical segment of *without* bags, of the least typical one of *with* bags."""
         negatives = bags.X[~bags.positive]
+        negatives = negatives[spread_out(len(negatives), MAX_NEGATIVES)]
         density = sum_votes(bags.X, negatives, self.bandwidth_)
         return bags.find_best(np.where(bags.positive, -density, density))
 

@@ -8,6 +8,7 @@ from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours, sum_kernel
 from segvote.voting.base import BaseVoter
 from segvote.voting.kernel_votes import find_typical_distance, sum_votes
+from segvote.voting.limits import MAX_PAIRS, check_pairs
 from segvote.voting.segments import Segments
 
 __all__ = ["NegMin", "NegativeVotes"]
@@ -76,15 +77,19 @@ class NegativeVotes(BaseVoter):
     ----------
     bandwidth
         Of the Gaussian kernel; None: the median distance from a segment to its tenth nearest negative.
+    max_pairs
+        More pairs of segments than this are refused.
     """
 
     N_TYPICAL = 10
 
-    def __init__(self, bandwidth: float | None = None) -> None:
+    def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
         self.bandwidth = bandwidth
+        self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
         self._negatives = np.flatnonzero(~segments.positive)
+        check_pairs("f_neg", len(segments), len(self._negatives), self.max_pairs)
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
         self.bandwidth_ = self._choose_bandwidth(segments) if self.bandwidth is None else self.bandwidth
         return self._score(segments.X, segments.bags, segments.survival)

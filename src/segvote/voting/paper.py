@@ -17,6 +17,7 @@ from segvote.errors import BadInputError
 from segvote.kernels import KernelMatrix, sum_kernel
 from segvote.voting.base import NO_BAG, BaseVoter
 from segvote.voting.kernel_votes import sum_votes
+from segvote.voting.limits import check_pairs
 from segvote.voting.segments import Segments
 
 __all__ = ["PaperEKDE", "choose_bandwidths"]
@@ -24,6 +25,8 @@ __all__ = ["PaperEKDE", "choose_bandwidths"]
 # The grid printed in the paper.
 GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 TINY = np.finfo(float).tiny
+# A power step that changes the spectral radius by no more than this part of it is the last.
+SAME_RHO = 1e-7
 
 
 class PaperEKDE(BaseVoter):
@@ -40,6 +43,9 @@ class PaperEKDE(BaseVoter):
     own_bag
         Whether segments of one's own bag vote (the sums of the paper run over all of P). Without them the text's
         "patterns in different positive bags" is taken at its word.
+    max_pairs
+        More pairs of *with* segments than this are refused: up to here their kernels are kept in memory, 2 GB for each
+        bandwidth; beyond, every round would take them anew.
 
     Attributes
     ----------
@@ -57,6 +63,7 @@ class PaperEKDE(BaseVoter):
         max_iter: int = 1000,
         tol: float = 1e-6,
         own_bag: bool = True,
+        max_pairs: int = 5 * 10**8,
     ) -> None:
         self.bandwidth_for = bandwidth_for
         self.bandwidth_against = bandwidth_against
@@ -64,6 +71,7 @@ class PaperEKDE(BaseVoter):
         self.max_iter = max_iter
         self.tol = tol
         self.own_bag = own_bag
+        self.max_pairs = max_pairs
 
     def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
         tags = super().__sklearn_tags__()
@@ -72,6 +80,8 @@ class PaperEKDE(BaseVoter):
         return tags
 
     def _learn(self, segments: Segments) -> np.ndarray:
+        n_positive = int(segments.positive.sum())
+        check_pairs("the printed iteration", n_positive, n_positive, self.max_pairs)
         self._set_bandwidths(segments)
         sums = _Sums(segments, self.bandwidth_for_, self.bandwidth_against_, self.own_bag)
         known = segments.fixed[sums.positives]
@@ -199,8 +209,8 @@ class _Sums:
         rho = 0.0
         for _ in range(n_steps):
             vector = self._for.multiply(vector) / total
-            rho = float(np.abs(vector).max())
-            if rho == 0:
+            before, rho = rho, float(np.abs(vector).max())
+            if rho == 0 or abs(rho - before) <= SAME_RHO * rho:
                 break
             vector /= rho
         return rho

@@ -13,6 +13,7 @@ from segvote.kernels import sum_kernel
 from segvote.voting.base import BaseVoter
 from segvote.voting.kernel_votes import find_typical_distance, sum_votes
 from segvote.voting.learning_bags import sort_bags
+from segvote.voting.limits import MAX_PAIRS, check_pairs
 from segvote.voting.segments import Segments
 
 __all__ = ["SKDE", "shift_to_modes"]
@@ -34,6 +35,8 @@ class SKDE(BaseVoter):
         How many of the best *with* segments climb.
     max_iter
         Steps of the climb at most.
+    max_pairs
+        More pairs of segments than this are refused.
 
     Attributes
     ----------
@@ -47,14 +50,22 @@ class SKDE(BaseVoter):
 
     N_TYPICAL = 10
 
-    def __init__(self, bandwidth: float | None = None, n_starts: int = 50, max_iter: int = 100) -> None:
+    def __init__(
+        self,
+        bandwidth: float | None = None,
+        n_starts: int = 50,
+        max_iter: int = 100,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
         self.bandwidth = bandwidth
         self.n_starts = n_starts
         self.max_iter = max_iter
+        self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
         if self.bandwidth is not None and not self.bandwidth > 0:
             raise BadInputError(f"bandwidth must be above 0 or None; got {self.bandwidth}")
+        check_pairs("SKDE", len(segments), len(segments), self.max_pairs)
         X, bags = segments.X, segments.bags
         chosen = find_typical_distance(X, X, self.N_TYPICAL, bags, bags) if self.bandwidth is None else self.bandwidth
         self.bandwidth_ = float(chosen)
