@@ -33,7 +33,8 @@ class OneClass(BaseVoter):
 
     References
     ----------
-    Jiang: Salient region detection by a one-class SVM on background (2015), as named by arXiv 1812.06228.
+    Named by arXiv 1812.06228 as Jiang 2015; by its subject that is arXiv 1501.07492, Weakly supervised learning for
+    salient object detection. One-class SVM: Schölkopf et al., Neural Computation 2001.
     """
 
     def __init__(self, nu: float = 0.1, gamma: float | None = None, max_negatives: int = 5000) -> None:
