@@ -83,3 +83,19 @@ def test_shards_are_read_once_and_one_at_a_time(shards):
 def test_other_dimensions_are_refused(shards):
     with pytest.raises(BadInputError, match="5 dimensions"):
         fit_standardiser(shards, BLOCKS).apply(np.zeros((2, 4)))
+
+
+def test_lengths_may_be_kept(shards):
+    plain, long = (fit_standardiser(shards, BLOCKS, has_lengths=kept) for kept in (False, True))
+    X = np.vstack(shards).astype(np.float64)
+    np.testing.assert_allclose(long.apply(X), (X - X.mean(axis=0)) / X.std(axis=0), rtol=1e-4, atol=1e-5)
+    for block in np.s_[:3, 3:]:
+        unit = long.apply(X)[:, block] / np.linalg.norm(long.apply(X)[:, block], axis=1, keepdims=True)
+        np.testing.assert_allclose(plain.apply(X)[:, block], unit, rtol=1e-5, atol=1e-6)
+
+
+def test_the_state_says_whether_lengths_are_kept_and_older_ones_do_not(shards):
+    state = fit_standardiser(shards, BLOCKS, has_lengths=True).get_state()
+    assert Standardiser.from_state(state).has_lengths
+    del state["has_lengths"]
+    assert not Standardiser.from_state(state).has_lengths

@@ -1,5 +1,8 @@
 """One scale for all blocks of a feature vector: standardise channels over a run, then give each block length one.
 
+Voters that compare segments want directions: of a faint segment and a strong one, how alike they are. Voters that learn
+a linear function of a bag's mean want lengths kept: where little is seen a vector is short, and made long it is noise.
+
 The statistics are gathered shard by shard, so a run never holds more than one bag's features for them.
 """
 
@@ -27,12 +30,15 @@ class Standardiser:
         Sizes of the blocks, sum n_dims.
     flags
         For each block, whether it is standardised.
+    has_lengths
+        Blocks keep their lengths instead of getting length one.
     """
 
     mean: np.ndarray
     std: np.ndarray
     blocks: tuple[int, ...]
     flags: tuple[bool, ...]
+    has_lengths: bool = False
 
     def __post_init__(self) -> None:
         n_dims = sum(self.blocks)
@@ -53,15 +59,16 @@ class Standardiser:
         Returns
         -------
         ndarray
-            (n_segments, n_dims) float32. Each block of a row has length one, or is zero if there is nothing in it.
-            A channel that never changed in the run is zero.
+            (n_segments, n_dims) float32. Each block of a row has length one, unless lengths are kept, or is zero if
+            there is nothing in it. A channel that never changed in the run is zero.
         """
         if X.ndim != 2 or X.shape[1] != len(self.mean):
             raise BadInputError(f"expected features of {len(self.mean)} dimensions, got shape {X.shape}")
         scale = np.divide(1.0, self.std, out=np.zeros_like(self.std), where=self.std > 0)
         scaled = ((X - self.mean) * scale).astype(np.float32)
         for start, size in zip(np.cumsum((0, *self.blocks)), self.blocks, strict=False):
-            _scale_to_unit(scaled[:, start : start + size])
+            if not self.has_lengths:
+                _scale_to_unit(scaled[:, start : start + size])
         return scaled
 
     def get_state(self) -> dict[str, np.ndarray]:
@@ -71,17 +78,22 @@ class Standardiser:
             "std": self.std,
             "blocks": np.array(self.blocks, np.int64),
             "flags": np.array(self.flags, np.uint8),
+            "has_lengths": np.array([self.has_lengths], np.uint8),
         }
 
     @classmethod
     def from_state(cls, state: dict[str, np.ndarray]) -> Standardiser:
         """Make one from the arrays of `get_state`."""
         blocks = tuple(int(size) for size in state["blocks"])
-        return cls(state["mean"], state["std"], blocks, tuple(bool(flag) for flag in state["flags"]))
+        has_lengths = bool(np.any(state.get("has_lengths", False)))  # older files have none
+        return cls(state["mean"], state["std"], blocks, tuple(bool(flag) for flag in state["flags"]), has_lengths)
 
 
 def fit_standardiser(
-    shards: Iterable[np.ndarray], blocks: tuple[int, ...], standardise: bool | tuple[bool, ...] = True
+    shards: Iterable[np.ndarray],
+    blocks: tuple[int, ...],
+    standardise: bool | tuple[bool, ...] = True,
+    has_lengths: bool = False,
 ) -> Standardiser:
     """Gather means and deviations over all segments of a run.
 
@@ -93,13 +105,15 @@ def fit_standardiser(
         Sizes of the blocks.
     standardise
         One answer for all blocks, or one for each: an extractor's ``standardise``.
+    has_lengths
+        Keep the lengths of blocks: a voter's ``wants_lengths``.
     """
     flags = (standardise,) * len(blocks) if isinstance(standardise, bool) else tuple(standardise)
     channels = np.repeat(flags, blocks)
     mean, std = np.zeros(len(channels)), np.ones(len(channels))
     if channels.any():
         mean[channels], std[channels] = _measure_channels(shard[:, channels] for shard in shards)
-    return Standardiser(mean, std, tuple(blocks), flags)
+    return Standardiser(mean, std, tuple(blocks), flags, has_lengths)
 
 
 def _measure_channels(shards: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
