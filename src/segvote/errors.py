@@ -14,6 +14,7 @@ __all__ = [
     "TooLargeError",
     "UnknownNameError",
     "UnreadableImageError",
+    "UnwritableFileError",
 ]
 
 
@@ -31,6 +32,10 @@ class UnknownNameError(SegvoteError, LookupError):
 
 class UnreadableImageError(SegvoteError, OSError):
     """An image or a video cannot be read; the message gives the reason in a few words."""
+
+
+class UnwritableFileError(SegvoteError, OSError):
+    """A file cannot be written: the disk is full, the place is read-only or gone; what was there before is still."""
 
 
 class DamagedFileError(SegvoteError, ValueError):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from segvote.errors import UnwritableFileError
 from segvote.io.atomic import atomic_path, remove_leftovers, write_bytes, write_text
 
 
@@ -51,3 +52,15 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path):
 def test_text_is_utf8_even_when_a_file_name_is_not(tmp_path):
     write_text(tmp_path / "a.txt", "kühe\n\udcff")
     assert (tmp_path / "a.txt").read_bytes() == "kühe\n?".encode()
+
+
+def test_a_file_of_somebody_else_that_begins_like_ours_is_kept(tmp_path):
+    (tmp_path / ".tmp-notes.txt").touch()
+    (tmp_path / ".tmp-folder").mkdir()
+    assert remove_leftovers(tmp_path) == 0
+
+
+def test_what_the_system_refuses_is_told_with_the_name(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UnwritableFileError, match=r"cannot write .*file/a.txt .*repeat the command"):
+        write_text(tmp_path / "file" / "a.txt", "x")

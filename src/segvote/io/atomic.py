@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["atomic_path", "remove_leftovers", "write_bytes", "write_text"]
+from segvote.errors import SegvoteError, UnwritableFileError
+
+__all__ = ["atomic_path", "explain_failure", "remove_leftovers", "write_bytes", "write_text"]
 
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
+_LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # nobody else's file, should one begin like ours
 
 
 @contextlib.contextmanager
@@ -35,18 +39,36 @@ def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
         A file name in the same folder with the same extension. The block must create it.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{path.suffix}")
-    try:
-        yield temporary
-        if durable:
-            _flush(temporary)
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C leaves no rubbish either
-        temporary.unlink(missing_ok=True)
-        raise
+    with explain_failure(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{path.suffix}")
+        try:
+            yield temporary
+            if durable:
+                _flush(temporary)
+            os.replace(temporary, path)
+        except BaseException:  # Ctrl-C leaves no rubbish either
+            with contextlib.suppress(OSError):  # the first reason is the one to tell
+                temporary.unlink(missing_ok=True)
+            raise
     if durable:
         _flush_folder(path.parent)
+
+
+@contextlib.contextmanager
+def explain_failure(path: Path) -> Iterator[None]:
+    """Turn what the system says of a failed write into `UnwritableFileError` with the name of the file."""
+    try:
+        yield
+    except SegvoteError:
+        raise
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and path.parent.is_dir():
+            raise  # the block wrote nothing
+        reason = error.strerror or str(error)
+        raise UnwritableFileError(
+            f"cannot write {path} ({reason}); make room or give permission, then repeat the command"
+        ) from error
 
 
 def write_bytes(path: Path | str, data: bytes, durable: bool = True) -> None:
@@ -65,7 +87,7 @@ def write_text(path: Path | str, text: str) -> None:
 
 def remove_leftovers(folder: Path | str) -> int:
     """Delete what a killed process left half-written below `folder`; returns how many files that were."""
-    leftovers = sorted(Path(folder).rglob(f"{_PREFIX}*"))
+    leftovers = [path for path in sorted(Path(folder).rglob(f"{_PREFIX}*")) if _LEFTOVER.fullmatch(path.name)]
     for leftover in leftovers:
         leftover.unlink(missing_ok=True)
     return len(leftovers)

@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,11 +113,20 @@ class CorrectionLog:
         int
             Its number.
         """
+        return self._append_all([action], expected)
+
+    def append_all(self, actions: Iterable[Action]) -> None:
+        """Write actions that belong together: all of them, or none where the process dies in between."""
+        self._append_all(actions, None)
+
+    def _append_all(self, actions: Iterable[Action], expected: int | None) -> int:
+        number = 0
         with self._lock, _explain_damage(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_last(expected)
-                number = self._insert(action)
+                for action in actions:
+                    number = self._insert(action)
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._connection.execute("ROLLBACK")

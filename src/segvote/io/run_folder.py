@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError
-from segvote.io.atomic import remove_leftovers
+from segvote.io.atomic import explain_failure, remove_leftovers
 from segvote.io.tables import format_json, read_json, write_json
 
 __all__ = ["RunFolder", "make_key", "name_stems"]
@@ -71,9 +71,13 @@ class RunFolder:
 
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""
+        with explain_failure(self.log_path):
+            self._append(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
+
+    def _append(self, line: str) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
+            file.write(line)
 
     def read_log(self) -> list[dict[str, Any]]:
         """All lines that are whole: the last one may have been cut by a crash."""

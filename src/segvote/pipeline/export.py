@@ -72,6 +72,8 @@ def export(
     options = ExportOptions(labels, polygons, instances, min_area, copy_images, f"segvote {__version__}")
     target = run.folder.path / "exports" / format if folder is None else Path(folder)
     _check_target(target, overwrite)
+    if target.is_dir():
+        remove_leftovers(target)  # of an export that was killed: training tools take hidden pictures for pictures
     images = run.images if isinstance(run, ClassRuns) else run.bags
     n_annotations = sum(one.n_frames or 1 for one in images)
     return write(count_along(annotations, "export", n_annotations, progress), target, options)

@@ -1,0 +1,115 @@
+"""The commands that write, each with what it needs, what it leaves behind, and how that is compared."""
+
+import contextlib
+import json
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from segvote.io.arrays import read_arrays
+from segvote.io.tables import read_csv
+
+OPTIONS = ("--features", "color", "--n-segments", "12", "--size", "64")
+# What may differ between two equal runs: times, and who holds the lock.
+PASSING = {"log.jsonl", ".lock", "report.html", "comparison.html"}
+TIMES = {"seconds"}  # measured, not computed
+LEFTOVER = ".tmp-"  # of a process that was killed; hidden, and no name of anything
+
+
+@dataclass(frozen=True)
+class World:
+    """A place to work in: scenes that are only read, a finished run of them, and a folder of one's own."""
+
+    scenes: Path
+    run: Path
+    work: Path
+
+    def copy_run(self):
+        target = self.work / "run"
+        if not target.exists():
+            shutil.copytree(self.run, target)
+        return target
+
+    def write_truth(self):
+        """What another tool would hand back: one mask is the whole image, the others are as they were."""
+        path = self.work / "corrected.json"
+        coco = json.loads((self.run / "annotations.coco.json").read_text())
+        first = coco["images"][0]
+        whole = [[0, 0, first["width"], 0, first["width"], first["height"], 0, first["height"]]]
+        coco["annotations"] = [one for one in coco["annotations"] if one["image_id"] != first["id"]]
+        coco["annotations"].append(
+            {"id": 999, "image_id": first["id"], "category_id": coco["categories"][0]["id"], "segmentation": whole}
+        )
+        path.write_text(json.dumps(coco))
+        return path
+
+
+def annotate(world):
+    folders = [world.scenes / "with", world.scenes / "without"]
+    return ["annotate", *folders, "-o", world.work / "out", "--jobs", "1", *OPTIONS]
+
+
+def predict(world):
+    return ["predict", world.run, world.scenes / "with", "-o", world.work / "out", "--jobs", "1"]
+
+
+def export(world):
+    return ["export", world.run, "--format", "yolo", "-o", world.work / "out", "--copy-images", "--overwrite"]
+
+
+def import_(world):
+    return ["import", world.copy_run(), world.write_truth(), "--label", "object"]
+
+
+def evaluate(world):
+    pages = ["--html", world.work / "out" / "page.html", "--csv", world.work / "out" / "table.csv"]
+    return ["evaluate", world.run, "--truth", world.scenes / "masks", *pages]
+
+
+def compare(world):
+    folders = [world.scenes / "with", world.scenes / "without", "--truth", world.scenes / "masks"]
+    return ["compare", *folders, "-o", world.work / "out", "--jobs", "1", "--voters", "ekde,cam", *OPTIONS]
+
+
+COMMANDS = {
+    "annotate": annotate,
+    "compare": compare,
+    "evaluate": evaluate,
+    "export": export,
+    "import": import_,
+    "predict": predict,
+}
+
+
+def read_outputs(world):
+    """All that a finished command leaves in the folder of its own, as it must be however often it was killed."""
+    names = (path for path in (world.work / "out").rglob("*") if path.is_file() and path.name not in PASSING)
+    files = sorted(path for path in names if not path.name.startswith(LEFTOVER))
+    found = {path.relative_to(world.work).as_posix(): _read(path, world) for path in files}
+    log = world.work / "run" / "review.sqlite"
+    return {**found, "actions": read_log(log)} if log.exists() else found
+
+
+def read_log(path):
+    """The actions of a log without their times."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        query = "SELECT number, kind, image, name, value, height, width, counts FROM actions ORDER BY number"
+        return connection.execute(query).fetchall()
+
+
+def _read(path, world):
+    if path.suffix == ".npz":
+        return {name: array.tobytes() for name, array in read_arrays(path).items() if name not in TIMES}
+    if path.suffix == ".csv":
+        return [_drop_times(row) for row in read_csv(path)]
+    if path.suffix in (".json", ".md", ".tex", ".html", ".yaml", ".txt"):
+        text = path.read_text().replace(str(world.work), "WORK")
+        return _drop_times(json.loads(text)) if path.suffix == ".json" else text
+    return path.read_bytes()
+
+
+def _drop_times(data):
+    if isinstance(data, dict):
+        return {key: _drop_times(value) for key, value in data.items() if key not in TIMES}
+    return [_drop_times(one) for one in data] if isinstance(data, list) else data

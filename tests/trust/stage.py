@@ -1,0 +1,257 @@
+"""A stage on which accidents happen: commands run in forked processes, and something goes wrong at an exact moment.
+
+Started as a program, it imports segvote once, then takes one JSON line per order and answers with one. A moment is one
+of the things a process does to the file system (it opens a file for writing, renames, removes, makes a folder),
+counted by an audit hook; so that "killed at the ninth moment" means the same on every machine.
+"""
+
+import ctypes
+import errno
+import itertools
+import json
+import os
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+MOMENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect"}
+QUIET = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "COLUMNS": "200"}
+LINUX_CAPABILITY_VERSION_3 = 0x20080522
+
+
+class Stage:
+    """The side of the test: hands orders to the program."""
+
+    def __init__(self):
+        command = [sys.executable, __file__]
+        environment = {**os.environ, **QUIET}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def start(self, *arguments, **fault):
+        """Start a command; returns its process id and the files of its output and errors."""
+        order = {"arguments": [str(argument) for argument in arguments], "fault": fault}
+        return self._order({"start": order})
+
+    def wait(self, started, time_limit=60):
+        """Until it ends: exit code (negative: the signal), output, errors, number of moments it had, seconds."""
+        return self._order({"wait": {**started, "time_limit": time_limit}})
+
+    def run(self, *arguments, time_limit=60, **fault):
+        return self.wait(self.start(*arguments, **fault), time_limit)
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(timeout=10)
+
+    def _order(self, order):
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+
+# The side of the program.
+
+
+def serve():
+    _warm_up()
+    for line in sys.stdin:
+        [(name, order)] = json.loads(line).items()
+        answer = {"start": _start, "wait": _wait}[name](order)
+        print(json.dumps(answer), flush=True)
+
+
+def _warm_up():
+    """Import what the commands import, so that a forked process has it already."""
+    import faiss  # noqa: F401
+    import safetensors.numpy  # noqa: F401
+    import sklearn.cluster  # noqa: F401
+    import uvicorn  # noqa: F401
+
+    import segvote.api
+    import segvote.pipeline.evaluate
+    import segvote.pipeline.export
+    import segvote.pipeline.importing
+    import segvote.report
+    import segvote.report.compare_page
+    import segvote.report.evaluation
+    import segvote.review.routes
+    from segvote.cli.app import load_commands
+
+    load_commands()
+    for registry in (segvote.VOTERS, segvote.SEGMENTERS):
+        for name in registry:
+            registry[name]
+
+
+def _start(order):
+    folder = tempfile.mkdtemp(prefix="stage-")
+    files = {name: f"{folder}/{name}" for name in ("output", "errors", "moments")}
+    for path in files.values():
+        Path(path).touch()
+    child = os.fork()
+    if child == 0:
+        _perform(order, files)
+    return {"pid": child, "started": time.monotonic(), **files}
+
+
+def _wait(order):
+    limit = order["started"] + order["time_limit"]
+    hung = False
+    while True:
+        found, status = os.waitpid(order["pid"], os.WNOHANG)
+        if found:
+            break
+        if not hung and time.monotonic() > limit:
+            hung = True
+            os.kill(order["pid"], signal.SIGKILL)
+        time.sleep(0.002)
+    texts = {name: _read(order[name]) for name in ("output", "errors")}
+    code = os.waitstatus_to_exitcode(status)
+    seconds = time.monotonic() - order["started"]
+    return {"code": code, "hung": hung, "seconds": seconds, "moments": int(_read(order["moments"]) or 0), **texts}
+
+
+def _read(path):
+    return Path(path).read_text(errors="replace")
+
+
+def _perform(order, files):
+    """The child: never returns."""
+    os.setsid()
+    for number, name in ((1, "output"), (2, "errors")):
+        os.dup2(os.open(files[name], os.O_WRONLY), number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    code, report = 1, os.open(files["moments"], os.O_WRONLY)
+    try:
+        counter = _prepare(**order["fault"])
+        code = _run(order["arguments"])
+        os.write(report, str(next(counter)).encode())
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _run(arguments):
+    from segvote.cli.app import run_app
+
+    sys.argv = ["segvote", *arguments]
+    try:
+        run_app()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return 0
+
+
+def _prepare(kind="", moment=0, **details):
+    """Arrange for the accident; returns the counter of moments."""
+    counter = itertools.count()
+    happen = ACCIDENTS[kind](**details) if kind else None
+
+    def watch(event, arguments):
+        if not _is_moment(event, arguments):
+            return
+        number = next(counter)
+        if happen is not None and number >= moment:
+            happen(number == moment)
+
+    sys.addaudithook(watch)
+    return counter
+
+
+def _is_moment(event, arguments):
+    if event == "open":
+        return isinstance(arguments[2], int) and bool(arguments[2] & WRITING) and arguments[0] != os.devnull
+    return event in MOMENTS
+
+
+def _kill():
+    return lambda is_first: os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _interrupt():
+    return lambda is_first: os.kill(os.getpid(), signal.SIGINT) if is_first else None
+
+
+def _fill_disk():
+    def refuse(is_first):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return refuse
+
+
+def _limit_files(n_bytes):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+    return lambda is_first: None
+
+
+def _lose_privileges():
+    """Root without its capabilities: the owner's permission bits count for it too."""
+    if os.geteuid() == 0:
+        header = struct.pack("Ii", LINUX_CAPABILITY_VERSION_3, 0)
+        assert ctypes.CDLL(None).capset(header, bytes(24)) == 0
+    return lambda is_first: None
+
+
+def _jump(seconds):
+    real = time.time
+
+    def jump(is_first):
+        time.time = lambda: real() + seconds
+
+    return jump
+
+
+def _change(path, how):
+    def change(is_first):
+        if is_first:
+            change_input(Path(path), how)
+
+    return change
+
+
+def change_input(path, how):
+    """Do to an input what other programs do: remove it, put a folder or other content in its place, cut it."""
+    if how == "truncate":
+        os.truncate(path, 20)
+        return
+    content = path.read_bytes()
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how == "replace":
+        from PIL import Image
+
+        Image.new("RGB", (90, 50), "purple").save(path, format="PNG")
+    elif how == "fifo":
+        os.mkfifo(path)
+    else:
+        assert how == "remove" and content
+
+
+ACCIDENTS = {
+    "kill": _kill,
+    "interrupt": _interrupt,
+    "full": _fill_disk,
+    "limit": _limit_files,
+    "no privileges": _lose_privileges,
+    "clock": _jump,
+    "change": _change,
+}
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,149 @@
+"""Killed at any moment, a command that is repeated ends as if nothing had happened."""
+
+import os
+import random
+import re
+import signal
+import threading
+import time
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
+
+import pytest
+from commands import COMMANDS, World, read_log, read_outputs
+
+from segvote.io.arrays import read_arrays
+from segvote.io.tables import read_json
+
+EVERY_COMMAND = sorted(COMMANDS)
+
+
+def make_world(like, name):
+    (like.work / name).mkdir()
+    return World(like.scenes, like.run, like.work / name)
+
+
+def kill_and_repeat(stage, world, command, n_kills, seed):
+    """Half of the kills at a moment counted in files, half at any time; returns how many ended otherwise than calm."""
+    calm, rng = make_world(world, "calm"), random.Random(f"{command} {seed}")
+    first = stage.run(*COMMANDS[command](calm))
+    assert first["code"] == 0, first["errors"]
+    killed, lost = make_world(world, "killed"), 0
+    for number in range(n_kills):
+        if number % 2:
+            kill_at_moment(stage, COMMANDS[command](killed), rng.randrange(max(1, first["moments"])))
+        else:
+            kill_at_time(stage, COMMANDS[command](killed), rng.uniform(0, first["seconds"]))
+        lost += not all_files_are_whole(killed)
+    last = stage.run(*COMMANDS[command](killed))
+    assert last["code"] == 0, last["errors"]
+    return lost + (read_outputs(killed) != read_outputs(calm))
+
+
+def kill_at_moment(stage, arguments, moment):
+    # A command that goes on where it was may be done before its moment comes.
+    assert stage.run(*arguments, kind="kill", moment=moment)["code"] in (0, -signal.SIGKILL)
+
+
+def kill_at_time(stage, arguments, seconds):
+    started = stage.start(*arguments)
+    time.sleep(seconds)
+    os.kill(started["pid"], signal.SIGKILL)
+    assert stage.wait(started)["code"] in (0, -signal.SIGKILL)
+
+
+def all_files_are_whole(world):
+    """What has a name of its own can be read to the end, whenever the process died."""
+    for path in (world.work / "out").rglob("*"):
+        if path.name.startswith(".tmp-"):
+            continue
+        if path.suffix == ".json":
+            read_json(path)
+        elif path.suffix == ".npz":
+            read_arrays(path)
+    return True
+
+
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+def test_two_kills_change_nothing(stage, world, ledger, command):
+    ledger.note(f"`{command}` killed (SIGKILL), repeated", 2, kill_and_repeat(stage, world, command, 2, seed=0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", EVERY_COMMAND)
+def test_fifty_kills_change_nothing(stage, world, ledger, command):
+    ledger.note(f"`{command}` killed (SIGKILL), repeated", 50, kill_and_repeat(stage, world, command, 50, seed=1))
+
+
+class Page:
+    """A page that clicks until its server is gone, and remembers what it was promised."""
+
+    def __init__(self, address):
+        host, self.token = re.fullmatch(r"http://(.*)/\?token=(.*)", address).groups()
+        self.host, self.promised = host, []
+
+    def click(self):
+        with closing(HTTPConnection(self.host, timeout=20)) as connection:
+            self._click_on(connection)
+
+    def _click_on(self, connection):
+        port = self.host.rsplit(":", 1)[1]
+        headers = {
+            "Cookie": f"segvote-{port}={self.token}",
+            "Origin": f"http://{self.host}",
+            "Content-Type": "application/json",
+        }
+        for number in range(10_000):
+            body = f'{{"bag": {number % 6}, "segments": [{number % 2}], "value": {number % 3 - 1}}}'
+            try:
+                connection.request("POST", "/api/set", body, headers)
+                answer = connection.getresponse()
+                self.promised.append(answer.read())
+                assert answer.status == 200
+            except (OSError, HTTPException):
+                return
+
+
+def kill_review(stage, run, seconds):
+    """Numbers of the clicks that were answered before the server was killed."""
+    started = stage.start("review", run, "--no-browser")
+    address = wait_for_address(started)
+    page = Page(address)
+    thread = threading.Thread(target=page.click)
+    thread.start()
+    time.sleep(seconds)
+    os.kill(started["pid"], signal.SIGKILL)
+    thread.join()
+    stage.wait(started)
+    return [int(re.search(rb'"action":\s*(\d+)', answer).group(1)) for answer in page.promised]
+
+
+def wait_for_address(started):
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit:
+        with open(started["output"]) as file:
+            if found := re.search(r"http://\S+", file.read()):
+                return found.group()
+        time.sleep(0.01)
+    raise AssertionError("the server did not start")
+
+
+def count_lost_clicks(stage, world, n_kills, seed):
+    rng, run, promised = random.Random(seed), world.copy_run(), []
+    for _ in range(n_kills):
+        promised += kill_review(stage, run, rng.uniform(0.0, 0.4))
+    kept = {row[0] for row in read_log(run / "review.sqlite")}
+    return len(promised), sum(number not in kept for number in promised)
+
+
+def test_no_answered_click_is_lost_when_the_server_is_killed(stage, world, ledger):
+    n_clicks, n_lost = count_lost_clicks(stage, world, 2, seed=0)
+    assert n_clicks > 0
+    ledger.note("clicks answered by `review` before it was killed", n_clicks, n_lost)
+
+
+@pytest.mark.slow
+def test_no_answered_click_is_lost_in_fifty_kills(stage, world, ledger):
+    n_clicks, n_lost = count_lost_clicks(stage, world, 50, seed=1)
+    ledger.note("clicks answered by `review` before it was killed", n_clicks, n_lost)
+    ledger.note("`review` killed (SIGKILL) while clicks come", 50)
