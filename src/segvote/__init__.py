@@ -22,6 +22,7 @@ _PUBLIC = {
     "annotate_classes": "segvote.api",
     "export": "segvote.api",
     "predict": "segvote.api",
+    "update": "segvote.api",
 }
 
 __all__ = sorted([*_PUBLIC, "__version__"])

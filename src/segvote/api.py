@@ -12,8 +12,9 @@ from segvote.pipeline.export import export
 from segvote.pipeline.predict import predict
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.update import update as run_update
 
-__all__ = ["annotate", "annotate_classes", "export", "predict"]
+__all__ = ["annotate", "annotate_classes", "export", "predict", "update"]
 
 
 def annotate(
@@ -48,3 +49,15 @@ def annotate_classes(root: Path | str, out: Path | str, settings: Settings | Non
         write_report(run)
     write_classes_report(runs)
     return runs
+
+
+def update(run: Run | Path | str, **options: Any) -> Run:
+    """Add images to a run or take some out, and write its report anew.
+
+    Parameters are those of `segvote.pipeline.update.update`; see `annotate` about scripts.
+    """
+    from segvote.report import write_report
+
+    updated = run_update(run, **options)
+    write_report(updated)
+    return updated

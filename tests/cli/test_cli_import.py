@@ -2,6 +2,7 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.cli.import_ import format_command
+from segvote.io.tables import read_json, write_json
 from segvote.pipeline import Run
 from segvote.pipeline.export import export
 
@@ -13,8 +14,14 @@ def test_import_counts_images_and_says_what_to_do_next(run_copy, tmp_path):
     done = CliRunner().invoke(load_commands(), ["import", str(run_copy), str(written), "--confirm"])
     assert done.exit_code == 0, done.output
     assert "corrected 12" in done.output
-    assert "segvote annotate" in done.output
+    assert f"segvote update {run_copy}" in done.output
 
 
-def test_the_command_to_repeat_has_the_options_of_the_run(run_copy):
-    assert format_command(Run(run_copy)).endswith("--features color --n-segments 40 --size 160")
+def test_the_command_for_a_class_is_that_of_all_classes_with_the_options_of_the_run(run_copy, tmp_path):
+    record = read_json(run_copy / "run.json")
+    record["inputs"] = {"with": "/photos/cow", "without": "/photos"}
+    (tmp_path / "out/classes").mkdir(parents=True)
+    folder = run_copy.rename(tmp_path / "out/classes/cow")
+    write_json(folder / "run.json", record)
+    words = f"segvote annotate --classes /photos -o {tmp_path / 'out'} --features color --n-segments 40 --size 160"
+    assert format_command(Run(folder)) == words

@@ -26,6 +26,7 @@ SETTING_NAMES = {field.name for field in fields(Settings)}
     epilog=format_examples(
         "segvote annotate photos/with photos/without -o out",
         "segvote annotate with without -o out --voter crane --jobs 4",
+        "segvote annotate --classes photos -o out",
     )
 )
 def annotate(

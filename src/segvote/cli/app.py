@@ -57,6 +57,7 @@ COMMANDS = (
     "info",
     "predict",
     "review",
+    "update",
 )
 
 

@@ -35,7 +35,7 @@ def import_(
 ) -> None:
     """Take over masks that a person corrected in another tool: their segments are fixed from then on.
 
-    Images that the tool left as they were stay free, unless --confirm. Then repeat `annotate` to vote with them.
+    Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
     from segvote.pipeline.importing import import_corrections
     from segvote.pipeline.run import Run
@@ -57,12 +57,14 @@ def format_imported(imported: Imported, run: Run) -> str:
 
 
 def format_command(run: Run) -> str:
-    """The `annotate` that continues a run, with every option that is not the default."""
-    words = ["segvote", "annotate", run.record["inputs"][WITH], run.record["inputs"][WITHOUT], "-o"]
-    words.append(str(run.folder.path))
+    """What votes again: `update`; for one class of several, the `annotate` that made them, with its options."""
+    with_folder, without_folder = (Path(run.record["inputs"][tag]) for tag in (WITH, WITHOUT))
+    if without_folder not in with_folder.parents:
+        return shlex.join(["segvote", "update", str(run.folder.path)])
+    words = ["segvote", "annotate", "--classes", str(without_folder), "-o", str(run.folder.path.parents[1])]
     default = Settings()
     for field in fields(Settings):
         value = getattr(run.settings, field.name)
-        if value != getattr(default, field.name) and not isinstance(value, dict):
+        if field.name != "label" and value != getattr(default, field.name) and not isinstance(value, dict):
             words += [f"--{field.name.replace('_', '-')}", str(value)]
     return shlex.join(words)

@@ -12,7 +12,7 @@ from segvote.io.videos import hash_video
 from segvote.pipeline.video_bags import is_video, split_videos
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Bag", "list_all_bags", "list_bags", "list_unsorted_bags"]
+__all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def list_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> 
     `frames` says which sub-folders are videos; see `segvote.pipeline.video_bags`.
     """
     bags = list_all_bags(with_folder, without_folder, frames)
-    _check_shared(bags)
+    check_shared(bags)
     return bags
 
 
@@ -64,6 +64,12 @@ def list_unsorted_bags(folder: Path, frames: str = "auto") -> list[Bag]:
     _check_folder(folder)
     bags = _list_folder("", folder, frames)
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
+
+
+def list_names(folder: Path, frames: str = "auto") -> list[str]:
+    """Paths below a folder of all its images and videos, with forward slashes, sorted; none of them is read."""
+    _check_folder(folder)
+    return [path.relative_to(folder).as_posix() for path in _list_paths(folder, frames)]
 
 
 def _check_folder(folder: Path) -> None:
@@ -83,12 +89,16 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
 
 
 def _list_folder(tag: str, folder: Path, frames: str) -> list[Bag]:
+    return [_make_bag(tag, folder, path) for path in _list_paths(folder, frames)]
+
+
+def _list_paths(folder: Path, frames: str) -> list[Path]:
     paths = split_videos(folder, list_images(folder), frames)
     if not paths:
         raise BadInputError(
             f"no images in {folder}; expected JPEG, PNG, WebP, BMP, TIFF or GIF files, or videos, nested folders too"
         )
-    return [_make_bag(tag, folder, path) for path in paths]
+    return paths
 
 
 def _make_bag(tag: str, folder: Path, path: Path) -> Bag:
@@ -99,7 +109,7 @@ def _make_bag(tag: str, folder: Path, path: Path) -> Bag:
         return Bag(name, tag, path, "", str(error))
 
 
-def _check_shared(bags: Sequence[Bag]) -> None:
+def check_shared(bags: Sequence[Bag]) -> None:
     """An image cannot both show and not show the thing."""
     with_names = {bag.digest: bag.name for bag in bags if bag.tag == WITH and bag.digest}
     shared = [(with_names[bag.digest], bag.name) for bag in bags if bag.tag == WITHOUT and bag.digest in with_names]

@@ -16,11 +16,12 @@ from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
+from segvote.pipeline.inputs import Inputs
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
 
-__all__ = ["BagRecord", "Run"]
+__all__ = ["BagRecord", "Run", "read_settings"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Run:
         self.record: dict[str, Any] = self.folder.read_record()
         if not self.record.get("complete"):
             raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
-        self.settings = _read_settings(self.record["settings"], self.folder)
+        self.settings = read_settings(self.record["settings"], self.folder)
         self.bags = [_read_bag(entry, self.folder) for entry in self.record["bags"]]
 
     def __len__(self) -> int:
@@ -89,6 +90,11 @@ class Run:
         from segvote.pipeline.notebook import format_run
 
         return format_run(self)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """Where the images lie."""
+        return Inputs.from_record(self.record["inputs"])
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -130,8 +136,7 @@ class Run:
     def find_source(self, index: int) -> Path:
         """The user's own file, or folder of frames; never copied into the run."""
         # By the name, not by the tag: a person may have moved the bag, the file stays where it is.
-        folder, name = self.bags[index].name.split("/", 1)
-        return Path(self.record["inputs"][folder]) / name
+        return self.inputs.find_source(self.bags[index].name)
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))
@@ -166,7 +171,8 @@ def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Pa
     return Annotation(bag.name, bag.height, bag.width, parts, image_path=image_path)
 
 
-def _read_settings(data: dict[str, Any], folder: RunFolder) -> Settings:
+def read_settings(data: dict[str, Any], folder: RunFolder) -> Settings:
+    """Settings as a record keeps them; one that this version does not know is named."""
     known = {field.name for field in fields(Settings)}
     strange = set(data) - known
     if strange:

@@ -1,0 +1,53 @@
+"""`segvote update`: more images, or fewer."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import typer
+
+from segvote.cli.annotate import print_outcome
+from segvote.cli.app import app, format_examples
+from segvote.cli.progress import show_progress
+from segvote.pipeline.update import update as run_update
+
+DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}
+
+
+@app.command(
+    epilog=format_examples(
+        "segvote update out --add-with more/cows --add-without more/fields",
+        "segvote update out --remove with/blurred.jpg --remove IMG_0042",
+        "segvote update out",
+    )
+)
+def update(
+    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    add_with: list[Path] = typer.Option([], help="Folder of more images that show the thing; may be repeated."),
+    add_without: list[Path] = typer.Option([], help="Folder of more images that do not; may be repeated."),
+    remove: list[str] = typer.Option([], help="Name of an image to leave out from now on; may be repeated."),
+    restore: list[str] = typer.Option([], help="Name of an image that was removed, to take it back."),
+    segments: Path | None = typer.Option(DEFAULTS["segments"], help="Your own label maps, if the run has such."),
+    jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
+    strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
+) -> None:
+    """Add images to a run or take some out; the result is that of a fresh run, in a fraction of the time.
+
+    Without options it looks again at the run's folders, for images that came or went, and at corrections made since.
+    """
+    from segvote.api import update as update_with_report
+
+    with show_progress() as progress:
+        run = update_with_report(
+            run_folder,
+            add_with=add_with,
+            add_without=add_without,
+            remove=remove,
+            restore=restore,
+            segments=segments,
+            n_jobs=jobs,
+            strict=strict,
+            progress=progress,
+        )
+    print_outcome(run)

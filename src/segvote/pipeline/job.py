@@ -1,0 +1,112 @@
+"""The steps of a run, from bags to a finished run folder; killed at any moment, it goes on where it was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from segvote import __version__
+from segvote.features import FeatureExtractor
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.annotate import make_record, make_result_key
+from segvote.pipeline.bags import Bag
+from segvote.pipeline.corrections import fix_table, move_bags, read_corrections
+from segvote.pipeline.inputs import Inputs
+from segvote.pipeline.label_maps import LabelMaps
+from segvote.pipeline.outcome import Outcome, is_done, write_outcome
+from segvote.pipeline.preparing import check_names, describe_bags, keep_readable, list_problems
+from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
+from segvote.pipeline.voting_step import Table, decide_bags, fit_voter, gather_table
+
+__all__ = ["annotate_bags"]
+
+
+def annotate_bags(
+    run: RunFolder,
+    bags: Sequence[Bag],
+    inputs: Inputs,
+    settings: Settings,
+    label_maps: LabelMaps | None = None,
+    *,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> Run:
+    """Segment, describe, vote, decide and write.
+
+    Parameters
+    ----------
+    run
+        The folder; what it holds already is not done again.
+    bags
+        All of them, in their order.
+    inputs
+        Where they lie, for the record.
+    settings, label_maps, n_jobs, strict, progress
+        As for `segvote.pipeline.annotate.annotate`.
+    """
+    extractor = check_names(settings)
+    with run.lock():
+        _Job(run, inputs, settings, extractor, n_jobs, progress).carry_out(bags, label_maps, strict)
+    return Run(run.path)
+
+
+class _Job:
+    """One call: what all its steps need."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        inputs: Inputs,
+        settings: Settings,
+        extractor: FeatureExtractor,
+        n_jobs: int,
+        progress: Progress,
+    ) -> None:
+        self.run, self.inputs, self.settings, self.extractor = run, inputs.to_record(), settings, extractor
+        self.n_jobs, self.progress = n_jobs, progress
+
+    def carry_out(self, bags: Sequence[Bag], label_maps: LabelMaps | None, strict: bool) -> None:
+        self._claim(len(bags))
+        corrections = read_corrections(self.run)
+        bags = move_bags(bags, corrections)
+        described = self._time(
+            "describe",
+            lambda: describe_bags(
+                self.run, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
+            ),
+        )
+        good = keep_readable(described, strict)
+        key = make_result_key(self.settings, good, corrections)
+        if is_done(self.run, key) and self.run.read_record()["inputs"] == self.inputs:
+            return
+        self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
+        table = self._time("gather", lambda: gather_table(self.run, good, self.extractor))
+        fixed = fix_table(self.run, good, corrections)
+        voter = self._time("vote", lambda: self._vote(table, fixed))
+        verdict = self._time("decide", lambda: decide_bags(table, voter, self.settings, fixed))
+        outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)
+        write_outcome(self.run, outcome, self.inputs, key, list_problems(described), self.n_jobs, self.progress)
+
+    def _claim(self, n_bags: int) -> None:
+        """Say whose folder this is before anything else is in it."""
+        if not self.run.record_path.exists():
+            self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
+        self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
+
+    def _vote(self, table: Table, fixed: np.ndarray | None) -> Any:
+        self.progress("vote", 0, 1)
+        voter = fit_voter(table, self.settings, fixed)
+        self.progress("vote", 1, 1)
+        return voter
+
+    def _time(self, step: str, function: Callable[[], Any]) -> Any:
+        started = time.perf_counter()
+        result = function()
+        self.run.log(step=step, seconds=round(time.perf_counter() - started, 3))
+        return result

@@ -1,0 +1,91 @@
+"""More images, or fewer, without starting again: segments and features of the others are used as they are.
+
+The result is that of a fresh run on the same images: the same keys name the same files, and every vote is held anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from segvote.errors import BadInputError
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.bags import Bag
+from segvote.pipeline.describing import make_segments_key
+from segvote.pipeline.inputs import Inputs
+from segvote.pipeline.job import annotate_bags
+from segvote.pipeline.label_maps import LabelMaps
+from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.run import Run, read_settings
+from segvote.pipeline.settings import Settings
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["update"]
+
+
+def update(
+    run: Run | Path | str,
+    *,
+    add_with: Iterable[Path | str] = (),
+    add_without: Iterable[Path | str] = (),
+    remove: Iterable[str] = (),
+    restore: Iterable[str] = (),
+    segments: Path | str | None = None,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> Run:
+    """Add images to a run or take some out; without either, look again at its folders.
+
+    Parameters
+    ----------
+    run
+        A run, or its folder; it may be unfinished.
+    add_with, add_without
+        Folders of more images. They stay where they are and are part of the run from then on.
+    remove
+        Names of images that are to be left out. The files stay where they are; masks and heat maps go.
+    restore
+        Names of images that were removed earlier and are to come back.
+    segments
+        Folder of your own label maps, if the run was made with one: for all images.
+    n_jobs, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    Run
+    """
+    folder = run.folder if isinstance(run, Run) else RunFolder(run)
+    record = folder.read_record()
+    settings = read_settings(record["settings"], folder)
+    inputs = Inputs.from_record(record["inputs"])
+    _check_two_folders(inputs)
+    for tag, folders in ((WITH, add_with), (WITHOUT, add_without)):
+        for one in folders:
+            inputs = inputs.add(tag, Path(one), settings.frames)
+    inputs = inputs.restore(restore).remove(remove, settings.frames)
+    bags = inputs.list_bags(settings.frames)
+    if segments is None:
+        _check_own_segments(record["bags"], bags, settings)
+    return annotate_bags(
+        folder, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
+    )
+
+
+def _check_two_folders(inputs: Inputs) -> None:
+    if Path(inputs.folders[WITHOUT]) in Path(inputs.folders[WITH]).parents:
+        raise BadInputError(
+            f"this is one class of a run on {inputs.folders[WITHOUT]}; put images into the folders there or take them "
+            "out, and repeat `segvote annotate --classes`"
+        )
+
+
+def _check_own_segments(records: Sequence[dict[str, Any]], bags: Sequence[Bag], settings: Settings) -> None:
+    """A run on a user's own label maps must not be mixed with other segments."""
+    known = {bag.digest: bag for bag in bags if bag.digest and not bag.is_video}
+    for record in records:
+        bag = known.get(record.get("digest", ""))
+        if bag is not None and record.get("segments") != make_segments_key(bag, settings):
+            raise BadInputError("this run was made on label maps of your own; give their folder with --segments")
