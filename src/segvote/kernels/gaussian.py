@@ -143,7 +143,7 @@ class _Pair:
         self.queries = np.ascontiguousarray(queries - centre, dtype=np.float32)
         self.voters = np.ascontiguousarray(voters - centre, dtype=np.float32)
         self.bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
-        query_norms, voter_norms = _half_norms(self.queries), _half_norms(self.voters)
+        self._norms = query_norms, voter_norms = _half_norms(self.queries), _half_norms(self.voters)
         self.error = PRODUCT_ERROR * 2 * max(query_norms.max(), voter_norms.max())
         ones = np.ones
         self._left = np.column_stack([self.queries, -query_norms, ones(len(queries))]).astype(np.float32)
@@ -168,9 +168,17 @@ class _Pair:
         return np.exp(kernel, out=kernel)
 
     def _sharpen(self, half: np.ndarray, rows: slice, columns: slice, bandwidth: float) -> np.ndarray:
-        """Recompute the pairs near enough to count from the vectors: a narrow kernel sees the product's rounding."""
+        """Recompute from the vectors the pairs that are near enough to count and far enough from the origin to be wrong.
+
+        A narrow kernel sees the product's rounding, which grows with the norms of the two.
+        """
+        far = EXPONENT_ERROR * bandwidth**2 / PRODUCT_ERROR
+        far_rows, far_columns = self._norms[0][rows] > far, self._norms[1][columns] > far
+        if not (far_rows.any() or far_columns.any()):
+            return half
         half = half.copy()
-        near_rows, near_columns = np.nonzero(half > -(LARGEST_EXPONENT * bandwidth**2 + self.error))
+        near = half > -(LARGEST_EXPONENT * bandwidth**2 + self.error)
+        near_rows, near_columns = np.nonzero(near & (far_rows[:, None] | far_columns))
         queries, voters = self.queries[rows], self.voters[columns]
         for part in _split(len(near_rows), PAIRS_PER_BLOCK):
             row, column = near_rows[part], near_columns[part]
