@@ -119,3 +119,11 @@ def test_corrections_clamp_the_weights(planted):
         warnings.simplefilter("ignore")
         voter = PaperEKDE(bandwidth_for=2.0, bandwidth_against=2.0).fit(X, y, bags=bags, fixed=fixed)
     assert voter.weights_[:2].tolist() == [0, 1]
+
+
+def test_a_sample_of_segments_is_enough_to_choose_bandwidths(monkeypatch):
+    X, y, bags, _ = make_bags(n_with=10, n_without=10, n_segments=40, seed=1)
+    segments = check_segments(X, y == 1, bags, None, None)
+    exact = choose_bandwidths(segments)
+    monkeypatch.setattr("segvote.voting.paper.MAX_ASKED", 100)
+    assert choose_bandwidths(segments) == exact

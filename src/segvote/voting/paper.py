@@ -17,6 +17,7 @@ from segvote.errors import BadInputError
 from segvote.kernels import KernelMatrix, sum_kernel
 from segvote.voting.base import NO_BAG, BaseVoter
 from segvote.voting.kernel_votes import sum_votes
+from segvote.voting.learning_bags import spread_out
 from segvote.voting.limits import check_pairs
 from segvote.voting.segments import Segments
 
@@ -25,6 +26,8 @@ __all__ = ["PaperEKDE", "choose_bandwidths"]
 # The grid printed in the paper.
 GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 TINY = np.finfo(float).tiny
+# Segments over which the rule for bandwidths takes its means.
+MAX_ASKED = 5000
 # A power step that changes the spectral radius by no more than this part of it is the last.
 SAME_RHO = 1e-7
 
@@ -222,11 +225,15 @@ def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tup
     Taken plainly the rule picks the widest k+ with the narrowest k-, or a spike at x itself. Here the difference is the
     mean of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by its number of
     voters. It separates: s+ maximises ``mean_P A - mean_N A``, s- maximises ``mean_N B - mean_P B``; a kernel so wide
-    that it sees no difference, or so narrow that it sees nobody, gains nothing.
+    that it sees no difference, or so narrow that it sees nobody, gains nothing. The means are over an evenly spaced
+    sample of segments where there are more than `MAX_ASKED`; all vote.
     """
     positive = segments.positive
+    asked = spread_out(len(segments), MAX_ASKED)
+    X, bags = segments.X[asked], segments.bags[asked]
     gains = []
     for side in (positive, ~positive):
-        sums = sum_kernel(segments.X, segments.X[side], grid, None, segments.bags, segments.bags[side])
-        gains.append((sums[:, side].mean(axis=1) - sums[:, ~side].mean(axis=1)) / side.sum())
+        sums = sum_kernel(X, segments.X[side], grid, None, bags, segments.bags[side])
+        own, other = sums[:, side[asked]].mean(axis=1), sums[:, ~side[asked]].mean(axis=1)
+        gains.append((own - other) / side.sum())
     return grid[int(np.argmax(gains[0]))], grid[int(np.argmax(gains[1]))]
