@@ -121,9 +121,16 @@ def test_corrections_clamp_the_weights(planted):
     assert voter.weights_[:2].tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_side_that_gains_nowhere_takes_the_bandwidth_of_the_other(seed):
+    # Negatives that are as far from each other as from everybody: no kernel tells them apart.
+    X, y, bags, _ = make_bags(n_with=10, n_without=10, n_segments=40, n_odd=0, seed=seed)
+    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None)) == (1.0, 1.0)
+
+
 def test_a_sample_of_segments_is_enough_to_choose_bandwidths(monkeypatch):
-    X, y, bags, _ = make_bags(n_with=10, n_without=10, n_segments=40, seed=1)
+    X, y, bags, _ = make_bags(n_with=10, n_without=10, n_segments=40, n_odd=0)
     segments = check_segments(X, y == 1, bags, None, None)
     exact = choose_bandwidths(segments)
-    monkeypatch.setattr("segvote.voting.paper.MAX_ASKED", 100)
+    monkeypatch.setattr("segvote.voting.paper.MAX_ASKED", 200)
     assert choose_bandwidths(segments) == exact

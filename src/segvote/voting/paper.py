@@ -225,8 +225,8 @@ def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tup
     Taken plainly the rule picks the widest k+ with the narrowest k-, or a spike at x itself. Here the difference is the
     mean of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by its number of
     voters. It separates: s+ maximises ``mean_P A - mean_N A``, s- maximises ``mean_N B - mean_P B``; a kernel so wide
-    that it sees no difference, or so narrow that it sees nobody, gains nothing. The means are over an evenly spaced
-    sample of segments where there are more than `MAX_ASKED`; all vote.
+    that it sees no difference, or so narrow that it sees nobody, gains nothing; a side that gains nowhere takes the
+    other's bandwidth. The means are over an evenly spaced sample of segments where there are more than `MAX_ASKED`.
     """
     positive = segments.positive
     asked = spread_out(len(segments), MAX_ASKED)
@@ -236,4 +236,6 @@ def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tup
         sums = sum_kernel(X, segments.X[side], grid, None, bags, segments.bags[side])
         own, other = sums[:, side[asked]].mean(axis=1), sums[:, ~side[asked]].mean(axis=1)
         gains.append((own - other) / side.sum())
-    return grid[int(np.argmax(gains[0]))], grid[int(np.argmax(gains[1]))]
+    chosen = [grid[int(np.argmax(gain))] if gain.max() > 0 else None for gain in gains]
+    fallback = next((bandwidth for bandwidth in chosen if bandwidth is not None), 1.0)
+    return chosen[0] or fallback, chosen[1] or fallback
