@@ -1,6 +1,6 @@
 """Several classes in one call against one run for each: seconds, and CorLoc and mean IoU of every class.
 
-    python benchmarks/bench_classes.py DATA_SET DATA_SET … [--quick]
+    python benchmarks/bench_classes.py DATA_SET DATA_SET … [--quick] [--jobs N]
 
 Each DATA_SET is a folder with ``with``, ``without`` and ``masks``; its name is the class. The *with* folders become the
 class folders, all *without* images that show none of the classes become ``none``. Last line JSON.
@@ -19,8 +19,6 @@ from segvote.pipeline.annotate import annotate
 from segvote.pipeline.classes import annotate_classes
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.run import Run
-
-JOBS = 2
 
 
 def make_root(sources: list[Path], root: Path, n_most: int | None) -> Path:
@@ -52,17 +50,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data_sets", nargs="+", type=Path)
     parser.add_argument("--quick", action="store_true", help="eight images of each kind")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     arguments = parser.parse_args()
+    n_jobs = arguments.jobs
     sources = arguments.data_sets
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         root = make_root(sources, folder / "root", 8 if arguments.quick else None)
         started = time.perf_counter()
-        runs = annotate_classes(root, folder / "together", n_jobs=JOBS)
+        runs = annotate_classes(root, folder / "together", n_jobs=n_jobs)
         results: dict = {"seconds_together": time.perf_counter() - started, "n_images": len(runs)}
         results["classes"] = {source.name: measure(runs.runs[source.name], source) for source in sources}
         started = time.perf_counter()
-        alone = {one: annotate(one / "with", one / "without", folder / one.name, n_jobs=JOBS) for one in sources}
+        alone = {one: annotate(one / "with", one / "without", folder / one.name, n_jobs=n_jobs) for one in sources}
         results["seconds_alone"] = time.perf_counter() - started
         results["alone"] = {one.name: measure(run, one) for one, run in alone.items()}
     print(json.dumps(results, indent=2))

@@ -1,6 +1,6 @@
 """Adding and removing images against a fresh run: seconds, their ratio, and how far the weights are apart.
 
-    python benchmarks/bench_update.py [DATA_SET] [--quick]
+    python benchmarks/bench_update.py [DATA_SET] [--quick] [--jobs N]
 
 DATA_SET is a folder with ``with`` and ``without``; without one, made scenes are used. A tenth of the images is added to
 a run on the others, then removed again. Last line JSON.
@@ -24,7 +24,6 @@ from segvote.pipeline.annotate import annotate
 from segvote.pipeline.run import Run
 from segvote.pipeline.update import update
 
-JOBS = 2
 TAGS = ("with", "without")
 
 
@@ -55,7 +54,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data_set", nargs="?", type=Path)
     parser.add_argument("--quick", action="store_true", help="few images")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     arguments = parser.parse_args()
+    n_jobs = arguments.jobs
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         source = arguments.data_set or folder / "scenes"
@@ -65,14 +66,14 @@ def main() -> None:
         names = [f"{tag}/{path.relative_to(folder / 'new' / tag).as_posix()}" for tag in TAGS
                  for path in list_images(folder / "new" / tag)]  # fmt: skip
         old, seconds_old = measure(
-            lambda: annotate(folder / "old/with", folder / "old/without", folder / "run", n_jobs=JOBS)
+            lambda: annotate(folder / "old/with", folder / "old/without", folder / "run", n_jobs=n_jobs)
         )
         fresh, seconds_fresh = measure(
-            lambda: annotate(folder / "all/with", folder / "all/without", folder / "fresh", n_jobs=JOBS)
+            lambda: annotate(folder / "all/with", folder / "all/without", folder / "fresh", n_jobs=n_jobs)
         )
         smaller = Run(shutil.copytree(folder / "run", folder / "copy"))
         more = {"add_with": [folder / "new/with"], "add_without": [folder / "new/without"]}
-        added, seconds_add = measure(lambda: update(folder / "run", n_jobs=JOBS, **more))
+        added, seconds_add = measure(lambda: update(folder / "run", n_jobs=n_jobs, **more))
         results = {
             "n_images": len(fresh),
             "n_added": len(fresh) - len(old),
@@ -81,7 +82,7 @@ def main() -> None:
             "ratio_add": seconds_add / seconds_fresh,
             **{f"add_{name}": value for name, value in compare(added, fresh).items()},
         }
-        removed, seconds_remove = measure(lambda: update(folder / "run", n_jobs=JOBS, remove=names))
+        removed, seconds_remove = measure(lambda: update(folder / "run", n_jobs=n_jobs, remove=names))
         results |= {
             "seconds_fresh_small": seconds_old,
             "seconds_remove": seconds_remove,
