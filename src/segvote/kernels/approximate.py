@@ -15,13 +15,18 @@ from threadpoolctl import threadpool_limits
 
 __all__ = ["build_index", "search_approximately"]
 
-N_COMPONENTS = 96
+N_COMPONENTS = 128
 # Candidates per wanted neighbour: room for own-bag segments and for what the components cannot tell.
 CANDIDATES_PER_NEIGHBOUR = 3
+# Of those, as many per wanted neighbour are measured from the full vectors.
+MEASURED_PER_NEIGHBOUR = 2
+# One neighbour alone still wants a choice.
+LEAST_CANDIDATES = 24
 # Part of the lists that is scanned.
 PROBED = 1 / 8
 TRAINING_PER_LIST = 64
-QUERIES_PER_BLOCK = 256
+# So few that their candidates' vectors stay in the processor's cache.
+QUERIES_PER_BLOCK = 32
 
 
 def search_approximately(
@@ -41,6 +46,8 @@ def search_approximately(
     queries, voters
         (n_queries, d), (n_voters, d) float32, contiguous.
     """
+    n_candidates = max(CANDIDATES_PER_NEIGHBOUR * k, LEAST_CANDIDATES)
+    n_measured = max(MEASURED_PER_NEIGHBOUR * k, LEAST_CANDIDATES)
     norms = np.einsum("ij,ij->i", voters, voters)
     squared = np.full((len(queries), k), np.inf)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
@@ -51,9 +58,12 @@ def search_approximately(
         usable = candidates >= 0
         if query_bags is not None and voter_bags is not None:
             usable &= voter_bags[candidates] != query_bags[rows][:, None]
+        # The index proposes the nearest first: the first usable ones are the promising ones.
+        first = np.argsort(~usable, axis=1, kind="stable")[:, :n_measured]
+        candidates, usable = np.take_along_axis(candidates, first, 1), np.take_along_axis(usable, first, 1)
         squared[rows], indices[rows] = _keep_nearest(queries[rows], voters, norms, candidates, usable, k)
 
-    proposed = index.search(queries, CANDIDATES_PER_NEIGHBOUR * k)[1]
+    proposed = index.search(queries, n_candidates)[1]
     with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(order, range(0, len(queries), QUERIES_PER_BLOCK)))
     return squared, indices
@@ -79,7 +89,7 @@ def _keep_nearest(
     queries: np.ndarray, voters: np.ndarray, norms: np.ndarray, candidates: np.ndarray, usable: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     near = voters[candidates]  # (rows, candidates, d)
-    products = np.einsum("ijk,ik->ij", near, queries)
+    products = np.matmul(near, queries[:, :, None])[:, :, 0]
     squared = norms[candidates] - 2 * products + np.einsum("ij,ij->i", queries, queries)[:, None]
     squared = np.where(usable, np.maximum(squared, 0), np.inf).astype(np.float64)
     best = np.lexsort((candidates, squared), axis=1)[:, :k]

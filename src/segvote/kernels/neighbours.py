@@ -9,13 +9,15 @@ are searched exactly, however long it takes.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from segvote.kernels.approximate import build_index, search_approximately
 from segvote.kernels.checks import check_finite
 
-__all__ = ["build_vote_graph", "measure_recall", "search_neighbours"]
+__all__ = ["build_vote_graph", "search_neighbours", "search_with_recall"]
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
@@ -52,27 +54,64 @@ def search_neighbours(
     indices
         (n_queries, n_neighbors) int64; -1 where there are fewer.
     """
+    return search_with_recall(queries, voters, n_neighbors, query_bags, voter_bags)[:2]
+
+
+def search_with_recall(
+    queries: np.ndarray,
+    voters: np.ndarray,
+    n_neighbors: int,
+    query_bags: np.ndarray | None = None,
+    voter_bags: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """As `search_neighbours`, and the part of the true neighbours that was found: 1 where all pairs were looked at.
+
+    The recall of a large set is that of queries spread evenly over it.
+    """
     check_finite(queries=queries, voters=voters)
-    squared = np.full((len(queries), n_neighbors), np.inf)
-    indices = np.full((len(queries), n_neighbors), -1, dtype=np.int64)
+    k = n_neighbors
     if len(voters) == 0 or len(queries) == 0:
-        return squared, indices
+        return np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64), 1.0
     centre = voters.mean(axis=0, dtype=np.float64)
-    points = np.ascontiguousarray(voters - centre, dtype=np.float32)
-    asked = np.ascontiguousarray(queries - centre, dtype=np.float32)
+    points = _centre(voters, centre)
+    asked = points if queries is voters else _centre(queries, centre)
+    bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     if len(queries) * len(voters) > EXACT_PAIRS:
         index = build_index(points)
-        rows = np.linspace(0, len(queries) - 1, N_PROBES).astype(np.int64)
-        sample_bags = None if query_bags is None else query_bags[rows]
-        true = search_neighbours(queries[rows], voters, n_neighbors, sample_bags, voter_bags)[1]
-        tried = search_approximately(index, asked[rows], points, n_neighbors, sample_bags, voter_bags)[1]
-        if _count_found(true, tried) >= LEAST_RECALL:
-            return search_approximately(index, asked, points, n_neighbors, query_bags, voter_bags)
-    for start in range(0, len(queries), QUERIES_PER_BLOCK):
-        rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(queries)))
-        bags = None if query_bags is None or voter_bags is None else (query_bags[rows], voter_bags)
-        squared[rows], indices[rows] = _search_block(asked[rows], points, n_neighbors, bags)
-    return squared, indices
+        recall = _try_index(index, asked, points, k, bags)
+        if recall >= LEAST_RECALL:
+            return *search_approximately(index, asked, points, k, *(bags or (None, None))), recall
+    blocks = [slice(start, start + QUERIES_PER_BLOCK) for start in range(0, len(queries), QUERIES_PER_BLOCK)]
+    found = [_search_block(asked[rows], points, k, bags and (bags[0][rows], bags[1])) for rows in blocks]
+    return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found]), 1.0
+
+
+def _centre(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Points about a centre in float32, subtracted in float64 without a copy of that size."""
+    return np.subtract(points, centre, out=np.empty(points.shape, dtype=np.float32), casting="same_kind")
+
+
+def _try_index(
+    index: Any, queries: np.ndarray, voters: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None
+) -> float:
+    """Part of the true neighbours of a sample that the index finds."""
+    rows = np.linspace(0, len(queries) - 1, min(N_PROBES, len(queries))).astype(np.int64)
+    sample = (None, None) if bags is None else (bags[0][rows], bags[1])
+    true = _search_all_pairs(queries[rows], voters, k, *sample)
+    tried = search_approximately(index, queries[rows], voters, k, *sample)[1]
+    return _count_found(true, tried)
+
+
+def _search_all_pairs(
+    queries: np.ndarray, voters: np.ndarray, k: int, query_bags: np.ndarray | None, voter_bags: np.ndarray | None
+) -> np.ndarray:
+    """(n_queries, at most k) the nearest voters of other bags, for a few queries and by one matrix product."""
+    squared = np.einsum("ij,ij->i", voters, voters) - 2 * queries @ voters.T
+    if query_bags is not None and voter_bags is not None:
+        squared[voter_bags == query_bags[:, None]] = np.inf
+    k = min(k, len(voters))
+    nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
+    return np.where(np.isfinite(np.take_along_axis(squared, nearest, 1)), nearest, -1)
 
 
 def _search_block(
@@ -139,23 +178,6 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     pointers = np.concatenate([[0], np.cumsum(count)])
     return sparse.csr_matrix((votes[heard], indices[heard], pointers), shape=(len(indices), n_voters))
-
-
-def measure_recall(points: np.ndarray, bags: np.ndarray, indices: np.ndarray, n_sample: int = N_PROBES) -> float:
-    """Part of the true neighbours that a search found, on segments spread evenly over the set.
-
-    Parameters
-    ----------
-    points, bags
-        (n, d), (n,): what was searched, by itself.
-    indices
-        (n, k) what `search_neighbours` found.
-    """
-    if len(points) ** 2 <= EXACT_PAIRS:
-        return 1.0
-    rows = np.linspace(0, len(points) - 1, n_sample).astype(np.int64)
-    true = search_neighbours(points[rows], points, indices.shape[1], bags[rows], bags)[1]
-    return _count_found(true, indices[rows])
 
 
 def _count_found(true: np.ndarray, found: np.ndarray) -> float:

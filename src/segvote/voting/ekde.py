@@ -7,13 +7,13 @@ ends up. That direction is what is computed here, by power iteration: one sparse
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from segvote.kernels import build_vote_graph, measure_recall, otsu_threshold, search_neighbours
+from segvote.kernels import build_vote_graph, otsu_threshold, search_neighbours, search_with_recall
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments, check_segments, encode_tags
 
@@ -56,9 +56,10 @@ class EKDE(BaseVoter):
         self.n_correction_steps = n_correction_steps
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        squared, indices = search_neighbours(segments.X, segments.X, self.n_neighbors, segments.bags, segments.bags)
+        squared, indices, self.recall_ = search_with_recall(
+            segments.X, segments.X, self.n_neighbors, segments.bags, segments.bags
+        )
         self.graph_ = build_vote_graph(squared, indices, len(segments))
-        self.recall_ = measure_recall(segments.X, segments.bags, indices)
         self._first_weights: np.ndarray | None = None
         return self._count(segments)
 
@@ -82,7 +83,10 @@ class EKDE(BaseVoter):
     def _iterate(self, segments: Segments, start: np.ndarray, n_steps: int) -> np.ndarray:
         """Vote `n_steps` times; sets what the last voters weighed and returns the votes of every segment."""
         self.n_iter_ = n_steps
-        votes, self._votes_weights, self._gain = _walk(self.graph_, segments, start, n_steps)
+        free = segments.positive & (segments.fixed < 0)
+        rounds = _Round(self.graph_, segments.survival, free, segments.fixed == 1, _find_typical(start))
+        votes, self._votes_weights, gain = _walk(rounds, start, n_steps)
+        self._gain = float(gain)
         return votes
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
@@ -125,21 +129,22 @@ class EKDE(BaseVoter):
         -------
         (n_segments,) scores, on the scale of ``scores_``.
         """
-        votes = np.empty(len(self._segments))
-        for fold in np.unique(folds):
-            out = (np.asarray(folds) == fold)[self._segments.bags]
-            votes[out] = self._vote_without(out)[out]
-        return votes - self.threshold_
+        out = np.equal.outer(np.asarray(folds), np.unique(folds))[self._segments.bags]
+        return (self._vote_without(out) * out).sum(axis=1) - self.threshold_
 
     def _vote_without(self, out: np.ndarray) -> np.ndarray:
-        """Votes for every segment when those marked have no say."""
-        graph = _silence(self.graph_, out)
-        segments, tags = self._segments, self._segments.bag_tags[self._segments.bags] & ~out
-        said = replace(segments, positive=segments.positive & ~out, fixed=np.where(out, -1, segments.fixed))
-        first = replace(segments, positive=tags, fixed=np.full(len(segments), -1, dtype=np.int8))
-        votes, weights, _ = _walk(graph, first, np.where(tags, 1.0, 0.0), self.n_steps)
-        if (said.fixed >= 0).any():
-            votes = _walk(graph, said, weights, self.n_correction_steps)[0]
+        """Votes (n_segments, n_groups) for every segment when those marked in `out` (of that shape) have no say."""
+        segments = self._segments
+        said = np.where(out, -1, segments.fixed[:, None])
+        # Rows of the votes sum to one again when those of the others are left.
+        heard = self.graph_ @ (~out).astype(float)
+        scale = segments.survival[:, None] * np.divide(1.0, heard, out=np.zeros_like(heard), where=heard > 0)
+        tags = segments.bag_tags[segments.bags][:, None] & ~out
+        votes, weights, _ = _walk(_Round(self.graph_, scale, tags), np.where(tags, 1.0, 0.0), self.n_steps)
+        if (said >= 0).any():
+            free, typical = segments.positive[:, None] & (said < 0), np.apply_along_axis(_find_typical, 0, weights)
+            corrected = _Round(self.graph_, scale, free, said == 1, typical)
+            votes = _walk(corrected, weights, self.n_correction_steps)[0]
         return votes
 
     def get_state(self) -> dict[str, np.ndarray]:
@@ -192,51 +197,38 @@ class EKDE(BaseVoter):
         return self
 
 
-class _Steps:
-    """One round of voting and the clamping of what a person said.
+@dataclass(frozen=True)
+class _Round:
+    """One round of voting and the clamping of what a person said; several votes at once are columns of all arrays.
 
     A person's object weighs as much as the objects of the first vote do, not 1, which only the best of all segments
     has: at 1 a single odd one would outvote the rest.
     """
 
-    def __init__(self, graph: sparse.csr_matrix, segments: Segments, object_weight: float) -> None:
-        self.graph, self.survival, self.object_weight = graph, segments.survival, object_weight
-        self.free = segments.positive & (segments.fixed < 0)
-        self.object = segments.fixed == 1
+    graph: sparse.csr_matrix
+    scale: np.ndarray  # what the votes for each segment are multiplied with
+    free: np.ndarray  # who votes with the weight it was given
+    is_object: np.ndarray | bool = False
+    object_weight: np.ndarray | float = 1.0
 
-    def step(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
+    def vote(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Votes for every segment, scaled so that the best free *with* segment has 1, and the scale."""
-        votes = self.survival * (self.graph @ weights)
-        largest = votes[self.free].max(initial=0.0)
-        gain = 1.0 / largest if largest > 0 else 1.0
+        votes = self.scale * (self.graph @ weights)
+        largest = np.where(self.free, votes, 0.0).max(axis=0)
+        gain = np.divide(1.0, largest, out=np.ones_like(largest), where=largest > 0)
         return votes * gain, gain
 
     def clamp(self, votes: np.ndarray) -> np.ndarray:
-        weights = np.where(self.free, votes, 0.0)
-        weights[self.object] = self.object_weight
-        return weights
+        return np.where(self.is_object, self.object_weight, np.where(self.free, votes, 0.0))
 
 
-def _walk(
-    graph: sparse.csr_matrix, segments: Segments, start: np.ndarray, n_steps: int
-) -> tuple[np.ndarray, np.ndarray, float]:
+def _walk(rounds: _Round, start: np.ndarray, n_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Vote `n_steps` times and once more: the last votes, what their voters weighed, the last scale."""
-    steps = _Steps(graph, segments, _find_typical(start))
-    weights = steps.clamp(start)
+    weights = rounds.clamp(start)
     for _ in range(n_steps):
-        weights = steps.clamp(steps.step(weights)[0])
-    votes, gain = steps.step(weights)
+        weights = rounds.clamp(rounds.vote(weights)[0])
+    votes, gain = rounds.vote(weights)
     return votes, weights, gain
-
-
-def _silence(graph: sparse.csr_matrix, out: np.ndarray) -> sparse.csr_matrix:
-    """The votes without those of some segments; rows again sum to one, or are empty."""
-    kept = graph.copy()
-    kept.data = kept.data * ~out[kept.indices]
-    totals = np.asarray(kept.sum(axis=1)).ravel()
-    scale = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
-    kept.data *= np.repeat(scale, np.diff(kept.indptr))
-    return kept
 
 
 def _find_typical(weights: np.ndarray) -> float:
