@@ -194,3 +194,15 @@ def test_videos_are_judged_as_a_whole(finished_run, new_scenes, tmp_path):
     (found,) = predict(finished_run.folder.path, tmp_path / "new", tmp_path / "out", false_alarms=0.99, n_jobs=1).images
     assert found.name == "clip"
     assert len(list((tmp_path / "out" / "masks" / "clip").iterdir())) == 12
+
+
+def test_an_image_that_went_leaves_no_mask_behind(finished_run, new_scenes, tmp_path):
+    folder = shutil.copytree(new_scenes / "images", tmp_path / "images")
+    before = predict(finished_run.folder.path, folder, tmp_path / "new", n_jobs=1)
+    (folder / before.images[0].name).unlink()
+    after = predict(finished_run.folder.path, folder, tmp_path / "new", n_jobs=1)
+    for kind, ending in (("masks", "png"), ("heatmaps", "jpg")):
+        files = {
+            path.relative_to(tmp_path / "new" / kind).as_posix() for path in (tmp_path / "new" / kind).rglob("*.*")
+        }
+        assert files == {f"{one.stem}.{ending}" for one in after.images}

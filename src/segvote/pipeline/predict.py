@@ -16,18 +16,19 @@ from segvote.io.masks import read_mask
 from segvote.io.run_folder import RunFolder, make_key, name_stems
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.pipeline.bags import list_unsorted_bags
-from segvote.pipeline.calibration import Calibration
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.model import Model, read_model
+from segvote.pipeline.predictor import Predictor
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
-from segvote.pipeline.run import Run
+from segvote.pipeline.run import BagRecord, Run
+from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.voting_step import gather_table, measure_survival
 from segvote.pipeline.workers import run_on_all
 from segvote.pipeline.writing import MaskWriter, WriteTask, record_bag, write_annotations
-from segvote.refine import Scores, decide, scale_heat, vote_again
+from segvote.refine import vote_again
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Prediction", "Predictions", "predict"]
+__all__ = ["Prediction", "Predictions", "open_model", "predict"]
 
 # Images whose features are in memory at the same time.
 N_AT_ONCE = 64
@@ -124,10 +125,8 @@ def predict(
     n_jobs, strict, progress
         As for `annotate`.
     """
-    if not 0 < false_alarms < 1:
-        raise BadInputError(f"false alarms are a share of images, above 0 and below 1; got {false_alarms}")
-    model = model if isinstance(model, Model) else _open_model(Path(model))
-    target = RunFolder(out)
+    predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_alarms)
+    model, target = predictor.model, RunFolder(out)
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames)
     with target.lock():
@@ -135,19 +134,14 @@ def predict(
         describer = Describer(target, model.settings, model.extractor, _name_state(model))
         results = run_on_all(describer, bags, n_jobs)
         described = list(count_along(results, "segment and describe", len(bags), progress))
-        return _Job(target, model, false_alarms).carry_out(_keep_good(described, strict), described, n_jobs, progress)
+        return _Job(target, predictor).carry_out(_keep_good(described, strict), described, n_jobs, progress)
 
 
 class _Job:
     """Scoring, judging and writing of described images."""
 
-    def __init__(self, target: RunFolder, model: Model, false_alarms: float) -> None:
-        self.target, self.model = target, model
-        self.voter = model.restore_voter()
-        self.calibration: Calibration = model.calibrate(self.voter)
-        self.false_alarms = false_alarms
-        self.rate = max(false_alarms, self.calibration.lowest_rate)
-        self.threshold = self.calibration.find_threshold(self.rate)
+    def __init__(self, target: RunFolder, predictor: Predictor) -> None:
+        self.target, self.predictor, self.model = target, predictor, predictor.model
 
     def carry_out(
         self, good: list[Described], described: Sequence[Described], n_jobs: int, progress: Progress
@@ -165,7 +159,8 @@ class _Job:
         write_annotations(self.target, tasks, records, self.model.settings.label)
         problems = tuple((one.bag.name, one.problem) for one in described if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
-        predictions = Predictions(self.target.path, images, self.rate, self.threshold, problems)
+        predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
+        remove_stale(self.target, stems.values())
         self._write(predictions)
         return predictions
 
@@ -175,39 +170,22 @@ class _Job:
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
             table = gather_table(self.target, some, model.extractor, model.standardiser)
-            votes = self.voter.decision_function(table.X, survival=measure_survival(table, model.settings))
+            votes = self.predictor.voter.decision_function(table.X, survival=measure_survival(table, model.settings))
             for one, own, edges, areas in zip(
                 some, table.split(votes), table.edges, table.split(table.areas), strict=True
             ):
                 yield one, vote_again(own, edges, model.settings.second_vote), areas
 
     def _make_task(self, one: Described, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
-        contains = bool(scores.max() > self.threshold)
-        low, top, typical = self.model.arrays["range"]
-        decisions, threshold = self._decide(scores, areas, typical) if contains else (scores > np.inf, self.threshold)
-        tagged = replace(one, bag=replace(one.bag, tag=WITH if contains else WITHOUT))
-        record = record_bag(tagged, stem, scores, decisions, areas, threshold)
-        high = float(scores.max()) if contains else max(float(top), self.threshold)
-        heat = scale_heat(scores, threshold, min(float(low), float(scores.min())), high)
+        choice = self.predictor.choose(scores, areas)
+        tagged = replace(one, bag=replace(one.bag, tag=WITH if choice.contains else WITHOUT))
+        record = record_bag(tagged, stem, scores, choice.decisions, areas, choice.threshold)
         free = np.full(len(scores), -1, dtype=np.int8)
-        return WriteTask(record, one.bag.path, heat.astype(np.float32), decisions, free)
+        return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
 
-    def _decide(self, scores: np.ndarray, areas: np.ndarray, typical: float) -> tuple[np.ndarray, float]:
-        """Which segments are the thing, by the rule of the training run; its global threshold where that has one."""
-        rule = self.model.settings.decision
-        if rule == "global-otsu":
-            decisions = scores > typical
-            decisions[np.argmax(scores)] = True
-            return decisions, float(typical)
-        selected, thresholds = decide(Scores([scores], [areas]), rule)
-        return selected[0], float(thresholds[0])
-
-    def _predict(self, record: Any, score: float) -> Prediction:
-        probability = self.calibration.measure_probability(np.array([score]))[0]
-        level = self.calibration.measure_level(np.array([score]))[0]
-        return Prediction(
-            record.name, record.stem, record.tag == WITH, float(probability), float(level), score, record.area
-        )
+    def _predict(self, record: BagRecord, score: float) -> Prediction:
+        probability, level = self.predictor.measure(score)
+        return Prediction(record.name, record.stem, record.tag == WITH, probability, level, score, record.area)
 
     def _write(self, predictions: Predictions) -> None:
         rows = predictions.to_table()
@@ -216,17 +194,19 @@ class _Job:
             **read_json(_get_record_path(self.target)),
             "complete": True,
             "label": self.model.settings.label,
-            "false_alarms": self.false_alarms,
-            "rate": self.rate,
-            "threshold": self.threshold,
-            "n_without": len(self.calibration.negatives),
+            "false_alarms": self.predictor.false_alarms,
+            "rate": self.predictor.rate,
+            "threshold": self.predictor.threshold,
+            "n_without": len(self.predictor.calibration.negatives),
             "images": rows,
             "problems": [{"name": name, "reason": reason} for name, reason in predictions.problems],
         }
         write_json(_get_record_path(self.target), record)
 
 
-def _open_model(path: Path) -> Model:
+def open_model(path: Path | str) -> Model:
+    """The model of a run folder, which must be finished, or a model folder wherever it lies now."""
+    path = Path(path)
     if (path / "run.json").is_file():
         Run(path)  # a run that is not finished has no model, or an old one
     return read_model(path)
