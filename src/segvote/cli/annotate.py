@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
@@ -111,7 +112,7 @@ def choose_folders(with_folder: Path | None, without_folder: Path | None, classe
 def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
-        typer.echo(f"left out: {problem['reason']}", err=True)
+        typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
     typer.echo(f"masks    {run.folder.path / 'masks'}")
     typer.echo(f"coco     {run.folder.coco_path}")
     typer.echo(f"report   {run.folder.report_path}")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import typer
 
 from segvote import __version__
+from segvote.cli.plain import make_plain
 from segvote.errors import SegvoteError
 
 __all__ = ["app", "format_examples", "run_app"]
@@ -104,7 +105,7 @@ def run_app() -> None:
     try:
         load_commands(choose_commands(sys.argv[1:], os.environ))()
     except SegvoteError as error:
-        print(f"segvote: {error}", file=sys.stderr)
+        print(f"segvote: {make_plain(error)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
     except (KeyboardInterrupt, SystemExit) as stop:
         # typer turns Ctrl-C into the exit code that shells know it by.

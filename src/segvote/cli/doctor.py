@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 
 
@@ -31,4 +32,6 @@ def doctor(
             diagnosis = diagnose_run(Run(folder))
         else:
             diagnosis = diagnose_folders(folder, without_folder, out, n_jobs=jobs, progress=progress)
-    typer.echo(json.dumps(diagnosis.to_dict()) if as_json else format_diagnosis(diagnosis, lines))
+    typer.echo(
+        json.dumps(diagnosis.to_dict()) if as_json else make_plain(format_diagnosis(diagnosis, lines), keep="\n")
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.pipeline.settings import Settings
 from segvote.types import WITH, WITHOUT
@@ -44,7 +45,7 @@ def import_(
     with show_progress() as progress:
         imported = import_corrections(run, file, label=label, confirm=confirm, progress=progress)
     for name, reason in imported.problems:
-        typer.echo(f"left out: {name}: {reason}", err=True)
+        typer.echo(f"left out: {make_plain(f'{name}: {reason}')}", err=True)
     typer.echo(format_imported(imported, run))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.pipeline.predict import predict as run_predict
 
@@ -42,7 +43,7 @@ def predict(
             model, folder, out, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress
         )
     for _, reason in found.problems:
-        typer.echo(f"left out: {reason}", err=True)
+        typer.echo(f"left out: {make_plain(reason)}", err=True)
     if found.rate > false_alarms:
         typer.echo(
             f"note: so few training images vouch for a false alarm in {1 / found.rate:.0f} images at best, "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,11 @@ __all__ = ["has_tiff_signature", "open_unusual_tiff", "scale_to_bytes"]
 
 _SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _ORIENTATION_TAG = 274
+_MAX_BYTES = 600_000_000  # of the decoded samples of a page
+_N_AT_ONCE = 1 << 20  # values that are widened at the same time
+
+# Without a handler its remarks about odd files would reach the terminal.
+logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 
 def scale_to_bytes(values: np.ndarray, n_bits: int = 16) -> np.ndarray:
@@ -39,15 +46,31 @@ def scale_to_bytes(values: np.ndarray, n_bits: int = 16) -> np.ndarray:
     if values.dtype.kind == "u" and values.dtype.itemsize == 2:
         return (values >> (n_bits - 8)).astype(np.uint8)
     low, high = _find_range(values)
-    with np.errstate(invalid="ignore"):
-        scaled = (values.astype(np.float64) - low) * (255.0 / (high - low))
-    return np.round(np.nan_to_num(np.clip(scaled, 0, 255))).astype(np.uint8)
+    scaled = np.empty(values.size, np.uint8)
+    for start, block in _cut(values):
+        scaled[start : start + len(block)] = _scale(block, low, high)
+    return scaled.reshape(values.shape)
+
+
+def _cut(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Pieces in order: a hundred million values in double precision, several times over, would fill the memory."""
+    flat = values.reshape(-1)
+    return ((start, flat[start : start + _N_AT_ONCE]) for start in range(0, flat.size, _N_AT_ONCE))
+
+
+def _scale(block: np.ndarray, low: float, high: float) -> np.ndarray:
+    # Halves first: the distance between the ends of double precision is beyond it.
+    with np.errstate(invalid="ignore", over="ignore"):
+        share = (block.astype(np.float64) / 2 - low / 2) / (high / 2 - low / 2)
+    return np.round(np.nan_to_num(np.clip(255 * share, 0, 255))).astype(np.uint8)
 
 
 def _find_range(values: np.ndarray) -> tuple[float, float]:
     """The values shown as 0 and 255."""
-    finite = values[np.isfinite(values)].astype(np.float64)
-    low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
+    low, high = np.inf, -np.inf
+    for _, block in _cut(values):
+        finite = block[np.isfinite(block)].astype(np.float64)
+        low, high = min(low, float(finite.min(initial=np.inf))), max(high, float(finite.max(initial=-np.inf)))
     if low >= 0 and high <= 1 and values.dtype.kind in "fb":
         return 0.0, 1.0
     if low >= 0 and high <= 255:
@@ -71,6 +94,8 @@ def open_unusual_tiff(path: Path, max_pixels: int) -> Image.Image:
             raise BadInputError(
                 f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read"
             )
+        if page.nbytes > _MAX_BYTES:
+            raise BadInputError(f"too large, {page.nbytes} bytes of samples where at most {_MAX_BYTES} are read")
         samples = _order_samples(page.asarray(), page.axes)
         orientation = page.tags.valueof(_ORIENTATION_TAG, 1)
     picture = Image.fromarray(np.ascontiguousarray(scale_to_bytes(samples)))

@@ -1,0 +1,29 @@
+"""Text of strangers on a terminal: names of files may hold line ends, colours, text that runs backwards, raw bytes."""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["make_plain"]
+
+# Controls, formats (among them those that turn the direction of text), and bytes that are no text.
+STRANGE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def make_plain(text: object, keep: str = "") -> str:
+    r"""One line without anything a terminal obeys: such characters as ``\n`` and ``\x1b``, those of `keep` as they are.
+
+    Examples
+    --------
+    >>> make_plain("two\nlines")
+    'two\\nlines'
+    """
+    return "".join(one if one in keep or not _is_strange(one) else _escape(one) for one in str(text))
+
+
+def _is_strange(character: str) -> bool:
+    return unicodedata.category(character) in STRANGE
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
