@@ -28,7 +28,7 @@ class Table:
     Attributes
     ----------
     X
-        (n_segments, d) float32, standardised.
+        (n_segments, d) float32, standardised; blocks have length one, unless the voter wants lengths.
     bags, offsets
         (n_segments,) number of the bag; (n_bags + 1,) where each bag begins.
     tags
@@ -88,11 +88,20 @@ class Verdict:
 
 
 def gather_table(
-    run: RunFolder, bags: Sequence[Described], extractor: FeatureExtractor, standardiser: Standardiser | None = None
+    run: RunFolder,
+    bags: Sequence[Described],
+    extractor: FeatureExtractor,
+    standardiser: Standardiser | None = None,
+    *,
+    voter: str | None = None,
 ) -> Table:
-    """Read the shards of all bags, one at a time, into one array; on the scale of another run, if that is given."""
+    """Read the shards of all bags, one at a time, into one array.
+
+    On the scale of another run, if its standardiser is given; else on one of their own, that the named voter wants.
+    """
     if standardiser is None:
-        standardiser = fit_standardiser(_read_shards(run, bags), extractor.blocks, extractor.standardise)
+        has_lengths = voter is not None and VOTERS[voter].wants_lengths
+        standardiser = fit_standardiser(_read_shards(run, bags), extractor.blocks, extractor.standardise, has_lengths)
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     X = np.empty((offsets[-1], extractor.n_dims), dtype=np.float32)

@@ -7,7 +7,7 @@ threshold and gives `predict`, `predict_proba` and `explain` their common meanin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -42,6 +42,10 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
     n_iter_
         Number of rounds of voting.
     """
+
+    # Whether features should keep their lengths: for voters that learn what each feature weighs, a vector that is short
+    # because little is seen says so; voters that compare segments want directions alone.
+    wants_lengths: ClassVar[bool] = False
 
     # Bags, priors and corrections go along wherever scikit-learn's metadata routing is on.
     __metadata_request__fit = {"bags": True, "survival": True, "fixed": True}  # noqa: RUF012

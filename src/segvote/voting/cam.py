@@ -31,6 +31,8 @@ class CAM(BagVoter):
     Zhou, Khosla, Lapedriza, Oliva, Torralba: Learning deep features for discriminative localization. CVPR 2016.
     """
 
+    wants_lengths = True
+
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 

@@ -41,6 +41,8 @@ class OBoW(BagVoter):
     Wang et al.: Instance annotation via optimal bag of words. 2017 (as named by arXiv 1812.06228).
     """
 
+    wants_lengths = True
+
     def __init__(self, C: float = 1.0, max_iter: int = 50) -> None:
         self.C = C
         self.max_iter = max_iter
