@@ -82,6 +82,8 @@ def _invert_root(kernel: np.ndarray) -> np.ndarray:
 class _GuessingSVM(BagVoter):
     """Guess, train and guess again; the subclass says what a guess is and which examples it makes."""
 
+    wants_lengths = True
+
     def __init__(
         self,
         C: float = 10.0,

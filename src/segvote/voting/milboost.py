@@ -124,6 +124,8 @@ class StumpSearch:
 class _Boost(BagVoter):
     """Rounds of boosting; the subclass names the model of a bag."""
 
+    wants_lengths = True
+
     _model: type
 
     n_rounds: int
