@@ -1,13 +1,16 @@
 """A copy of the small finished run, and a caller of ASGI applications that sends exactly what it is told."""
 
 import asyncio
+import contextlib
 import json
+import threading
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 import pytest
 
 from segvote.pipeline.run import Run
+from segvote.review.server import open_server
 
 HOST = "127.0.0.1:9876"
 
@@ -81,3 +84,21 @@ class Caller:
 @pytest.fixture
 def make_caller():
     return Caller
+
+
+@contextlib.contextmanager
+def serve(folder):
+    """Address of a server in a thread: quicker to start than a process."""
+    with open_server(Run(folder)) as (server, listener, address):
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield address
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+@pytest.fixture
+def serve_in_thread():
+    return serve

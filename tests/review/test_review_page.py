@@ -5,14 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
 
-from segvote.io.corrections import read_actions
+from segvote.io.corrections import Action, CorrectionLog, read_actions
 from segvote.pipeline.run import Run
-from segvote.review.server import open_server
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -57,14 +55,9 @@ def server(run_copy):
 
 
 @pytest.fixture
-def address(run_copy):
-    """Address of a server in a thread: quicker to start than a process."""
-    with open_server(Run(run_copy)) as (server, listener, address):
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
+def address(run_copy, serve_in_thread):
+    with serve_in_thread(run_copy) as address:
         yield address
-        server.should_exit = True
-        thread.join(20)
 
 
 @pytest.fixture
@@ -238,6 +231,79 @@ def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, op
     after = Run(run_copy)
     assert after.bags[0].tag == "without" and not after.read_mask(0).any()
     assert before.find_image(0).is_file() and after.find_image(0) == before.find_image(0)
+
+
+def test_a_drag_paints_every_segment_it_passes_as_one_stroke(address, open_page, run_copy):
+    page = open_page(address)
+    bag, best = page.evaluate("() => segvote.store.current"), find_best(page)
+    page.locator("#brushes button[data-brush='1']").click()
+    (x0, y0), (x1, y1) = find_segment(page, best), find_segment(page, 0)
+    page.mouse.move(x0, y0)
+    page.mouse.down()
+    page.mouse.move(x1, y1, steps=40)
+    page.mouse.up()
+    wait_heard(page, 1)
+    said = page.evaluate(
+        "(bag) => [...segvote.store.images[bag].state.keys()].filter("
+        "(s) => (segvote.store.images[bag].state[s] & 3) === 2)",
+        bag,
+    )
+    assert {0, best} <= set(said) and len(said) > 2
+    strokes = [action for action in read_actions(run_copy / "review.sqlite") if action.kind == "set"]
+    assert len(strokes) == 1 and strokes[0].value == 1
+    page.keyboard.press("z")
+    wait_heard(page, 2)
+    assert all(get_state(page, bag, segment) & 3 == 0 for segment in said)
+
+
+def test_a_drag_with_shift_moves_the_image_and_says_nothing(address, open_page, run_copy):
+    page = open_page(address)
+    before = find_segment(page, 0)
+    page.keyboard.down("Shift")
+    page.mouse.move(*before)
+    page.mouse.down()
+    page.mouse.move(before[0] + 60, before[1] + 40, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    assert np.allclose(np.subtract(find_segment(page, 0), before), (60, 40), atol=1)
+    assert read_actions(run_copy / "review.sqlite") == []
+
+
+def test_the_doctors_button_moves_a_planted_image(open_page, run_copy, serve_in_thread):
+    """An image of *without* filed under *with* in the books: the doctor finds it, the button files it back."""
+    run = Run(run_copy)
+    planted = next(index for index, bag in enumerate(run.bags) if bag.tag == "without")
+    log = CorrectionLog(run_copy / "review.sqlite")
+    log.append(Action("move", run.bags[planted].digest, run.bags[planted].name, 1))
+    log.close()
+    with serve_in_thread(run_copy) as address:
+        page = open_page(address)
+        page.locator("#tab-doctor").click()
+        suspect = page.locator("#doctor .suspect", has_text=run.bags[planted].name)
+        suspect.wait_for()
+        suspect.locator("button.move", has_text="Move to without").click()
+        wait_heard(page, 2)
+        assert page.evaluate("(bag) => segvote.store.images[bag].isWith", planted) is False
+        assert "counts as without now" in page.locator("#toast").inner_text()
+        page.locator("#undo").click()
+        wait_heard(page, 3)
+        assert page.evaluate("(bag) => segvote.store.images[bag].isWith", planted) is True
+    assert run.find_image(planted).is_file()
+
+
+def test_the_mask_on_the_page_is_the_mask_of_the_export(address, open_page, run_copy):
+    page = open_page(address)
+    page.evaluate("() => segvote.go(0)")
+    page.mouse.click(*find_segment(page, find_best(page)))
+    wait_heard(page, 1)
+    wait_until(page, "() => segvote.isDrawn(0)")
+    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions())]")
+    page.locator("#export").click()
+    page.locator("#toast", has_text="COCO").wait_for()
+    written = Run(run_copy)
+    labels = written.read_segments(0)["labels"]
+    assert written.read_mask(0).shape == labels.shape
+    np.testing.assert_array_equal(np.reshape(shown, labels.shape) == 1, written.read_mask(0))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,18 +10,22 @@ from segvote.refine import scale_heat
 from segvote.review.ranking import rank_images
 from segvote.review.state import Snapshot
 
-__all__ = ["encode_update", "measure_heat"]
+__all__ = ["encode_update", "measure_heat", "scale_bag"]
 
 MAGIC = 0x31305653  # "SV01", little endian
 SELECTED, LOOKED, IS_WITH, MOVED = 4, 1, 2, 4
 
 
-def measure_heat(snapshot: Snapshot, bag: int) -> np.ndarray:
-    """(n,) uint8 warmth of a bag's segments, 128 where the decision changes; *without* bags on the scale of the run."""
+def scale_bag(snapshot: Snapshot, bag: int) -> np.ndarray:
+    """(n,) heat of a bag's segments in [0, 1], as the run's files have it; *without* bags on the scale of the run."""
     scores = snapshot.scores[snapshot.get_slice(bag)]
     high = float(scores.max()) if snapshot.tags[bag] else float(snapshot.scores.max())
-    heat = scale_heat(scores, float(snapshot.thresholds[bag]), float(snapshot.scores.min()), high)
-    return np.round(255 * heat).astype(np.uint8)
+    return scale_heat(scores, float(snapshot.thresholds[bag]), float(snapshot.scores.min()), high)
+
+
+def measure_heat(snapshot: Snapshot, bag: int) -> np.ndarray:
+    """(n,) uint8 warmth of a bag's segments, 128 where the decision changes."""
+    return np.round(255 * scale_bag(snapshot, bag)).astype(np.uint8)
 
 
 def encode_update(snapshot: Snapshot, since: int = 0) -> bytes:

@@ -16,6 +16,7 @@ from segvote.pipeline.run import Run
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
+from segvote.review.masks import Masks
 from segvote.review.pictures import Pictures
 
 __all__ = ["Room"]
@@ -31,7 +32,7 @@ class Room:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.engine = Engine(run, self._wake_listeners)
-        self.pictures = Pictures(run)
+        self.pictures, self.masks = Pictures(run), Masks(run)
         self.static = read_static()
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
             "export": self._export,
@@ -116,6 +117,10 @@ class Room:
 
     def encode_update(self, since: int) -> bytes:
         return encode_update(self.engine.snapshot, since)
+
+    def get_mask(self, bag: int) -> bytes:
+        """The redrawn mask of an image as it stands now."""
+        return self.masks.get(self.engine.snapshot, bag)
 
     def describe_votes(self, bag: int, segment: int) -> dict[str, Any]:
         explanation = self.engine.explain(bag, segment)

@@ -40,6 +40,7 @@ def make_app(room: Room) -> Starlette:
         Route("/api/images/{bag:int}/thumb", _picture(room.pictures.get_thumb)),
         Route("/api/images/{bag:int}/map", _map(room.pictures.get_map)),
         Route("/api/images/{bag:int}/small-map", _map(room.pictures.get_small_map)),
+        Route("/api/images/{bag:int}/mask", _map(room.get_mask, FRESH)),
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(room.pictures.get_crop)),
         Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(room.describe_votes))),
         Route("/api/doctor", _ask(lambda request: room.describe_doctor())),
@@ -87,8 +88,8 @@ def _picture(answer: Callable[..., bytes]) -> Callable:
     return endpoint
 
 
-def _map(answer: Callable[[int], bytes]) -> Callable:
-    encoded = {**KEEP, "Content-Encoding": "gzip"}
+def _map(answer: Callable[[int], bytes], headers: dict[str, str] = KEEP) -> Callable:
+    encoded = {**headers, "Content-Encoding": "gzip"}
     return _binary(lambda request: _check_range(answer, request.path_params), encoded)
 
 

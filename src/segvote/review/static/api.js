@@ -78,6 +78,16 @@ export function decodeMap(buffer) {
   return { height, width, n, labels, levels };
 }
 
+// A mask of review/masks.py: one byte per pixel, 1 for object.
+export function decodeMask(buffer) {
+  const [height, width] = new Uint32Array(buffer, 0, 2);
+  const bits = new Uint8Array(buffer, 8);
+  const pixels = new Uint8Array(width * height);
+  for (let i = 0; i < pixels.length; i++) pixels[i] = (bits[i >> 3] >> (7 - (i & 7))) & 1;
+  return pixels;
+}
+
+export const readMask = async (index) => decodeMask(await getBytes(`/api/images/${index}/mask`));
 export const readMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/map`));
 export const readSmallMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/small-map`));
 

@@ -3,6 +3,7 @@
 import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
 import { fit, getHovered, getRegions, preload, show, toScreen, zoomBy } from "./canvas.js";
 import { setUpKeys } from "./keys.js";
+import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { applyUpdate, sayHere, store, tell, watch } from "./store.js";
@@ -198,5 +199,5 @@ async function start() {
 }
 
 // For tests and for the curious: where the page looks.
-window.segvote = { store, go, getHovered, getRegions, toScreen };
+window.segvote = { store, go, getHovered, getRegions, isDrawn, lookUpMask, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

@@ -1,5 +1,6 @@
 // The image under the pointer: drawing, zoom, pan, hover, click and paint, and the keyboard's cursor.
 
+import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
 import { paintOverlay } from "./paint.js";
 import { Regions } from "./regions.js";
 import { readMap, readPicture } from "./api.js";
@@ -59,9 +60,12 @@ function refresh() {
   outline = marks = null;
   const image = store.images[store.current];
   if (regions && image) {
-    paintOverlay(overlay, regions, image, store.view, store.opacity);
-    outline = regions.drawOutline(image.state.map((state) => state & 4));
+    const mask = lookUpMask(store.current, regions);
+    paintOverlay(overlay, regions, image, mask, store.view, store.opacity);
+    outline = regions.drawMask(mask);
     marks = traceSaid(image);
+    canvas.dataset.drawn = isDrawn(store.current) ? "yes" : "no";
+    if (store.view !== "heat") fetchMask(store.current);
   }
   draw();
 }
@@ -280,5 +284,6 @@ canvas.addEventListener("wheel", (event) => {
 }, { passive: false });
 
 new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
+watch("mask", (index) => { if (index === store.current) refresh(); });
 watch("images", (changed) => { if (changed.has(store.current)) refresh(); });
 watch("look", () => { refresh(); if (!tip.hidden) describeHovered(); });

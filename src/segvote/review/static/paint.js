@@ -1,4 +1,4 @@
-// Overlays as pixels: heat or mask over a label map.
+// Overlays as pixels: heat over a label map, or what lies outside a mask.
 
 const STOPS = [[0, 20, 24, 82], [0.42, 30, 110, 140], [0.62, 248, 211, 80], [1, 214, 40, 40]];
 
@@ -10,30 +10,23 @@ const RAMP = Array.from({ length: 256 }, (_, value) => {
   return [1, 2, 3].map((c) => Math.round(a[c] + share * (b[c] - a[c])));
 });
 
-// Colour and opacity of each segment, as one 32-bit number.
-function colourSegments(image, view, opacity) {
-  const colours = new Uint32Array(image.state.length);
-  const alpha = Math.round(255 * opacity);
-  for (let s = 0; s < colours.length; s++) {
-    if (view === "heat") {
-      const [r, g, b] = RAMP[image.heat[s]];
-      colours[s] = ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
-    } else if (view === "mask" && !(image.state[s] & 4)) {
-      colours[s] = ((Math.round(alpha * 0.95) << 24) | (0x1c << 16) | (0x12 << 8) | 0x10) >>> 0;
-    }
-  }
-  return colours;
-}
+const pack = (r, g, b, alpha) => ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
-export function paintOverlay(canvas, regions, image, view, opacity) {
+// Opacity over each segment's heat, as one 32-bit number per segment.
+const colourHeat = (heat, alpha) => Uint32Array.from(heat, (value) => pack(...RAMP[value], alpha));
+
+// Heat is the segments' own; the mask is given by pixel, because it is finer than the segments.
+export function paintOverlay(canvas, regions, image, mask, view, opacity) {
   canvas.width = regions.width;
   canvas.height = regions.height;
   const context = canvas.getContext("2d");
   const pixels = context.createImageData(regions.width, regions.height);
   const words = new Uint32Array(pixels.data.buffer);
-  const colours = colourSegments(image, view, opacity);
-  const { labels } = regions;
-  for (let i = 0; i < words.length; i++) words[i] = colours[labels[i]];
+  const alpha = Math.round(255 * opacity);
+  const [colours, from] = view === "heat"
+    ? [colourHeat(image.heat, alpha), regions.labels]
+    : [[pack(0x10, 0x12, 0x1c, Math.round(alpha * 0.95)), 0], mask];
+  for (let i = 0; i < words.length; i++) words[i] = colours[from[i]];
   context.putImageData(pixels, 0, 0);
 }
 

@@ -32,6 +32,11 @@ export class Regions {
     return traceEdges(this, flags, true, segments && this.unionBox(segments));
   }
 
+  // Outline of a mask, one byte per pixel.
+  drawMask(mask) {
+    return traceEdges({ labels: mask, width: this.width, height: this.height }, [0, 1], true);
+  }
+
   unionBox(segments) {
     const box = [this.width, this.height, 0, 0];
     for (const s of segments) {

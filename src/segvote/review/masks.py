@@ -1,0 +1,62 @@
+"""The mask a person would get: an image's decision at one moment, redrawn as the export draws it, packed for the page."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections import OrderedDict
+
+import numpy as np
+
+from segvote.io.images import resize_image
+from segvote.pipeline.drawing import draw_mask
+from segvote.pipeline.run import Run
+from segvote.review.encoding import scale_bag
+from segvote.review.state import Snapshot
+
+__all__ = ["Masks", "draw_shown", "encode_mask"]
+
+MAX_REMEMBERED = 64
+
+
+def draw_shown(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
+    """(h, w) bool at working size: the mask that an export at this moment would write.
+
+    Videos are exported in whole segments; here that is the mask of the frame shown.
+    """
+    labels = run.read_segments(bag)["labels"]
+    part = snapshot.get_slice(bag)
+    decisions, fixed = snapshot.decisions[part], snapshot.fixed[part]
+    if run.bags[bag].n_frames or not run.settings.n_pieces:
+        return decisions[labels]
+    # A picture of the size of the label map: the mask then comes out at that size, too.
+    picture = resize_image(run.read_image(bag), max(labels.shape))
+    heat = scale_bag(snapshot, bag).astype(np.float32)
+    return draw_mask(picture, labels, heat, decisions, fixed, run.settings.n_pieces)
+
+
+def encode_mask(mask: np.ndarray) -> bytes:
+    """A mask, gzipped: height and width as uint32, then one bit per pixel, rows joined, the first pixel highest."""
+    head = np.array(mask.shape, dtype="<u4").tobytes()
+    return gzip.compress(head + np.packbits(mask).tobytes(), compresslevel=6, mtime=0)
+
+
+class Masks:
+    """Redrawn masks of a run, drawn when asked for, one at a time; safe to use from several threads."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._drawing = threading.Lock()
+        self._kept: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+
+    def get(self, snapshot: Snapshot, bag: int) -> bytes:
+        """The encoded mask of a bag as a snapshot has it."""
+        # Nothing of a bag changes without this number changing.
+        key = (bag, int(snapshot.changed_at[bag]))
+        with self._drawing:
+            if key not in self._kept:
+                self._kept[key] = encode_mask(draw_shown(self.run, snapshot, bag))
+            self._kept.move_to_end(key)
+            while len(self._kept) > MAX_REMEMBERED:
+                self._kept.popitem(last=False)
+            return self._kept[key]

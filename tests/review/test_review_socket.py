@@ -1,0 +1,169 @@
+"""Attacks over a real socket, byte by byte: refused, logged, and the server still answers."""
+
+import contextlib
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from segvote.pipeline.run import Run
+from segvote.review.guard import MAX_BODY
+
+
+class Line:
+    """Speaks to a server in bytes; knows the address it would be given."""
+
+    def __init__(self, address):
+        parts = urlsplit(address)
+        self.port, self.token = parts.port, parts.query.removeprefix("token=")
+        self.host = f"127.0.0.1:{self.port}"
+        self.cookie = f"segvote-{self.port}={self.token}"
+
+    def send(self, data, patience=20.0):
+        """All that comes back until the server hangs up; empty where it does so without a word."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as line:
+            with contextlib.suppress(OSError):  # it may hang up before all is said
+                for start in range(0, len(data), 1 << 16):
+                    line.sendall(data[start : start + (1 << 16)])
+            answer = b""
+            with contextlib.suppress(OSError):
+                while part := line.recv(1 << 16):
+                    answer += part
+            return answer
+
+    def ask(self, path="/api/status", method="GET", body=b"", **changed):
+        """Send a well-formed request with some of its headers changed, or left out where they are None."""
+        headers = {"Host": self.host, "Cookie": self.cookie, "Connection": "close"}
+        if method == "POST":
+            headers |= {"Origin": f"http://{self.host}", "Content-Type": "application/json"}
+            headers["Content-Length"] = str(len(body))
+        headers |= {name.replace("_", "-"): value for name, value in changed.items()}
+        lines = [
+            f"{method} {path} HTTP/1.1",
+            *(f"{name}: {value}" for name, value in headers.items() if value is not None),
+        ]
+        return self.send("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+
+
+@pytest.fixture
+def line(run_copy, serve_in_thread):
+    """A line to a running server that must still answer, with nothing changed, when the test is over."""
+    with serve_in_thread(run_copy) as address:
+        line = Line(address)
+        yield line
+        answer = line.ask()
+        assert read_status(answer) == 200 and b'"action":0' in answer
+
+
+def read_status(answer):
+    return int(answer.split(b" ", 2)[1]) if answer else 0
+
+
+def list_refusals(folder):
+    return [entry["reason"] for entry in Run(folder).folder.read_log() if entry.get("step") == "review refused"]
+
+
+def test_who_has_the_cookie_is_answered(line, run_copy):
+    assert read_status(line.ask("/api/run")) == 200
+    assert list_refusals(run_copy) == []
+
+
+@pytest.mark.parametrize(
+    "changed, reason",
+    [
+        ({"Cookie": None}, "no token"),
+        ({"Cookie": "segvote-1=guess"}, "no token"),
+        ({"Host": "evil.example"}, "foreign host"),
+        ({"Host": "127.0.0.1.evil.example"}, "foreign host"),
+        ({"Host": "evil.example:80@127.0.0.1"}, "foreign host"),
+        ({"Origin": "http://evil.example"}, "foreign origin"),
+        ({"Origin": "null"}, "foreign origin"),
+        ({"Sec-Fetch-Site": "cross-site"}, "foreign origin"),
+    ],
+)
+def test_strangers_are_refused_and_logged(line, run_copy, changed, reason):
+    for method, path in (("GET", "/api/run"), ("POST", "/api/look")):
+        answer = line.ask(path, method, b'{"bag":0,"value":true}' if method == "POST" else b"", **changed)
+        assert read_status(answer) == 403
+    assert list_refusals(run_copy) == [reason, reason]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../../../etc/passwd",
+        "/static/../../../../../../etc/passwd",
+        "/static/..%2f..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "/static/....//....//server.py",
+        "/static/%2e%2e%5cserver.py",
+        "/static/%00app.js",
+        "//etc/passwd",
+        "/api/images/..%2f..%2frun.json/picture",
+        "/api/images/0/../../../run.json",
+        "/api/images/999999999999999999999/mask",
+        "/api/images/-1/mask",
+        "file:///etc/passwd",
+    ],
+)
+def test_no_path_leads_out(line, path):
+    answer = line.ask(path)
+    assert read_status(answer) in (400, 403, 404)
+    assert b"root:" not in answer and b"uvicorn" not in answer
+
+
+def test_an_oversized_message_is_refused_however_it_is_sent(line, run_copy):
+    big = b'{"bag":0,"segments":[' + b"0," * MAX_BODY + b'0],"value":1}'
+    assert read_status(line.ask("/api/set", "POST", big)) == 413
+    pieces = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (big[:MAX_BODY], big[MAX_BODY:])) + b"0\r\n\r\n"
+    answer = line.ask("/api/set", "POST", pieces, Content_Length=None, Transfer_Encoding="chunked")
+    assert read_status(answer) in (0, 413)
+    assert read_status(line.ask("/api/set", "POST", b"{}", Content_Length="99999999999")) == 413
+    assert list_refusals(run_copy)[0] == "too large"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),  # somebody tries TLS
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost : x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        b"POST /api/set HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        b"POST /api/set HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+        b"POST /api/set HTTP/1.1\r\nContent-Length: 4\r\nContent-Length: 40\r\n\r\n{}{}",
+        b"GET /" + b"a" * (1 << 20) + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 50_000 + b"\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        bytes(range(256)) * 64,
+    ],
+    ids=lambda data: repr(data[:24]),
+)
+def test_what_is_no_http_gets_no_answer_of_use(line, data):
+    answer = line.send(data, patience=5.0)
+    assert read_status(answer) in (0, 400, 403, 404, 414, 431)
+
+
+def test_a_websocket_is_never_opened(line, run_copy):
+    """The page does not use any: no handshake is completed, with the cookie or without, and frames are only noise."""
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        "Sec_WebSocket_Version": "13",
+    }
+    for changed in (upgrade, {**upgrade, "Origin": "http://evil.example"}, {**upgrade, "Cookie": None}):
+        answer = line.ask("/api/events/nothing", **changed, body=b"\x81\xfe\xff\xff" + bytes(4096))
+        assert b"101 " not in answer and b"Sec-WebSocket-Accept" not in answer
+    assert list_refusals(run_copy) == ["foreign origin", "no token"]
+
+
+def test_a_hundred_lines_left_open_do_not_stop_the_server(line):
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", line.port), timeout=5))
+            one.sendall(b"GET /api/run HTTP/1.1\r\nHost: ")  # and never a word more
+        assert read_status(line.ask("/api/run")) == 200
