@@ -2,7 +2,7 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.cli.import_ import format_command
-from segvote.io.tables import read_json, write_json
+from segvote.io.run_folder import RunFolder
 from segvote.pipeline import Run
 from segvote.pipeline.export import export
 
@@ -18,10 +18,10 @@ def test_import_counts_images_and_says_what_to_do_next(run_copy, tmp_path):
 
 
 def test_the_command_for_a_class_is_that_of_all_classes_with_the_options_of_the_run(run_copy, tmp_path):
-    record = read_json(run_copy / "run.json")
+    record = RunFolder(run_copy).read_record()
     record["inputs"] = {"with": "/photos/cow", "without": "/photos"}
     (tmp_path / "out/classes").mkdir(parents=True)
     folder = run_copy.rename(tmp_path / "out/classes/cow")
-    write_json(folder / "run.json", record)
+    RunFolder(folder).write_record(record)
     words = f"segvote annotate --classes /photos -o {tmp_path / 'out'} --features color --n-segments 40 --size 160"
     assert format_command(Run(folder)) == words

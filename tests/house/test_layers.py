@@ -9,7 +9,7 @@ import segvote
 
 # Highest first; names on one line are siblings and do not know each other.
 LAYERS = [
-    ["cli"],
+    ["cli", "integrations"],
     ["api"],
     ["review"],
     ["report"],

@@ -10,7 +10,8 @@ from PIL import Image
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features.color import ColorFeatures
-from segvote.io.tables import read_json, write_json
+from segvote.io.run_folder import RunFolder
+from segvote.io.tables import read_json
 from segvote.pipeline import Run, Settings, annotate
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.inputs import Addition, Inputs
@@ -200,9 +201,9 @@ def test_label_maps_of_one_s_own_are_asked_for_again(parts, tmp_path):
 
 
 def test_the_run_of_a_class_is_updated_with_its_root(parts, old):
-    record = read_json(old / "run.json")
+    record = RunFolder(old).read_record()
     record["inputs"]["without"] = str(parts / "old")
-    write_json(old / "run.json", record)
+    RunFolder(old).write_record(record)
     with pytest.raises(BadInputError, match="--classes"):
         update(old)
 

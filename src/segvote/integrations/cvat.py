@@ -1,0 +1,77 @@
+"""An auto-annotation function for CVAT: its command line runs it over the images of a task and uploads the masks.
+
+    cvat-cli task auto-annotate 137 --function-module segvote.integrations.cvat -p model=str:out
+
+Needs ``pip install "cvat-sdk[masks]" cvat-cli``. A label of the task must be called like the run's (``--label``), or
+like the classes of a run on several.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from segvote.errors import MissingPartError
+from segvote.integrations.models import open_predictors
+from segvote.io.polygons import bridge_holes, trace_polygons
+
+__all__ = ["CvatFunction", "create"]
+
+
+def create(model: str, false_alarms: float = 0.01) -> CvatFunction:
+    """What CVAT calls with the ``-p`` parameters.
+
+    Parameters
+    ----------
+    model
+        A run folder, its model folder, or the folder of a run on several classes.
+    false_alarms
+        Which share of images without the thing may be said to show it.
+    """
+    return CvatFunction(model, false_alarms)
+
+
+class CvatFunction:
+    """A detection function as ``cvat_sdk.auto_annotation`` defines it: `spec` and `detect`."""
+
+    def __init__(self, model: str, false_alarms: float = 0.01) -> None:
+        self._cvat = _import_cvat()
+        self._predictors = open_predictors(model, false_alarms)
+        labels = [
+            self._cvat.label_spec(label, number, type="mask") for number, label in enumerate(self._predictors, start=1)
+        ]
+        self._spec = self._cvat.DetectionFunctionSpec(labels=labels)
+
+    @property
+    def spec(self) -> Any:
+        """The labels this function knows."""
+        return self._spec
+
+    def detect(self, context: Any, image: Image.Image) -> list[Any]:
+        """Shapes of one image; none of a label whose probability is below the confidence that CVAT asks for."""
+        pixels = np.asarray(image.convert("RGB"))
+        shapes = []
+        for number, predictor in enumerate(self._predictors.values(), start=1):
+            said = predictor.judge(pixels)
+            if said.mask.any() and said.probability >= (context.conf_threshold or 0.0):
+                shapes += self._draw(number, said.mask, context.conv_mask_to_poly)
+        return shapes
+
+    def _draw(self, number: int, mask: np.ndarray, as_polygons: bool) -> list[Any]:
+        from cvat_sdk.masks import encode_mask
+
+        if not as_polygons:
+            return [self._cvat.mask(number, encode_mask(mask))]
+        rings = [bridge_holes(polygon) for polygon in trace_polygons(mask)]
+        return [self._cvat.polygon(number, ring.ravel().tolist()) for ring in rings]
+
+
+def _import_cvat() -> Any:
+    try:
+        import cvat_sdk.auto_annotation as cvat
+        import cvat_sdk.masks  # noqa: F401, an extra of the package
+    except ImportError as error:
+        raise MissingPartError('CVAT\'s package is missing; pip install "cvat-sdk[masks]" cvat-cli') from error
+    return cvat

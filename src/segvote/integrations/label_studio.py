@@ -1,0 +1,134 @@
+"""A machine-learning backend for Label Studio: a small web server that Label Studio asks for masks of its tasks.
+
+    python -m segvote.integrations.label_studio out --port 9090
+
+Needs ``pip install label-studio-ml``. The project's page needs an ``Image`` and ``BrushLabels`` for it, with a label
+called like the run's (``--label``), or like the classes of a run on several; `segvote export --format label-studio`
+writes such a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError, MissingPartError
+from segvote.integrations.models import open_predictors
+from segvote.io.brush import encode_brush
+from segvote.io.images import read_image
+from segvote.pipeline.predictor import Predictor
+
+__all__ = ["create_app", "make_backend", "predict_task"]
+
+
+def create_app(model: str, false_alarms: float = 0.01, **options: Any) -> Any:
+    """The web application, for any WSGI server.
+
+    Parameters
+    ----------
+    model
+        A run folder, its model folder, or the folder of a run on several classes.
+    false_alarms
+        Which share of images without the thing may be said to show it.
+    options
+        Of Label Studio's own ``init_app``.
+    """
+    _import_base()
+    from label_studio_ml.api import init_app
+
+    return init_app(model_class=make_backend(model, false_alarms), **options)
+
+
+def make_backend(model: str, false_alarms: float = 0.01) -> type:
+    """The class that Label Studio's server makes one object of for each project."""
+    base = _import_base()
+    predictors = open_predictors(model, false_alarms)
+
+    class SegvoteBackend(base):  # type: ignore[misc, valid-type]
+        """Masks of tasks, by a learned decision."""
+
+        def predict(self, tasks: list[dict], context: Any = None, **kwargs: Any) -> list[dict]:
+            place = find_place(self.parsed_label_config)
+            return [
+                predict_task(predictors, read_image(self.get_local_path(task["data"][place[2]])), place)
+                for task in tasks
+            ]
+
+    return SegvoteBackend
+
+
+def find_place(config: dict[str, Any]) -> tuple[str, str, str]:
+    """Where masks go on the project's page: name of the brush, name of the image, key of a task's data.
+
+    Parameters
+    ----------
+    config
+        The page as Label Studio parses it: names to ``type``, ``to_name`` and ``inputs``.
+    """
+    for name, control in config.items():
+        if control["type"].lower() == "brushlabels":
+            return name, control["to_name"][0], control["inputs"][0]["value"]
+    raise BadInputError(
+        f"expected BrushLabels on the page of the Label Studio project, found {', '.join(config) or 'nothing'}; "
+        "`segvote export --format label-studio` writes such a page"
+    )
+
+
+def predict_task(predictors: dict[str, Predictor], image: np.ndarray, place: tuple[str, str, str]) -> dict[str, Any]:
+    """The prediction of one task as Label Studio stores it; no result where the image shows nothing.
+
+    Parameters
+    ----------
+    predictors
+        Label to predictor.
+    image
+        (h, w, 3) uint8 as displayed.
+    place
+        See `find_place`.
+    """
+    results, probabilities = [], [0.0]
+    for label, predictor in predictors.items():
+        said = predictor.judge(image)
+        probabilities.append(said.probability)
+        if said.mask.any():
+            results.append(_describe_result(label, said.mask, said.probability, place))
+    return {"model_version": f"segvote {__version__}", "result": results, "score": max(probabilities)}
+
+
+def _describe_result(label: str, mask: np.ndarray, score: float, place: tuple[str, str, str]) -> dict[str, Any]:
+    return {
+        "from_name": place[0],
+        "to_name": place[1],
+        "type": "brushlabels",
+        "original_height": mask.shape[0],
+        "original_width": mask.shape[1],
+        "image_rotation": 0,
+        "score": score,
+        "value": {"brushlabels": [label], "format": "rle", "rle": encode_brush(mask)},
+    }
+
+
+def _import_base() -> Any:
+    try:
+        from label_studio_ml.model import LabelStudioMLBase
+    except ImportError as error:
+        raise MissingPartError(f"Label Studio's package is missing ({error}); pip install label-studio-ml") from error
+    return LabelStudioMLBase
+
+
+def main() -> None:
+    """Serve from the command line."""
+    parser = argparse.ArgumentParser(description="Masks for Label Studio.")
+    parser.add_argument("model", help="run folder, its model folder, or the folder of a run on several classes")
+    parser.add_argument("--false-alarms", type=float, default=0.01, help="share of images without the thing")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=9090)
+    arguments = parser.parse_args()
+    create_app(arguments.model, arguments.false_alarms).run(arguments.host, arguments.port)
+
+
+if __name__ == "__main__":
+    main()

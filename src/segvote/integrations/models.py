@@ -1,0 +1,30 @@
+"""What every integration opens: the models of a run, of a run on classes, or of a model folder, by their labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.class_runs import ClassRuns, find_class_record
+from segvote.pipeline.predict import open_model
+from segvote.pipeline.predictor import Predictor
+
+__all__ = ["open_predictors"]
+
+
+def open_predictors(path: Path | str, false_alarms: float = 0.01) -> dict[str, Predictor]:
+    """Label to predictor.
+
+    Parameters
+    ----------
+    path
+        A run folder, its ``model`` folder, or the folder of a run on several classes: then one predictor for each.
+    false_alarms
+        Which share of images without the thing may be said to show it.
+    """
+    folder = Path(path)
+    if find_class_record(RunFolder(folder)).is_file():
+        models = [open_model(folder / "classes" / name) for name in ClassRuns(folder).names]
+    else:
+        models = [open_model(folder)]
+    return {model.settings.label: Predictor(model, false_alarms) for model in models}
