@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from segvote.errors import BusyRunError
-from segvote.pipeline.record import make_record, make_result_key
+from segvote.pipeline.annotate import make_record, make_result_key
 from segvote.pipeline.model import write_model
 from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.reopening import Voted

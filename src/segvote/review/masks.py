@@ -1,4 +1,4 @@
-"""The mask a person would get: an image's decision at one moment, redrawn as the export draws it, packed for the page."""
+"""The mask a person would get: one decision redrawn as the export draws it, packed for the page."""
 
 from __future__ import annotations
 
