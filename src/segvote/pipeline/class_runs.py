@@ -115,6 +115,12 @@ class ClassRuns:
         """The COCO file with all classes, parsed."""
         return read_json(self.folder.coco_path)  # type: ignore[no-any-return]
 
+    def to_supervision(self) -> Any:
+        """A ``supervision.DetectionDataset`` of all images and classes, if that package is installed."""
+        from segvote.pipeline.handover import make_supervision_dataset
+
+        return make_supervision_dataset(self.list_annotations(), self.names)
+
     def to_table(self) -> list[dict[str, Any]]:
         """One row per image, the fields of `ClassRecord`; ``pandas.DataFrame`` takes it as it is."""
         return [asdict(image) for image in self.images]

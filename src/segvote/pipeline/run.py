@@ -145,6 +145,12 @@ class Run:
         """The run's COCO file, parsed: images, annotations with run lengths, categories."""
         return read_json(self.folder.coco_path)  # type: ignore[no-any-return]
 
+    def to_supervision(self) -> Any:
+        """A ``supervision.DetectionDataset`` of all images, if that package is installed."""
+        from segvote.pipeline.handover import make_supervision_dataset
+
+        return make_supervision_dataset(self.list_annotations(), [self.settings.label])
+
     def to_table(self) -> list[dict[str, Any]]:
         """One row per bag, the fields of `BagRecord`; ``pandas.DataFrame`` takes it as it is."""
         return [asdict(bag) for bag in self.bags]

@@ -1,0 +1,65 @@
+"""Hand-over to supervision: by its own measure of masks where it is installed, by a stand-in everywhere.
+
+It brings another OpenCV, so it lives in an environment of its own, with segvote: ``pip install supervision``.
+"""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from segvote.errors import MissingPartError
+from segvote.io.images import read_image
+
+
+class Detections(SimpleNamespace):
+    @classmethod
+    def empty(cls):
+        return cls(xyxy=np.empty((0, 4)), mask=None, confidence=None, class_id=np.empty(0, int))
+
+    def __len__(self):
+        return len(self.xyxy)
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    module = SimpleNamespace(Detections=Detections, DetectionDataset=SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "supervision", module)
+
+
+def check(dataset, run):
+    assert dataset.classes == [run.settings.label]
+    for index, bag in enumerate(run.bags):
+        found = dataset.annotations[str(run.find_source(index))]
+        assert len(found) == int(bag.n_selected > 0)
+        if len(found):
+            np.testing.assert_array_equal(found.mask[0], run.read_mask(index))
+            assert (found.class_id[0], found.confidence[0]) == (0, bag.score)
+
+
+def test_every_image_has_its_mask_box_and_score(finished_run, stand_in):
+    dataset = finished_run.to_supervision()
+    check(dataset, finished_run)
+    assert len(dataset.images) == len(finished_run)
+    rows, columns = np.nonzero(finished_run.read_mask(0))
+    box = dataset.annotations[str(finished_run.find_source(0))].xyxy[0]
+    assert list(box) == [columns.min(), rows.min(), columns.max(), rows.max()]
+
+
+def test_supervision_reads_the_pictures_and_measures_the_same_boxes(finished_run):
+    supervision = pytest.importorskip("supervision")
+    dataset = finished_run.to_supervision()
+    check(dataset, finished_run)
+    assert len(dataset) == len(finished_run)
+    for index, (path, picture, found) in enumerate(dataset):
+        assert path == str(finished_run.find_source(index))
+        np.testing.assert_array_equal(picture[..., ::-1], read_image(path))  # it reads blue first
+        if len(found):
+            np.testing.assert_array_equal(found.xyxy, supervision.mask_to_xyxy(found.mask))
+
+
+def test_without_the_package_it_says_what_to_install(finished_run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "supervision", None)
+    with pytest.raises(MissingPartError, match="pip install supervision"):
+        finished_run.to_supervision()
