@@ -51,4 +51,4 @@ dist: install
 	$(BIN)/python -m build
 
 clean:
-	rm -rf $(VENV) demo-out docs/_build dist
+	rm -rf $(VENV) demo-out docs/_build docs/auto_gallery dist

@@ -1,18 +1,55 @@
-"""Sphinx configuration: Markdown pages, one per question a user asks."""
+"""Sphinx configuration: Markdown pages, one per question; a gallery that is run; a notebook that is shown."""
+
+import sys
+from pathlib import Path
 
 import segvote
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "segvote"
 author = "The segvote authors"
 copyright = "The segvote authors"
 version = release = segvote.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_nb",  # Markdown, and notebooks beside it
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+nb_execution_mode = "off"  # the notebook is stored with what it printed; a test runs it
+exclude_patterns = ["_build", "_ext", "gallery", "**.ipynb_checkpoints", "auto_gallery/*.ipynb", "auto_gallery/*.py"]
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("gallery_pictures.save_both",),
+    "reset_modules": ("gallery_pictures.set_style",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "min_reported_time": 1e9,  # pages do not differ from one machine to the next
+    "write_computation_times": False,
+    "show_signature": False,
+}
+
 html_theme = "pydata_sphinx_theme"
 html_title = "segvote"
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
+html_static_path = ["_static"]
+html_css_files = ["segvote.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
 autodoc_typehints = "none"
-suppress_warnings = ["myst.header"]
+suppress_warnings = ["myst.header", "config.cache"]

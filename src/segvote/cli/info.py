@@ -21,7 +21,7 @@ ABSENT = "not installed"
 REQUIREMENT = re.compile(r"^([\w.-]+).*?(?:extra == ['\"]([\w-]+)['\"])?$")
 
 
-@app.command(epilog=format_examples("segvote info", "segvote info --json > versions.json"))
+@app.command(epilog=format_examples("segvote info", "segvote info --json"))
 def info(as_json: bool = typer.Option(False, "--json", help="Print it as JSON.")) -> None:
     """Say which versions are installed and where, which optional parts are missing, which weights were found.
 

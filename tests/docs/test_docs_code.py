@@ -1,0 +1,75 @@
+"""Python in the pages runs, on tiny scenes; what cannot is listed with the reason."""
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+from markdown_pages import PAGES, list_blocks
+
+import segvote
+from segvote.datasets import make_bags, write_scenes
+from segvote.pipeline.annotate import annotate
+from segvote.pipeline.classes import annotate_classes
+from segvote.pipeline.predict import predict
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
+from segvote.pipeline.update import update
+
+# By the page and a word of the block.
+NOT_RUN = {
+    ("datasets.md", "DATASETS["): "needs a data set that is not ours to give",
+    ("compare.md", "Plan("): "takes minutes; tests/pipeline compares on small scenes",
+}
+TINY = {"size": (96, 72), "object_area": (0.1, 0.2)}
+CODE = [(page.name, block) for page in PAGES for block in list_blocks(page.read_text()) if block.language == "python"]
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory):
+    """A folder with everything that the pages' code names."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_scenes(folder, n_with=4, n_without=5, **TINY)
+    shutil.copytree(folder / "with", folder / "photos/with")
+    shutil.copytree(folder / "without", folder / "photos/without")
+    shutil.copytree(folder / "without", folder / "NEW")
+    write_scenes(folder / "cups", n_with=3, n_without=0, seed=5, **TINY)
+    write_scenes(folder / "plates", n_with=3, n_without=0, seed=6, thing="plate", **TINY)
+    shutil.copytree(folder / "cups/with", folder / "ROOT/cow")
+    shutil.copytree(folder / "plates/with", folder / "ROOT/aeroplane")
+    shutil.copytree(folder / "without", folder / "ROOT/none")
+    shutil.copytree(folder / "cups/with", folder / "more/cows")
+    shutil.copy(folder / "with/with-003.png", folder / "with/blurred.jpg")
+    annotate(folder / "with", folder / "without", folder / "out", Settings(label="cow"), n_jobs=1)
+    return folder
+
+
+@pytest.fixture
+def given(stage, tmp_path, monkeypatch):
+    """Names that a page may take for granted, in a copy of the stage."""
+    shutil.copytree(stage, tmp_path / "stage")
+    monkeypatch.chdir(tmp_path / "stage")
+    for function in (annotate, annotate_classes, predict, update):
+        # A block is no script: processes could not be started from it.
+        monkeypatch.setitem(function.__kwdefaults__, "n_jobs", 1)
+    X, y, bags, _ = make_bags(n_with=4, n_without=4, n_segments=20)
+    names = {"X": X, "y": y, "bags": bags, "X_new": X[:3], "run": Run("out"), "image": Run("out").read_image(0)}
+    return {"__name__": "__main__", "segvote": segvote, "pandas": SimpleNamespace(DataFrame=list), **names}
+
+
+def find_reason(page, code):
+    return next((why for (name, word), why in NOT_RUN.items() if name == page and word in code), None)
+
+
+@pytest.mark.parametrize(("page", "block"), CODE, ids=[f"{page}:{block.line}" for page, block in CODE])
+def test_python_in_the_pages_runs(page, block, given):
+    if find_reason(page, block.code):
+        compile(block.code, page, "exec")
+        return
+    if "annotate" in block.code:
+        shutil.rmtree("out")  # it makes its own
+    exec(compile(block.code, page, "exec"), given)  # noqa: S102 - our own pages
+
+
+def test_what_is_not_run_is_still_there():
+    for (name, word), reason in NOT_RUN.items():
+        assert any(page == name and word in block.code for page, block in CODE), reason

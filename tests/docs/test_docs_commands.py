@@ -1,0 +1,84 @@
+"""Commands: every `segvote …` that a page or a help text shows has options and arguments that exist."""
+
+import re
+import shlex
+
+import pytest
+import typer
+from markdown_pages import PAGES, list_blocks
+
+from segvote.cli.app import COMMANDS, load_commands
+
+SHELL = ("sh", "bash", "console", "")
+GROUP = typer.main.get_command(load_commands())
+WORD = re.compile(r"^\s*\$?\s*(segvote(?:\s.*)?)$")
+
+
+def list_commands(text):
+    """Lines of code blocks that call segvote."""
+    lines = [line for block in list_blocks(text) if block.language in SHELL for line in block.code.splitlines()]
+    return [found[1] for line in lines if (found := WORD.match(line)) and not is_prose(found[1])]
+
+
+def is_prose(line):
+    """A file's header such as ``segvote   0.1.0``, as `segvote info` prints it."""
+    words = line.split()
+    return len(words) > 1 and words[1] not in COMMANDS and not words[1].startswith("-")
+
+
+def cut_comment(line):
+    """Words of a command; what comes after ``#`` or three spaces says what it does."""
+    return shlex.split(re.split(r"\s{3,}|\s+#\s", line)[0], comments=True)
+
+
+def check(line):
+    """Parse as the command line would; a command that is abridged (…) only has to have known options."""
+    words = cut_comment(line)[1:]
+    if not words or words[0].startswith("-"):
+        return
+    command = GROUP.commands[words[0]]
+    known = {name for one in command.params for name in [*one.opts, *one.secondary_opts]}
+    strange = [word for word in words[1:] if re.match(r"--?[a-z]", word) and word.split("=")[0] not in known]
+    assert strange == [], line
+    if "…" not in line:
+        # Raises where an argument is missing, superfluous or of a wrong type; runs nothing.
+        command.make_context(words[0], words[1:])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_can_be_typed(page):
+    for line in list_commands(page.read_text()):
+        check(line)
+
+
+def test_a_wrong_option_is_noticed():
+    with pytest.raises(AssertionError, match="--voters"):
+        check("segvote annotate with without -o out --voters crane")
+    with pytest.raises(Exception, match=r"(?i)missing parameter|missing argument|missing option"):
+        check("segvote evaluate out")
+
+
+def test_commands_are_found_at_all():
+    found = [line for page in PAGES for line in list_commands(page.read_text())]
+    assert {line.split()[1] for line in found if len(line.split()) > 1} >= set(COMMANDS) - {"demo"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_two_examples_that_can_be_typed(name):
+    examples = [line.strip() for line in (GROUP.commands[name].epilog or "").splitlines() if "segvote" in line]
+    assert len(examples) >= 2
+    for line in examples:
+        assert line.startswith(f"segvote {name}")
+        check(line)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help(name):
+    silent = [one.name for one in GROUP.commands[name].params if not getattr(one, "help", None)]
+    assert silent == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_in_the_text_have_options_that_exist(page):
+    for found in re.findall(r"`segvote ([a-z]+) ([^`\n]*)`", page.read_text()):
+        check(f"segvote {' '.join(found)} …")

@@ -1,0 +1,56 @@
+"""Links: each goes to a page that exists, and to a heading on it that exists."""
+
+import re
+
+import pytest
+from markdown_pages import DOCS, PAGES, ROOT, list_anchors, list_blocks, list_links, read_page
+
+TUTORIAL = DOCS / "tutorial.ipynb"
+MADE_BY_BUILD = re.compile(r"^auto_gallery/")
+ALL_PAGES = [*PAGES, TUTORIAL]
+
+
+def list_listed_pages():
+    """Names in the tables of contents of the index."""
+    trees = [block.code for block in list_blocks((DOCS / "index.md").read_text()) if block.language == "{toctree}"]
+    lines = [line.strip() for tree in trees for line in tree.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+def test_internal_links_go_to_pages_and_headings_that_exist(page):
+    text, broken = read_page(page), []
+    for link in list_links(text):
+        target, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", target) or MADE_BY_BUILD.match(target):
+            continue
+        path = page.parent / target if target else page
+        anchored = path.suffix in (".md", ".ipynb") and anchor
+        if not path.exists() or (anchored and anchor not in list_anchors(read_page(path))):
+            broken.append(link)
+    assert broken == []
+
+
+def test_links_are_found_at_all():
+    assert "docs/quickstart.md" in list_links((ROOT / "README.md").read_text())
+    assert "explain.md" in list_links((DOCS / "why.md").read_text())  # its text is code
+
+
+def test_every_page_is_listed_once():
+    pages = {path.stem for path in [*DOCS.glob("*.md"), TUTORIAL]} - {"index"}
+    listed = [name for name in list_listed_pages() if not MADE_BY_BUILD.match(name)]
+    assert sorted(listed) == sorted(pages)
+
+
+def test_links_into_the_gallery_name_its_scripts():
+    scripts = {path.stem for path in (DOCS / "gallery").glob("plot_*.py")}
+    texts = [path.read_text() for path in [*PAGES, *(DOCS / "gallery").glob("*.py")]]
+    named = {name for text in texts for name in re.findall(r"auto_gallery[/_](plot_\w+)", text)}
+    assert named <= scripts
+    assert len(scripts) >= 6
+
+
+@pytest.mark.parametrize("name", sorted({page.name for page in PAGES}))
+def test_no_page_leaves_a_place_for_later(name):
+    page = next(page for page in PAGES if page.name == name)
+    assert not re.search(r"\b(TODO|FIXME|XXX|TBD)\b", page.read_text())
