@@ -3,7 +3,9 @@
 Two questions. (1) At 20,000 segments: the median time of a correction, written to the disk, voted on and packed for the
 page, as a share of the first vote. (2) A simulated person with street photographs and their truth: mean IoU against the
 number of clicks (a correction, or an image accepted as it is), for the queue with re-vote, for images in random order,
-and for corrections that nobody votes on. The last line is JSON.
+and for corrections that nobody votes on. The curves measure the decided segments, after every click; the table beside
+them the masks as an export would draw them, after 0, 25 and 50. The truth is used by the person and by the measure,
+nowhere else. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -13,33 +15,37 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from segvote.io.corrections import Action, CorrectionLog
-from segvote.io.images import resize_labels
+from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
 from segvote.pipeline.corrections import fix_segments, replay
+from segvote.pipeline.drawing import draw_mask_along
+from segvote.pipeline.pieces import CutImage, cut_image
 from segvote.pipeline.reopening import reopen
 from segvote.pipeline.run import Run
 from segvote.pipeline.voting_step import Table, decide_bags, fit_voter
 from segvote.refine import prefer_inside
-from segvote.review.encoding import encode_update
+from segvote.review.encoding import encode_update, scale_bag
+from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels
 from segvote.review.ranking import rank_images
-from segvote.review.state import Snapshot, disagree, hear, make_snapshot, say
+from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
 from segvote.types import WITH
-from segvote.voting import VOTERS
 from segvote.voting.ekde import EKDE
 
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
-# click when it mends so much of the thing's area.
-PURE, WORTH = 0.85, 0.03
+# click when it gains so much of the image's IoU.
+PURE, WORTH = 0.85, 0.01
+# After how many clicks masks are drawn and measured.
+DRAWN_AT = (0, 25, 50)
 
 
 def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table:
@@ -88,7 +94,7 @@ def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
                 fixed[int(image) * n_per_bag : (int(image) + 1) * n_per_bag] = fix_segments(strokes, labels)
             said = say(snapshot, corrections.last, fixed, snapshot.tags, snapshot.moved, snapshot.looked)
             verdict = decide_bags(table, voter.revote(fixed), settings, fixed)
-            heard = hear(said, verdict.scores, verdict.decisions, verdict.thresholds, snapshot.decisions)
+            heard = hear(said, verdict.scores, verdict.decisions, verdict.thresholds, snapshot.decisions, voter.graph_)
             encode_update(heard, snapshot.version)
             seconds.append(time.perf_counter() - started)
             snapshot = heard
@@ -102,6 +108,7 @@ class Person:
 
     def __init__(self, run: Run, masks: Path) -> None:
         self.run, self.levels = run, []
+        self.truths: dict[int, np.ndarray] = {}
         n_segments = int(run.offsets[-1])
         self.object, self.background = np.zeros(n_segments), np.zeros(n_segments)
         for index, record in enumerate(run.bags):
@@ -111,101 +118,173 @@ class Person:
                 self._measure(index, segments["labels"], masks / f"{record.stem.split('/', 1)[1]}.png")
 
     def _measure(self, index: int, labels: np.ndarray, path: Path) -> None:
-        truth = resize_labels(read_mask(path), labels.shape).ravel()  # type: ignore[arg-type]
+        truth = resize_labels(read_mask(path), labels.shape)  # type: ignore[arg-type]
+        self.truths[index] = truth
         n = int(labels.max()) + 1
         for values, code in ((self.object, 255), (self.background, 0)):
-            values[self.run.get_slice(index)] = np.bincount(labels.ravel(), truth == code, minlength=n)
+            values[self.run.get_slice(index)] = np.bincount(labels.ravel(), truth.ravel() == code, minlength=n)
 
     def measure_iou(self, snapshot: Snapshot) -> float:
-        """Mean over the *with* images."""
+        """Mean over the *with* images, of the decided segments."""
         inside = snapshot.sum_per_bag(np.where(snapshot.decisions, self.object, 0))
         outside = snapshot.sum_per_bag(np.where(snapshot.decisions, self.background, 0))
         truth = snapshot.sum_per_bag(self.object)
         return float((inside / np.maximum(truth + outside, 1))[snapshot.tags].mean())
 
     def find_worst(self, bag: int, snapshot: Snapshot) -> tuple[np.ndarray, int] | None:
-        """Segments and value of the best single correction, or None where the image is good as it is."""
-        part = self.run.get_slice(bag)
-        selected, there, not_there = snapshot.decisions[part], self.object[part], self.background[part]
-        best, found = WORTH * float(there.sum()), None
+        """Segments and value of the correction that gains most, or None where the image is good as it is."""
+        best, found = WORTH, None
         for regions in self.levels[bag]:
-            pure = np.bincount(regions, there) / np.maximum(np.bincount(regions, there + not_there), 1)
-            for value, share in ((1, pure), (0, 1 - pure)):
-                sign = 1 if value else -1
-                gain = np.bincount(regions, np.where(selected != bool(value), sign * (there - not_there), 0))
-                gain[share < PURE] = 0
+            for value in (1, 0):
+                gain = self._measure_gain(bag, snapshot, regions, value)
                 if gain.max() > best:
                     best, found = float(gain.max()), (np.flatnonzero(regions == np.argmax(gain)), value)
         return found
 
-
-def simulate(
-    person: Person,
-    table: Table,
-    voter: EKDE,
-    rival: np.ndarray,
-    n_clicks: int,
-    in_queue: bool,
-    votes: bool,
-    seed: int = 0,
-) -> tuple[list[float], int]:
-    """Mean IoU after 0 .. n_clicks clicks, and how many of them accepted an image as it is."""
-    settings, rng = person.run.settings, np.random.default_rng(seed)
-    fixed = np.full(len(table.X), -1, dtype=np.int8)
-    verdict = decide_bags(table, voter.revote(fixed), settings)
-    shown = make_snapshot(table.offsets, table.areas, table.tags, verdict.scores, verdict.decisions, verdict.thresholds)
-    shown = disagree(shown, rival)
-    curve, n_accepted = [person.measure_iou(shown)], 0
-    looked = shown.looked.copy()
-    while len(curve) <= n_clicks and not looked[shown.tags].all():
-        waiting = np.flatnonzero(shown.tags & ~looked)
-        bag = int(waiting[np.argmax(rank_images(shown)[waiting])] if in_queue else rng.choice(waiting))
-        worst = person.find_worst(bag, shown)
-        if worst is None:
-            looked[bag] = True
-            n_accepted += 1
-            shown = say(shown, 0, fixed.copy(), shown.tags, shown.moved, looked.copy())
-            curve.append(curve[-1])
-            continue
-        fixed[person.run.get_slice(bag).start + worst[0]] = worst[1]
-        said = say(shown, 0, fixed.copy(), shown.tags, shown.moved, looked.copy())
-        if votes:
-            verdict = decide_bags(table, voter.revote(fixed), settings, fixed)
-            said = hear(said, verdict.scores, verdict.decisions, verdict.thresholds, shown.decisions)
-        shown = said
-        curve.append(person.measure_iou(shown))
-    return curve, n_accepted
+    def _measure_gain(self, bag: int, snapshot: Snapshot, regions: np.ndarray, value: int) -> np.ndarray:
+        """(n_regions,) IoU of the image that calling each region object (1) or background (0) gains; 0 if impure."""
+        part = self.run.get_slice(bag)
+        selected, there, not_there = snapshot.decisions[part], self.object[part], self.background[part]
+        inside, either = there[selected].sum(), there.sum() + not_there[selected].sum()
+        sign, turned = (1, ~selected) if value else (-1, selected)
+        more_inside = sign * np.bincount(regions, np.where(turned, there, 0))
+        more_either = sign * np.bincount(regions, np.where(turned, not_there, 0))
+        gain = (inside + more_inside) / np.maximum(either + more_either, 1) - inside / max(either, 1)
+        share = np.bincount(regions, there) / np.maximum(np.bincount(regions, there + not_there), 1)
+        return np.where((share if value else 1 - share) >= PURE, gain, 0)
 
 
-def run_person(folder: Path, masks: Path, n_clicks: int, n_seeds: int) -> dict[str, list[float]]:
-    """Curves of the ways to spend clicks on one finished run."""
-    run = Run(folder)
-    opened = reopen(run)
-    table = opened.table
-    voter = fit_voter(table, run.settings)
-    rival = VOTERS["cam"]().fit(table.X, table.tags[table.bags], bags=table.bags)
-    other = decide_bags(table, rival, run.settings).decisions
-    person = Person(run, masks)
+class Draughtsman:
+    """Draws masks as an export would and measures them; nothing is drawn twice."""
 
-    def curve(in_queue: bool, votes: bool, seed: int = 0) -> list[float]:
-        values, n_accepted = simulate(person, table, voter, other, n_clicks, in_queue, votes, seed)
-        gain = f"{values[0]:.4f} -> {values[-1]:.4f}"
-        print(f"  queue {in_queue!s:5} vote {votes!s:5} seed {seed}: {gain} ({n_accepted} accepted)", flush=True)
-        return values
+    def __init__(self, person: Person) -> None:
+        self.person, self.run = person, person.run
+        self._known: dict[tuple[int, bytes], float] = {}
+        self._cuts: dict[int, CutImage] = {}
 
-    def mean(make: Callable[[int], list[float]]) -> list[float]:
-        return np.mean([make(seed) for seed in range(n_seeds)], axis=0).tolist()
+    def measure_iou(self, snapshot: Snapshot) -> float:
+        """Mean over the *with* images."""
+        return float(np.mean([self._measure(int(bag), snapshot) for bag in np.flatnonzero(snapshot.tags)]))
 
+    def _measure(self, bag: int, snapshot: Snapshot) -> float:
+        part = snapshot.get_slice(bag)
+        heat = scale_bag(snapshot, bag).astype(np.float32)
+        drawn_from = (heat, snapshot.decisions[part], snapshot.fixed[part])
+        key = (bag, b"".join(one.tobytes() for one in drawn_from))
+        if key not in self._known:
+            self._known[key] = self._draw(bag, *drawn_from)
+        return self._known[key]
+
+    def _draw(self, bag: int, heat: np.ndarray, decisions: np.ndarray, fixed: np.ndarray) -> float:
+        labels, truth = self.run.read_segments(bag)["labels"], self.person.truths[bag]
+        if bag not in self._cuts:
+            working = resize_image(self.run.read_image(bag), max(labels.shape))
+            self._cuts[bag] = cut_image(working, labels, self.run.settings.n_pieces)
+        mask = draw_mask_along(self._cuts[bag], labels, heat, decisions, fixed, labels.shape)  # type: ignore[arg-type]
+        known = (truth == 255) | (truth == 0)
+        return float((mask & (truth == 255)).sum() / max(((mask & known) | (truth == 255)).sum(), 1))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Mean IoU of the segments after 0, 1, … clicks; of the drawn masks at `DRAWN_AT`; images accepted as they were."""
+
+    segments: np.ndarray
+    drawn: np.ndarray
+    n_accepted: int
+
+
+class Simulation:
+    """One finished run and the person in front of it.
+
+    Parameters
+    ----------
+    run, masks
+        The run and the folder of its truth.
+    n_clicks
+        How many clicks the person has.
+    """
+
+    def __init__(self, run: Run, masks: Path, n_clicks: int) -> None:
+        self.run, self.n_clicks = run, n_clicks
+        self.table = reopen(run).table
+        self.voter = fit_voter(self.table, run.settings)
+        self.person = Person(run, masks)
+        self.draughtsman = Draughtsman(self.person)
+        self.first = self._open()
+
+    def _open(self) -> Snapshot:
+        """What the page shows at first."""
+        table, verdict = self.table, decide_bags(self.table, self.voter, self.run.settings)
+        shown = make_snapshot(
+            table.offsets, table.areas, table.tags, verdict.scores, verdict.decisions, verdict.thresholds
+        )
+        dissent = measure_dissent(shown, self.voter.graph_)
+        return note(shown, disagreement=dissent, redrawn=measure_redrawn(self.run, shown))
+
+    def spend(self, in_queue: bool, votes: bool, seed: int = 0) -> Curve:
+        """Spend the clicks one way."""
+        rng, shown, n_accepted = np.random.default_rng(seed), self.first, 0
+        segments, drawn = [self.person.measure_iou(shown)], [self.draughtsman.measure_iou(shown)]
+        while len(segments) <= self.n_clicks:
+            waiting = np.flatnonzero(shown.tags & ~shown.looked)
+            if len(waiting) == 0:
+                break
+            bag = int(waiting[np.argmax(rank_images(shown)[waiting])] if in_queue else rng.choice(waiting))
+            worst = self.person.find_worst(bag, shown)
+            shown = self._accept(shown, bag) if worst is None else self._correct(shown, bag, *worst, votes)
+            n_accepted += worst is None
+            segments.append(self.person.measure_iou(shown))
+            if len(segments) - 1 in DRAWN_AT:
+                drawn.append(self.draughtsman.measure_iou(shown))
+        return Curve(np.array(segments), np.array(drawn), n_accepted)
+
+    def _accept(self, shown: Snapshot, bag: int) -> Snapshot:
+        looked = shown.looked.copy()
+        looked[bag] = True
+        return say(shown, 0, shown.fixed, shown.tags, shown.moved, looked)
+
+    def _correct(self, shown: Snapshot, bag: int, segments: np.ndarray, value: int, votes: bool) -> Snapshot:
+        fixed = shown.fixed.copy()
+        fixed[shown.get_slice(bag).start + segments] = value
+        said = say(shown, 0, fixed, shown.tags, shown.moved, shown.looked)
+        if not votes:
+            return said
+        verdict = decide_bags(self.table, self.voter.revote(fixed), self.run.settings, fixed)
+        return hear(said, verdict.scores, verdict.decisions, verdict.thresholds, shown.decisions, self.voter.graph_)
+
+
+def run_person(folder: Path, masks: Path, n_clicks: int, n_seeds: int) -> dict[str, list[Curve]]:
+    """Curves of the ways to spend clicks on one finished run, one for every seed where the order is random."""
+    simulation = Simulation(Run(folder), masks, n_clicks)
+    curves: dict[str, list[Curve]] = {}
+    for votes in (True, False):
+        for in_queue in (True, False):
+            name = f"{'queue' if in_queue else 'random order'}, {'re-vote' if votes else 'no re-vote'}"
+            seeds = range(1 if in_queue else n_seeds)
+            curves[name] = [simulation.spend(in_queue, votes, seed) for seed in seeds]
+            for curve in curves[name]:
+                gain = f"{curve.segments[0]:.4f} -> {curve.segments[-1]:.4f}, drawn {np.round(curve.drawn, 4)}"
+                print(f"  {name}: {gain} ({curve.n_accepted} accepted)", flush=True)
+    return curves
+
+
+def summarise(curves: list[Curve]) -> dict[str, dict[str, float]]:
+    """Mean, lowest and highest over the seeds after some clicks, of segments and of drawn masks."""
+    segments = np.array([curve.segments for curve in curves])
+    drawn = np.array([curve.drawn for curve in curves])
+    at = [clicks for clicks in (0, 10, 20, 30, 40, 50) if clicks < segments.shape[1]]
     return {
-        "queue, re-vote": curve(True, True),
-        "random order, re-vote": mean(lambda seed: curve(False, True, seed)),
-        "queue, no re-vote": curve(True, False),
-        "random order, no re-vote": mean(lambda seed: curve(False, False, seed)),
+        "segments": {str(clicks): round(float(segments[:, clicks].mean()), 4) for clicks in at},
+        "last_range": {"low": round(float(segments[:, -1].min()), 4), "high": round(float(segments[:, -1].max()), 4)},
+        "drawn": {
+            str(clicks): round(float(value), 4) for clicks, value in zip(DRAWN_AT, drawn.mean(axis=0), strict=False)
+        },
     }
 
 
-def draw_curves(curves: dict[str, list[float]], path: Path) -> None:
-    """The curves as a figure."""
+def draw_curves(curves: dict[str, list[Curve]], path: Path) -> None:
+    """The curves as a figure; a band from the lowest to the highest of the random orders."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -213,10 +292,15 @@ def draw_curves(curves: dict[str, list[float]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.2))
-    for (name, curve), colour in zip(curves.items(), ("#2b3bb3", "#2b3bb3", "#c2410c", "#c2410c"), strict=True):
-        axes.plot(curve, "--" if "random" in name else "-", color=colour, label=name, linewidth=1.8)
+    for (name, group), colour in zip(curves.items(), ("#2b3bb3", "#2b3bb3", "#c2410c", "#c2410c"), strict=True):
+        values = np.array([curve.segments for curve in group])
+        axes.plot(values.mean(axis=0), "--" if "random" in name else "-", color=colour, label=name, linewidth=1.8)
+        if len(group) > 1:
+            axes.fill_between(
+                range(values.shape[1]), values.min(axis=0), values.max(axis=0), color=colour, alpha=0.1, linewidth=0
+            )
     axes.set_xlabel("clicks: a correction, or an image accepted as it is")
-    axes.set_ylabel("mean IoU")
+    axes.set_ylabel("mean IoU of the segments")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
@@ -229,7 +313,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer segments, no simulated person")
     parser.add_argument("--run", type=Path, help="finished run on street-cars; default: annotate now")
     parser.add_argument("--clicks", type=int, default=50)
-    parser.add_argument("--seeds", type=int, default=3, help="of the random orders")
+    parser.add_argument("--seeds", type=int, default=5, help="of the random orders")
     parser.add_argument("--plot", type=Path, help="where to draw the curves")
     arguments = parser.parse_args()
     figures: dict[str, Any] = dict(time_clicks(20 if arguments.quick else 100, 200, 15 if arguments.quick else 31))
@@ -244,10 +328,7 @@ def main() -> None:
             curves = run_person(arguments.run, cars / "masks", arguments.clicks, arguments.seeds)
         if arguments.plot:
             draw_curves(curves, arguments.plot)
-        figures["mean_iou"] = {
-            name: {str(at): round(curve[at], 4) for at in (0, 10, 20, 30, 50) if at < len(curve)}
-            for name, curve in curves.items()
-        }
+        figures["mean_iou"] = {name: summarise(group) for name, group in curves.items()}
     print(json.dumps(figures))
 
 

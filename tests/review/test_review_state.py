@@ -2,10 +2,11 @@ import struct
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from segvote.review.encoding import encode_update
-from segvote.review.ranking import measure_unsteadiness, rank_images
-from segvote.review.state import disagree, hear, make_snapshot, say
+from segvote.review.ranking import measure_closeness, rank_images
+from segvote.review.state import hear, make_snapshot, measure_dissent, note, say
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_heat_is_above_one_half_exactly_where_the_score_is_above_the_threshold(s
 def test_the_queue_asks_for_the_mask_that_hangs_on_its_threshold_first(snapshot):
     priority = rank_images(snapshot)
     assert priority[1] > priority[0] > priority[2]
-    assert measure_unsteadiness(snapshot)[1] > measure_unsteadiness(snapshot)[0]
+    assert measure_closeness(snapshot)[1] > measure_closeness(snapshot)[0]
 
 
 def test_images_looked_at_come_last(snapshot):
@@ -78,9 +79,43 @@ def test_images_looked_at_come_last(snapshot):
     assert rank_images(say_fixed(snapshot, looked=np.array([False, True, False]))).argmax() == 0
 
 
-def test_disagreement_is_zero_where_another_voter_says_the_same(snapshot):
-    assert disagree(snapshot, snapshot.decisions).disagreement.tolist() == [0, 0, 0]
-    assert disagree(snapshot, ~snapshot.decisions).disagreement.tolist() == [1, 1, 0]
+def hear_only(voters):
+    """Everybody hears these segments, each the same."""
+    row = np.zeros(12)
+    row[voters] = 1 / len(voters)
+    return sparse.csr_matrix(np.tile(row, (12, 1)))
+
+
+def test_voters_disagree_where_a_mask_hears_segments_that_are_not_object(snapshot):
+    assert measure_dissent(snapshot, hear_only([0, 1, 4])).tolist() == [0, 0, 0]
+    np.testing.assert_allclose(measure_dissent(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
+
+
+def test_what_a_person_said_is_beyond_dispute(snapshot):
+    fixed = snapshot.fixed.copy()
+    fixed[:2] = 1
+    said = say_fixed(snapshot, fixed=fixed)
+    np.testing.assert_allclose(measure_dissent(said, hear_only([2, 8])), [0, 1, 0])
+
+
+def test_a_mask_whose_voters_disagree_or_that_was_redrawn_comes_sooner(snapshot):
+    for name in ("disagreement", "redrawn"):
+        noted = note(snapshot, **{name: np.array([0.9, 0.1, 0.9])})
+        assert getattr(noted, name).tolist() == [0.9, 0.1, 0.0]  # a *without* image has no mask
+        assert rank_images(noted)[0] > rank_images(snapshot)[0]
+
+
+def test_a_vote_measures_disagreement_anew_where_the_votes_are_kept(snapshot):
+    again = (snapshot.scores, snapshot.decisions, snapshot.thresholds, snapshot.decisions)
+    noted = note(snapshot, disagreement=np.array([0.5, 0.5, 0.0]))
+    assert hear(noted, *again).disagreement.tolist() == [0.5, 0.5, 0.0]
+    assert hear(noted, *again, hear_only([0, 4])).disagreement.tolist() == [0, 0, 0]
+
+
+def test_a_corrected_image_makes_room_for_the_others(snapshot):
+    fixed = snapshot.fixed.copy()
+    fixed[7] = 0
+    assert rank_images(say_fixed(snapshot, fixed=fixed))[1] < rank_images(snapshot)[1]
 
 
 def test_snapshots_are_not_modified(snapshot):

@@ -19,16 +19,17 @@ from segvote.io.corrections import Action, CorrectionLog
 from segvote.io.rle import encode_rle
 from segvote.pipeline.corrections import Corrections, fix_segments, replay
 from segvote.pipeline.explain import SegmentExplanation, explain_segment
-from segvote.pipeline.reopening import Reopened, Voted, list_described, reopen
+from segvote.pipeline.reopening import Voted, list_described, reopen
 from segvote.pipeline.run import Run
-from segvote.pipeline.voting_step import Verdict, decide_bags, fit_voter
-from segvote.review.state import Snapshot, disagree, hear, make_snapshot, say
+from segvote.pipeline.voting_step import Table, Verdict, decide_bags, fit_voter
+from segvote.review.masks import measure_redrawn
+from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
 from segvote.types import WITH, WITHOUT
 from segvote.voting import VOTERS
 
 __all__ = ["Engine"]
 
-# Whose opinion is set beside the run's voter, to find images worth a look: quick, and of another kind.
+# Whose opinion is set beside that of a voter that keeps no votes: quick, and of another kind.
 RIVAL = "cam"
 
 
@@ -162,20 +163,28 @@ class Engine:
         opened = reopen(self.run)
         voter = fit_voter(opened.table, self.run.settings, opened.fixed)
         self._voted = Voted(opened, voter, decide_bags(opened.table, voter, self.run.settings, opened.fixed))
-        self._ask_rival(opened)
+        self._note_signs(self._voted)
         self.status = "ready"
         self.tell()
 
-    def _ask_rival(self, opened: Reopened) -> None:
-        """Another voter's masks, once; where it cannot vote, the queue does without."""
-        try:
-            table = opened.table
-            rival = VOTERS[RIVAL]().fit(table.X, table.tags[table.bags], bags=table.bags)
-            other = decide_bags(table, rival, self.run.settings).decisions
-        except (SegvoteError, ImportError):
-            return
+    def _note_signs(self, voted: Voted) -> None:
+        """What the queue goes by beside the scores."""
+        graph, signs = _get_graph(voted.voter), {}
+        if graph is not None:
+            signs["disagreement"] = measure_dissent(self.snapshot, graph)
+        elif (other := self._ask_rival(voted.opened.table)) is not None:
+            signs["disagreement"] = self.snapshot.measure_unlikeness(other)
+        signs["redrawn"] = measure_redrawn(self.run, self.snapshot)
         with self._publishing:
-            self.snapshot = disagree(self.snapshot, other)
+            self.snapshot = note(self.snapshot, **signs)
+
+    def _ask_rival(self, table: Table) -> np.ndarray | None:
+        """Another voter's masks; where it cannot vote, the queue does without."""
+        try:
+            rival = VOTERS[RIVAL]().fit(table.X, table.tags[table.bags], bags=table.bags)
+            return decide_bags(table, rival, self.run.settings).decisions
+        except (SegvoteError, ImportError):
+            return None
 
     def _listen_to_log(self) -> None:
         """Show what was said, before the vote on it."""
@@ -218,8 +227,9 @@ class Engine:
     def _hear_vote(self, before: np.ndarray) -> None:
         started = time.perf_counter()
         verdict = self._revote()
+        graph = _get_graph(self.get_voted().voter)
         with self._publishing:
-            self.snapshot = hear(self.snapshot, verdict.scores, verdict.decisions, verdict.thresholds, before)
+            self.snapshot = hear(self.snapshot, verdict.scores, verdict.decisions, verdict.thresholds, before, graph)
         self.run.folder.log(
             step="re-vote", action=self.snapshot.action, seconds=round(time.perf_counter() - started, 4)
         )
@@ -267,6 +277,11 @@ class Engine:
         with self._voting:
             self._revote_alone()
             return self.get_voted()
+
+
+def _get_graph(voter: Any) -> Any:
+    """Who hears whom, (n_segments, n_segments) sparse; None for a voter that keeps no votes."""
+    return getattr(voter, "graph_", None)
 
 
 def _open_snapshot(run: Run) -> Snapshot:

@@ -8,13 +8,14 @@ from collections import OrderedDict
 
 import numpy as np
 
-from segvote.io.images import resize_image
+from segvote.errors import SegvoteError
+from segvote.io.images import resize_image, resize_labels
 from segvote.pipeline.drawing import draw_mask
 from segvote.pipeline.run import Run
 from segvote.review.encoding import scale_bag
 from segvote.review.state import Snapshot
 
-__all__ = ["Masks", "draw_shown", "encode_mask"]
+__all__ = ["Masks", "draw_shown", "encode_mask", "measure_redrawn"]
 
 MAX_REMEMBERED = 64
 
@@ -33,6 +34,23 @@ def draw_shown(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     picture = resize_image(run.read_image(bag), max(labels.shape))
     heat = scale_bag(snapshot, bag).astype(np.float32)
     return draw_mask(picture, labels, heat, decisions, fixed, run.settings.n_pieces)
+
+
+def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
+    """(n_bags,) one minus the overlap of the run's own masks, which are redrawn, with the decided segments.
+
+    Where the picture's edges contradict the segments, one of the two is wrong. Bags whose mask cannot be read count 0.
+    """
+    unlike = np.zeros(snapshot.n_bags)
+    for bag in np.flatnonzero(snapshot.tags & (run.settings.n_pieces > 0)):
+        labels = run.read_segments(int(bag))["labels"]
+        try:
+            mask = resize_labels(run.read_mask(int(bag)), labels.shape)  # type: ignore[arg-type]
+        except (SegvoteError, OSError):
+            continue
+        decided = snapshot.decisions[snapshot.get_slice(int(bag))][labels]
+        unlike[bag] = 1 - (mask & decided).sum() / max((mask | decided).sum(), 1)
+    return unlike
 
 
 def encode_mask(mask: np.ndarray) -> bytes:

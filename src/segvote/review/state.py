@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from segvote.refine import measure_doubt
 
-__all__ = ["Snapshot", "disagree", "hear", "make_snapshot", "say"]
+__all__ = ["Snapshot", "hear", "make_snapshot", "measure_dissent", "note", "say"]
 
 # A score may drift this share of the run's range before the page is told.
 QUIET = 1e-4
@@ -31,9 +32,11 @@ class Snapshot:
         (n_segments,) score, bool object, int8 what a person said.
     thresholds, tags, moved, looked
         (n_bags,) score above which segments are object; bool *with*; bool filed elsewhere; bool accepted by a person.
-    doubt, disagreement, change
-        (n_bags,) in [0, 1]: how badly two levels explain the scores; how unlike another voter's mask is; share of the
-        image that the last correction turned over.
+    doubt, disagreement, redrawn, change
+        (n_bags,) in [0, 1]: how badly two levels explain the scores; how much the voters of the mask disagree (see
+        `measure_dissent`), or how unlike another voter's mask is where the run's voter keeps no votes; how unlike the
+        segments the mask is once redrawn along the picture's edges; share of the image that the last correction turned
+        over.
     changed_at
         (n_bags,) version in which the page last had reason to draw the bag again.
     """
@@ -51,6 +54,7 @@ class Snapshot:
     looked: np.ndarray
     doubt: np.ndarray
     disagreement: np.ndarray
+    redrawn: np.ndarray
     change: np.ndarray
     changed_at: np.ndarray
 
@@ -101,6 +105,7 @@ def make_snapshot(
         looked=nothing.astype(bool),
         doubt=nothing,
         disagreement=nothing,
+        redrawn=nothing,
         change=nothing,
         changed_at=np.ones(n_bags, dtype=np.int64),
     )
@@ -123,7 +128,12 @@ def say(
 
 
 def hear(
-    old: Snapshot, scores: np.ndarray, decisions: np.ndarray, thresholds: np.ndarray, before: np.ndarray
+    old: Snapshot,
+    scores: np.ndarray,
+    decisions: np.ndarray,
+    thresholds: np.ndarray,
+    before: np.ndarray,
+    graph: sparse.csr_matrix | None = None,
 ) -> Snapshot:
     """The outcome of a vote.
 
@@ -135,9 +145,13 @@ def hear(
         As in `Snapshot`.
     before
         (n_segments,) bool decisions that the page showed before the correction; change is measured from there.
+    graph
+        (n_segments, n_segments) who hears whom, of a voter that keeps its votes: disagreement is measured anew.
     """
     turned = old.sum_per_bag(np.where(before != decisions, old.areas, 0)) / old.sum_per_bag(old.areas)
     new = replace(old, scores=scores, decisions=decisions, thresholds=thresholds, change=turned)
+    if graph is not None:
+        new = replace(new, disagreement=measure_dissent(new, graph))
     return _mark_changes(old, replace(new, doubt=measure_doubts(new)))
 
 
@@ -148,16 +162,38 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
         (np.abs(old.scores - new.scores) > QUIET * spread) | (old.decisions != new.decisions) | (old.fixed != new.fixed)
     )
     bags = new.sum_per_bag(segments.astype(np.int64)) > 0
-    for name in ("tags", "moved", "looked", "change", "disagreement", "thresholds"):
+    for name in ("tags", "moved", "looked", "change", "disagreement", "redrawn", "thresholds"):
         bags |= getattr(old, name) != getattr(new, name)
     version = old.version + 1
     return replace(new, version=version, changed_at=np.where(bags, version, old.changed_at))
 
 
-def disagree(old: Snapshot, other: np.ndarray) -> Snapshot:
-    """Take note of another voter's decisions (n_segments,): one minus the overlap of the two masks, per *with* bag."""
-    unlike = np.where(old.tags, old.measure_unlikeness(other), 0.0)
-    return _mark_changes(old, replace(old, disagreement=unlike))
+def note(old: Snapshot, disagreement: np.ndarray | None = None, redrawn: np.ndarray | None = None) -> Snapshot:
+    """Take note of signs of wrong masks, (n_bags,) each; None: as it was. *Without* bags have no mask to be wrong."""
+    new = replace(
+        old,
+        disagreement=old.disagreement if disagreement is None else np.where(old.tags, disagreement, 0.0),
+        redrawn=old.redrawn if redrawn is None else np.where(old.tags, redrawn, 0.0),
+    )
+    return _mark_changes(old, new)
+
+
+def measure_dissent(snapshot: Snapshot, graph: sparse.csr_matrix) -> np.ndarray:
+    """(n_bags,) how much of the votes for a mask comes from segments that are not object themselves.
+
+    Averaged over the area of the mask. What a person said is beyond dispute: it neither counts nor is counted against.
+
+    Parameters
+    ----------
+    snapshot
+        Whose masks.
+    graph
+        (n_segments, n_segments) sparse, rows sum to one: how much each segment hears each other.
+    """
+    strangers = 1 - graph @ snapshot.decisions.astype(np.float64)
+    disputed = np.where(snapshot.decisions & (snapshot.fixed < 0), strangers * snapshot.areas, 0)
+    covered = snapshot.sum_per_bag(np.where(snapshot.decisions, snapshot.areas, 0))
+    return np.where(snapshot.tags, snapshot.sum_per_bag(disputed) / np.maximum(covered, 1), 0.0)
 
 
 def measure_doubts(snapshot: Snapshot) -> np.ndarray:
