@@ -121,11 +121,16 @@ def test_corrections_clamp_the_weights(planted):
     assert voter.weights_[:2].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_side_that_gains_nowhere_takes_the_bandwidth_of_the_other(seed):
-    # Negatives that are as far from each other as from everybody: no kernel tells them apart.
-    X, y, bags, _ = make_bags(n_with=10, n_without=10, n_segments=40, n_odd=0, seed=seed)
-    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None)) == (1.0, 1.0)
+@pytest.mark.parametrize("seed", range(3))
+def test_bandwidths_maximise_the_mean_discrepancy_of_the_two_sides(seed):
+    X, y, bags, _ = make_bags(n_with=5, n_without=6, n_segments=15, seed=seed)
+    gains, foreign = [], bags[:, None] != bags
+    for bandwidth in GRID:
+        kernels = np.where(foreign, make_kernel(X, X, bandwidth), np.nan)
+        means = {(a, b): np.nanmean(np.nanmean(kernels[y == a][:, y == b], axis=1)) for a in (0, 1) for b in (0, 1)}
+        gains.append(means[0, 0] + means[1, 1] - means[0, 1] - means[1, 0])
+    best = GRID[int(np.argmax(gains))]
+    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None)) == (best, best)
 
 
 def test_a_sample_of_segments_is_enough_to_choose_bandwidths(monkeypatch):

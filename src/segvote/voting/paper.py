@@ -223,19 +223,23 @@ def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tup
     """The paper's rule, "maximise the overall class density difference", in a reading that is not degenerate.
 
     Taken plainly the rule picks the widest k+ with the narrowest k-, or a spike at x itself. Here the difference is the
-    mean of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by its number of
-    voters. It separates: s+ maximises ``mean_P A - mean_N A``, s- maximises ``mean_N B - mean_P B``; a kernel so wide
-    that it sees no difference, or so narrow that it sees nobody, gains nothing; a side that gains nowhere takes the
-    other's bandwidth. The means are over an evenly spaced sample of segments where there are more than `MAX_ASKED`.
+    mean of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by the number of
+    voters heard. s+ and s- are one: on a grid of powers of ten, a wider k+ drowns the votes against and everything is
+    object, a narrower one always ends with nothing. The difference is then the squared maximum mean discrepancy of P and N, for which a
+    kernel so wide that it sees no difference, or so narrow that it sees nobody, gains nothing. Its means are over an
+    evenly spaced sample of segments where there are more than `MAX_ASKED`.
     """
-    positive = segments.positive
     asked = spread_out(len(segments), MAX_ASKED)
-    X, bags = segments.X[asked], segments.bags[asked]
-    gains = []
-    for side in (positive, ~positive):
-        sums = sum_kernel(X, segments.X[side], grid, None, bags, segments.bags[side])
-        own, other = sums[:, side[asked]].mean(axis=1), sums[:, ~side[asked]].mean(axis=1)
-        gains.append((own - other) / side.sum())
-    chosen = [grid[int(np.argmax(gain))] if gain.max() > 0 else None for gain in gains]
-    fallback = next((bandwidth for bandwidth in chosen if bandwidth is not None), 1.0)
-    return chosen[0] or fallback, chosen[1] or fallback
+    gains = np.zeros(len(grid))
+    for side in (segments.positive, ~segments.positive):
+        kernels, own = _average_kernels(segments, asked, side, grid), side[asked]
+        gains += kernels[:, own].mean(axis=1) - kernels[:, ~own].mean(axis=1)
+    best = grid[int(np.argmax(gains))]
+    return best, best
+
+
+def _average_kernels(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
+    """(n_bandwidths, n_asked) mean kernel of the segments of one side that lie in other bags."""
+    bags, voter_bags = segments.bags[asked], segments.bags[side]
+    n_heard = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
+    return sum_kernel(segments.X[asked], segments.X[side], grid, None, bags, voter_bags) / np.maximum(n_heard, 1)
