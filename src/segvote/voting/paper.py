@@ -225,9 +225,9 @@ def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tup
     Taken plainly the rule picks the widest k+ with the narrowest k-, or a spike at x itself. Here the difference is the
     mean of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by the number of
     voters heard. s+ and s- are one: on a grid of powers of ten, a wider k+ drowns the votes against and everything is
-    object, a narrower one always ends with nothing. The difference is then the squared maximum mean discrepancy of P and N, for which a
-    kernel so wide that it sees no difference, or so narrow that it sees nobody, gains nothing. Its means are over an
-    evenly spaced sample of segments where there are more than `MAX_ASKED`.
+    object, a narrower one always ends with nothing. The difference is then the squared maximum mean discrepancy of P
+    and N, for which a kernel so wide that it sees no difference, or so narrow that it sees nobody, gains nothing. Its
+    means are over an evenly spaced sample of segments where there are more than `MAX_ASKED`.
     """
     asked = spread_out(len(segments), MAX_ASKED)
     gains = np.zeros(len(grid))
