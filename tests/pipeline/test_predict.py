@@ -8,7 +8,7 @@ import pytest
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.tables import read_csv
+from segvote.io.tables import read_csv, read_json, write_json
 from segvote.metrics import measure_auc, measure_iou
 from segvote.pipeline import annotate
 from segvote.pipeline.model import read_model
@@ -174,6 +174,10 @@ def test_arrays_that_do_not_belong_together_are_refused(run_copy, name):
     arrays = load_file(path)
     arrays[name] = arrays[name][:-1].copy() if name != "edges" else arrays[name] + 10_000
     save_file(arrays, path)
+    with pytest.raises(DamagedFileError, match=r"not those that model\.json speaks of"):
+        read_model(run_copy)
+    words = read_json(path.with_name("model.json"))
+    write_json(path.with_name("model.json"), {key: words[key] for key in words if key != "sha256"})
     with pytest.raises(DamagedFileError, match="belong together"):
         read_model(run_copy)
 

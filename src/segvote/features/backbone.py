@@ -8,7 +8,7 @@ the class and register tokens in front are dropped; outputs of other ranks are p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,7 @@ class BackboneFeatures(NetworkFeatures):
 
     def _get_session(self) -> Any:
         if self._session is None:
+            _list_weight_files(self.path)  # before onnxruntime opens them
             session = _open_model(self.path)
             _check_input(self.path, session.get_inputs())
             self._session = session
@@ -198,14 +199,37 @@ def _find_multiple(path: str) -> int:
 def _hash_model(path: str) -> str:
     """Hash the model and the files of weights beside it."""
     digest = hashlib.sha256(Path(path).read_bytes())
-    for name in sorted(_list_weight_files(path)):
-        digest.update(Path(path).with_name(name).read_bytes())
+    for file in _list_weight_files(path):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-def _list_weight_files(path: str) -> set[str]:
-    entries = (entry for tensor in _read_model(path).graph.initializer for entry in tensor.external_data)
-    return {entry.value for entry in entries if entry.key == "location"}
+def _list_weight_files(path: str) -> list[Path]:
+    """Files of weights, which a model names itself: refused where they lie elsewhere than beside or below it."""
+    names = {
+        entry.value
+        for tensor in _walk_tensors(_read_model(path))
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    files = [Path(path).parent / name for name in sorted(names)]
+    folder = Path(path).resolve().parent
+    for name, file in zip(sorted(names), files, strict=True):
+        if not (file.resolve().is_relative_to(folder) and file.is_file() and ".." not in Path(name).parts):
+            raise BadInputError(f"{path}: its weights {name!r:.80} are no file beside the model; do not trust it")
+    return files
+
+
+def _walk_tensors(message: Any) -> Iterator[Any]:
+    """Every tensor of a model: weights, constants of nodes, those of graphs inside graphs and of functions."""
+    if message.DESCRIPTOR.name == "TensorProto":
+        yield message
+        return
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            # A field is one message, or a sequence of them.
+            for part in [value] if hasattr(value, "DESCRIPTOR") else value:
+                yield from _walk_tensors(part)
 
 
 def _first_line(error: Exception) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,6 +21,8 @@ from segvote.io.atomic import explain_failure, remove_leftovers
 from segvote.io.tables import format_json, read_json, write_json
 
 __all__ = ["RunFolder", "make_key", "name_stems"]
+
+CHECKSUM = "checksum"
 
 
 def make_key(**parameters: Any) -> str:
@@ -61,13 +64,21 @@ class RunFolder:
             raise BadInputError(
                 f"{self.path} is not a run folder (no run.json); give the -o folder of `segvote annotate`"
             )
+        _refuse_links(self.path.iterdir(), self.path)
         record = read_json(self.record_path)
-        if not isinstance(record, dict) or "bags" not in record:
-            raise DamagedFileError(f"{self.record_path} is not the record of a run; restore it or annotate again")
+        if not isinstance(record, dict) or not isinstance(record.get("bags"), list):
+            raise DamagedFileError(f"{self.record_path} is not the record of a run; restore it, or choose another -o")
+        if record.pop(CHECKSUM, None) not in (None, (now := _sum(record))):
+            raise DamagedFileError(
+                f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
+                "if it was you who changed it"
+            )
         return record
 
     def write_record(self, record: dict[str, Any]) -> None:
-        write_json(self.record_path, record)
+        """Write it with a checksum, by which damage is noticed."""
+        plain = json.loads(format_json(record))  # as it will be read
+        write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
 
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""
@@ -102,8 +113,21 @@ class RunFolder:
                 raise BusyRunError(
                     f"another segvote is writing to {self.path}; wait for it or choose another -o folder"
                 )
+            folders = (Path(root, name) for root, names, _ in os.walk(self.path) for name in names)
+            _refuse_links([*self.path.iterdir(), *folders], self.path)
             remove_leftovers(self.path)
             yield
+
+
+def _sum(record: dict[str, Any]) -> str:
+    return hashlib.sha256(format_json(record).encode()).hexdigest()
+
+
+def _refuse_links(entries: Iterable[Path], folder: Path) -> None:
+    """Writing into a run that a stranger made must not write anywhere else."""
+    for entry in entries:
+        if entry.is_symlink() and not entry.resolve().is_relative_to(folder.resolve()):
+            raise BadInputError(f"{entry} is a link out of the run folder; put what it stands for in its place")
 
 
 def _make_folder(path: Path) -> None:

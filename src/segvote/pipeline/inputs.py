@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.records import read_fields
 from segvote.pipeline.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
@@ -66,8 +67,11 @@ class Inputs:
     def from_record(cls, record: dict[str, Any]) -> Inputs:
         """Read what `to_record` wrote."""
         try:
-            added = tuple(Addition(**entry) for entry in record.get("added", []))
-            return cls({tag: record[tag] for tag in (WITH, WITHOUT)}, added, tuple(record.get("removed", [])))
+            added = tuple(read_fields(Addition, entry, "run.json") for entry in record.get("added", []))
+            folders, removed = {tag: record[tag] for tag in (WITH, WITHOUT)}, tuple(record.get("removed", []))
+            if not all(isinstance(one, str) for one in (*folders.values(), *removed)):
+                raise TypeError("a name is no text")
+            return cls(folders, added, removed)
         except (KeyError, TypeError, AttributeError) as error:
             raise DamagedFileError(f"the inputs of run.json are not whole ({error}); annotate again") from error
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
-from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.decoding import MAX_PIXELS
+from segvote.io.decoding import MAX_PIXELS, open_picture
 from segvote.io.images import hash_file
 from segvote.pipeline.bags import Bag
 from segvote.segmentation.labels import check_labels
@@ -55,12 +55,12 @@ class LabelMaps:
 def _read(path: Path) -> np.ndarray:
     try:
         if path.suffix == ".npy":
-            labels = np.load(path, allow_pickle=False)
-        else:
-            with Image.open(path) as picture:
-                labels = np.asarray(picture)
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise BadInputError(f"{path} cannot be read as a label map ({error})") from error
-    if labels.size > MAX_PIXELS:
-        raise BadInputError(f"{path} has {labels.size} pixels; at most {MAX_PIXELS} are accepted")
-    return labels
+            # Mapped, not read: a file may claim a size that no memory holds.
+            labels = np.load(path, allow_pickle=False, mmap_mode="r")
+            if labels.size > MAX_PIXELS:
+                raise BadInputError(f"it has {labels.size} pixels; at most {MAX_PIXELS} are accepted")
+            return np.array(labels)
+        with open_picture(path) as picture:
+            return np.array(picture)
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
+        raise BadInputError(f"{path} cannot be read as a label map ({error}); save it as PNG or npy") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
+from segvote.io.records import read_fields
 from segvote.io.run_folder import RunFolder
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.pipeline.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
+from segvote.pipeline.compacting import pack, unpack
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.voting_step import Table, Verdict, measure_survival
 from segvote.voting import VOTERS
@@ -21,7 +24,9 @@ from segvote.voting import VOTERS
 __all__ = ["MODEL_VERSION", "Model", "read_model", "write_model"]
 
 # Raised when the meaning of a stored array changes; `read_model` refuses what it does not know.
-MODEL_VERSION = 2
+MODEL_VERSION = 3
+OLDEST_VERSION = 2  # that can be read
+MAX_BYTES = 16 << 30  # of a model that is believed
 SEGMENT_ARRAYS = ("bags", "survival", "weights", "fixed")
 
 
@@ -30,7 +35,7 @@ def write_model(
 ) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
-    The arrays are the segments that vote (half precision), their bags, tags, weights, priors and neighbours, the scales
+    The arrays are the segments that vote (a byte for each number), their bags, tags, weights, priors and neighbours, the scales
     of the features, what the extractor and the voter learned, and how images score that had no part in the vote: all
     that scoring and judging an unseen image needs.
     """
@@ -38,23 +43,39 @@ def write_model(
 
     chosen = verdict.thresholds[table.tags]
     arrays: dict[str, np.ndarray] = {
-        "X": table.X.astype(np.float16),
+        **_pack(table.X),
         "bags": table.bags.astype(np.int32),
         "tags": table.tags.astype(np.uint8),
         "survival": measure_survival(table, settings).astype(np.float32),
         "weights": verdict.weights.astype(np.float32),
         "fixed": verdict.fixed.astype(np.int8),
-        "edges": _join_edges(table).astype(np.int32),
+        # Images held out of the vote are scored already where the voter can be taken over.
+        "edges": _join_edges(table)[: 0 if hasattr(voter, "get_state") else None].astype(np.int32),
         "range": np.array([verdict.scores.min(), verdict.scores.max(), np.median(chosen)], dtype=np.float64),
+        "shift": np.array([verdict.shift], dtype=np.float64),
         **_name("standardiser", table.standardiser.get_state()),
         **_name("features", extractor.get_state()),
         **_name("voter", _get_voter_state(voter, table, settings)),
     }
-    write_bytes(run.model_path / "model.safetensors", save(arrays))
+    data = save(arrays)
+    write_bytes(run.model_path / "model.safetensors", data)
     write_json(
         run.model_path / "model.json",
-        {"version": MODEL_VERSION, "settings": settings.to_dict(), "features": extractor.get_key()},
+        {"version": MODEL_VERSION, "settings": settings.to_dict(), "features": extractor.get_key(), **_sum(data)},
     )
+
+
+def _pack(X: np.ndarray) -> dict[str, np.ndarray]:
+    codes, scales = pack(X)
+    return {"codes": codes, "scales": scales}
+
+
+def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays with X as numbers; version 2 stored it as such."""
+    if "codes" not in arrays or arrays["codes"].ndim != 2 or arrays.get("scales", arrays["codes"]).ndim != 1:
+        return arrays
+    rest = {name: array for name, array in arrays.items() if name not in ("codes", "scales")}
+    return {"X": unpack(arrays["codes"], arrays["scales"]), **rest}
 
 
 def _name(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -129,12 +150,12 @@ def read_model(path: Path | str) -> Model:
     """
     folder = _find_model(Path(path))
     words = _read_words(folder / "model.json")
-    arrays = _read_arrays(folder / "model.safetensors")
+    arrays = _unpack(_read_arrays(folder / "model.safetensors", words))
     _check_arrays(arrays, folder)
     try:
-        settings = Settings(**words["settings"])
+        settings = read_fields(Settings, words["settings"], folder / "model.json")
         standardiser = Standardiser.from_state(_select(arrays, "standardiser"))
-    except (TypeError, KeyError, BadInputError) as error:
+    except (TypeError, ValueError, KeyError) as error:
         raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error
     extractor = make_features(settings.features, **settings.feature_options)
     if format_json(extractor.get_key()) != format_json(words.get("features")):
@@ -164,21 +185,30 @@ def _read_words(path: Path) -> dict[str, Any]:
         raise DamagedFileError(f"{path} is not the description of a model; annotate again")
     if found > MODEL_VERSION:
         raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; install a newer segvote")
-    if found < MODEL_VERSION:
+    if found < OLDEST_VERSION:
         raise BadInputError(
-            f"{path} has version {found}, which lacks what {MODEL_VERSION} needs; repeat the `segvote annotate` "
+            f"{path} has version {found}, which lacks what {OLDEST_VERSION} and later have; repeat the `segvote annotate` "
             "that wrote it, which votes again and segments nothing anew"
         )
     return words
 
 
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+def _sum(data: bytes) -> dict[str, str]:
+    return {"sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
 
     try:
-        return load_file(path)
-    except (OSError, SafetensorError, ValueError) as error:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadInputError(f"it has {path.stat().st_size} bytes; at most {MAX_BYTES} are read")
+        data = path.read_bytes()
+        if words.get("sha256", _sum(data)["sha256"]) != _sum(data)["sha256"]:
+            raise BadInputError("its bytes are not those that model.json speaks of")
+        return load(data)
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(f"{path} cannot be read ({error}); annotate again") from error
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,20 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.arrays import read_arrays
+from segvote.io.exports.base import check_name
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
+from segvote.io.records import read_fields
 from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
 from segvote.pipeline.inputs import Inputs
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_frames import get_poster_path
-from segvote.types import WITH, Annotation, Part
+from segvote.types import WITH, WITHOUT, Annotation, Part
 
 __all__ = ["BagRecord", "Run", "read_settings"]
+
+KEY = re.compile(r"[0-9a-f]{0,64}")  # names of files by content
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class Run:
         self.record: dict[str, Any] = self.folder.read_record()
         if not self.record.get("complete"):
             raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
-        self.settings = read_settings(self.record["settings"], self.folder)
+        self.settings = read_settings(self.record.get("settings"), self.folder)
         self.bags = [_read_bag(entry, self.folder) for entry in self.record["bags"]]
 
     def __len__(self) -> int:
@@ -177,19 +182,24 @@ def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Pa
     return Annotation(bag.name, bag.height, bag.width, parts, image_path=image_path)
 
 
-def read_settings(data: dict[str, Any], folder: RunFolder) -> Settings:
+def read_settings(data: Any, folder: RunFolder) -> Settings:
     """Settings as a record keeps them; one that this version does not know is named."""
-    known = {field.name for field in fields(Settings)}
-    strange = set(data) - known
-    if strange:
-        raise DamagedFileError(
-            f"{folder.record_path} has settings this version does not know: {', '.join(sorted(strange))}"
-        )
-    return Settings(**data)
+    return read_fields(Settings, data, folder.record_path)
 
 
 def _read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
+    """A bag of the record, if nothing in it leads out of the folders it belongs to: runs are handed around."""
+    bag = read_fields(BagRecord, entry, folder.record_path)
+    names = all(map(_is_inside, (bag.name, bag.stem))) and bag.name.split("/", 1)[0] in (WITH, WITHOUT)
+    keys = all(map(KEY.fullmatch, (bag.digest, bag.segments, bag.features)))
+    sizes = min(bag.height, bag.width, bag.n_segments) >= 1 and min(bag.n_frames, bag.n_selected) >= 0
+    if not (names and keys and sizes and bag.tag in (WITH, WITHOUT)):
+        raise DamagedFileError(f"{folder.record_path}: the entry of {bag.name!r:.80} is damaged; annotate again")
+    return bag
+
+
+def _is_inside(name: str) -> bool:
     try:
-        return BagRecord(**entry)
-    except TypeError as error:
-        raise DamagedFileError(f"{folder.record_path}: a bag has wrong entries ({error}); annotate again") from error
+        return bool(check_name(name))
+    except BadInputError:
+        return False

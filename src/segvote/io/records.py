@@ -1,0 +1,47 @@
+"""Dictionaries of a stranger's file to dataclasses: every name known, every value of the kind that is declared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from segvote.errors import DamagedFileError
+
+__all__ = ["read_fields"]
+
+Kind = TypeVar("Kind")
+MAX_WHOLE = 1 << 53  # beyond it JSON does not keep whole numbers
+
+
+def read_fields(kind: type[Kind], data: Any, where: object) -> Kind:
+    """Make a dataclass whose fields are text, whole numbers, finite numbers, truths and dictionaries.
+
+    Parameters
+    ----------
+    kind
+        The dataclass; its annotations say what is expected.
+    data
+        What JSON gave.
+    where
+        Names the origin in errors.
+    """
+    if not isinstance(data, dict):
+        raise DamagedFileError(f"{where}: expected an object, got {type(data).__name__}; restore the file")
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    needed = {name for name, field in known.items() if field.default is MISSING and field.default_factory is MISSING}
+    if strange := sorted(set(data) - set(known)) + sorted(needed - set(data)):
+        raise DamagedFileError(f"{where}: {strange[0]!r} is missing, or not known to this version; restore the file")
+    for name, value in data.items():
+        wanted = str(known[name].type).split("[")[0]
+        if not _fits(value, wanted):
+            raise DamagedFileError(f"{where}: expected {name!r} to be {wanted}, got {value!r:.60}; restore the file")
+    return kind(**data)
+
+
+def _fits(value: Any, wanted: str) -> bool:
+    if wanted == "float":
+        return type(value) in (int, float) and math.isfinite(value)
+    if wanted == "int":
+        return type(value) is int and abs(value) <= MAX_WHOLE
+    return type(value).__name__ == wanted

@@ -1,0 +1,396 @@
+"""Files from strangers: nothing in them runs, nothing leads out of a folder, nothing grows without end."""
+
+import json
+import os
+import pickle
+import shutil
+import sqlite3
+import struct
+import zipfile
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from segvote.errors import SegvoteError
+from segvote.features.backbone import BackboneFeatures
+from segvote.features.torch_file import read_torch_file
+from segvote.io.imports.detect import read_any
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.bags import Bag
+from segvote.pipeline.export import export
+from segvote.pipeline.label_maps import LabelMaps
+from segvote.pipeline.model import read_model
+from segvote.pipeline.reopening import reopen
+from segvote.pipeline.run import Run
+
+
+@pytest.fixture
+def own_run(tiny_run, tmp_path):
+    shutil.copytree(tiny_run, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def count_unrefused(attempts):
+    """How many of the calls end in anything but a `SegvoteError`."""
+    n_lost = 0
+    for number, attempt in enumerate(attempts):
+        try:
+            attempt()
+        except SegvoteError:
+            continue
+        except Exception as error:
+            print(number, type(error).__name__, error)
+        else:
+            print(number, "was accepted")
+        n_lost += 1
+    return n_lost
+
+
+# Weights.
+
+
+class Attack:
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+def list_attacks(marker):
+    """Pickles of the classic kind; each would leave a file behind."""
+    commands = [
+        (os.system, f"touch {marker}"),
+        (exec, f"open({str(marker)!r}, 'w')"),
+        (eval, f"open({str(marker)!r}, 'w')"),
+    ]
+    payloads = [Attack(*command) for command in commands]
+    payloads += [{"weight": Attack(os.makedirs, str(marker))}, [Attack(shutil.copy, "/etc/passwd", str(marker))]]
+    return [pickle.dumps(payload, protocol) for payload in payloads for protocol in (0, 2, 4)]
+
+
+def test_pickles_that_run_code_do_not(tmp_path, ledger):
+    marker, attempts = tmp_path / "ran", []
+    for number, data in enumerate(list_attacks(marker)):
+        plain, zipped, model = (tmp_path / f"{number}.{kind}" for kind in ("pth", "zip.pth", "npy"))
+        plain.write_bytes(data)
+        with zipfile.ZipFile(zipped, "w") as archive:
+            archive.writestr("archive/data.pkl", data)
+            archive.writestr("archive/version", "3")
+        header = b"{'descr': '|O', 'fortran_order': False, 'shape': (), }"
+        model.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+        attempts += [lambda path=path: read_torch_file(path) for path in (plain, zipped)]
+        attempts += [lambda path=model: read_label_map(path)]
+    lost = count_unrefused(attempts) + marker.exists()
+    ledger.note("weights and label maps that would run code", len(attempts), lost)
+
+
+def read_label_map(path):
+    maps = LabelMaps.open(path.parent)
+    return maps(Bag(f"with/{path.stem}.png", "with", path, ""), (10, 10))
+
+
+def test_label_maps_that_are_programs_or_bombs_are_refused(tmp_path, ledger):
+    marker = tmp_path / "ran"
+    (tmp_path / "a.png").write_bytes(f"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n({marker}) (w) file\n".encode())
+    header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 1000000), }"
+    (tmp_path / "b.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+    (tmp_path / "c.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", 9) + b"{'descr':")
+    np.save(tmp_path / "d.npy", np.full((10, 10), np.nan))
+    os.mkfifo(tmp_path / "e.png")
+    names = ("a.png", "b.npy", "c.npy", "d.npy", "e.png")
+    lost = count_unrefused([lambda name=name: read_label_map(tmp_path / name) for name in names])
+    ledger.note("label maps that are programs, bombs or nonsense", len(names), lost + marker.exists())
+
+
+def make_onnx(path, location, place):
+    """A network whose weights lie where a stranger says: as a weight, a constant of a node, or deep inside."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    weight = numpy_helper.from_array(np.zeros((2, 3, 8, 8), np.float32), "w")
+    stolen = TensorProto(name="s", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("offset", "0"), ("length", "16")):
+        stolen.external_data.add(key=key, value=value)
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, "h", "w"])
+    answer = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, "a", "b"])
+    nodes = [helper.make_node("Conv", ["image", "w"], ["y"], strides=[8, 8])]
+    weights = [weight, stolen] if place == "weight" else [weight]
+    if place == "constant":
+        nodes.append(helper.make_node("Constant", [], ["c"], value=stolen))
+    if place == "inside":
+        inner = helper.make_graph(
+            [helper.make_node("Constant", [], ["c"], value=stolen)],
+            "inner",
+            [],
+            [helper.make_tensor_value_info("c", TensorProto.FLOAT, [4])],
+        )
+        yes = numpy_helper.from_array(np.array(True), "yes")
+        weights.append(yes)
+        nodes.append(helper.make_node("If", ["yes"], ["d"], then_branch=inner, else_branch=inner))
+    graph = helper.make_graph(nodes, "g", [image], [answer], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+
+
+def test_networks_cannot_read_files_elsewhere(tmp_path, ledger):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "secret").write_bytes(bytes(64))
+    os.mkfifo(tmp_path / "models" / "pipe")
+    (tmp_path / "models" / "link").symlink_to(tmp_path / "secret")
+    places = (
+        "../secret",
+        str(tmp_path / "secret"),
+        "/etc/passwd",
+        "link",
+        "pipe",
+        "sub/../../secret",
+        "",
+        "absent",
+        ".",
+    )
+    attempts = []
+    for number, location in enumerate(places):
+        for place in ("weight", "constant", "inside"):
+            path = tmp_path / "models" / f"{number}-{place}.onnx"
+            make_onnx(path, location, place)
+            attempts += [lambda path=path: BackboneFeatures(path, size=16).get_key()]
+            attempts += [lambda path=path: BackboneFeatures(path, size=16).blocks]
+    ledger.note(
+        "networks whose weights lie elsewhere (`..`, absolute, links, pipes)", len(attempts), count_unrefused(attempts)
+    )
+
+
+# Run folders.
+
+
+def rewrite(run, change):
+    """The record of a run, changed by somebody who also writes the checksum."""
+    record = RunFolder(run).read_record()
+    change(record)
+    RunFolder(run).write_record(record)
+
+
+EVIL_NAMES = ("../../outside", "/tmp/outside", "with/../../../outside", "with/..", "with/\0", "", "with/a/../../../b")
+
+
+def test_names_in_a_record_cannot_lead_out(own_run, tmp_path, ledger):
+    record = RunFolder(own_run).read_record()
+    keys = [("name", name) for name in EVIL_NAMES] + [("stem", name) for name in EVIL_NAMES]
+    keys += [(key, "../../../etc/x") for key in ("segments", "features", "digest")]
+    attempts = []
+    for key, value in keys:
+
+        def attempt(key=key, value=value):
+            RunFolder(own_run).write_record(
+                {**record, "bags": [{**record["bags"][0], key: value}, *record["bags"][1:]]}
+            )
+            export(own_run, "coco", tmp_path / "export", overwrite=True)
+
+        attempts.append(attempt)
+    lost = count_unrefused(attempts)
+    strangers = {path.name for path in tmp_path.iterdir()} - {"run", "export"}
+    ledger.note("run folders with names that lead out", len(attempts), lost + len(strangers))
+
+
+@pytest.mark.parametrize("name", ["masks", "review.sqlite", "log.jsonl", "heatmaps/with"])
+def test_links_in_a_run_folder_lead_nowhere(stage, own_run, tiny_scenes, tmp_path, ledger, name):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    if "." in name:
+        outside = outside / "file"
+        outside.write_bytes(b"")
+    path = own_run / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.symlink_to(outside)
+    folders = [tiny_scenes / "with", tiny_scenes / "without", "-o", own_run]
+    done = stage.run("annotate", *folders, "--jobs", "1", "--features", "color", "--n-segments", "9", "--size", "64")
+    changed = list(outside.iterdir()) if outside.is_dir() else outside.read_bytes()
+    ledger.note("run folders with links to other places", 1, int(done["code"] != 2 or bool(changed)))
+    assert "link out of the run folder" in done["errors"]
+
+
+def mutate(data, rng):
+    """The same JSON with one value replaced by something it cannot be, or gone."""
+    strange = (None, -1, 2**70, "x", "../..", [], {}, True, 1e308, -0.5, "\0", [[[]]])
+    data = json.loads(json.dumps(data))
+    place = data
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        if not keys:
+            return data
+        key = keys[rng.integers(len(keys))]
+        if isinstance(place[key], dict | list) and place[key] and rng.random() < 0.8:
+            place = place[key]
+            continue
+        if rng.random() < 0.1:
+            del place[key]
+        else:
+            place[key] = strange[rng.integers(len(strange))]
+        return data
+
+
+def survives(call):
+    """Works or says why not; anything else is a bug."""
+    try:
+        call()
+    except SegvoteError:
+        return True
+    except Exception as error:
+        print(type(error).__name__, error)
+        return False
+    return True
+
+
+def try_run(folder):
+    run = Run(folder)
+    reopen(run)
+    for annotation in run.list_annotations():
+        assert annotation.name
+    return run.votes, run.to_table()
+
+
+@pytest.mark.parametrize("n_tries", [60, pytest.param(1500, marks=pytest.mark.slow)])
+def test_records_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
+    rng, record = np.random.default_rng(0), RunFolder(own_run).read_record()
+    lost = 0
+    for _ in range(n_tries):
+        RunFolder(own_run).write_record(mutate(record, rng))
+        lost += not survives(lambda: try_run(own_run))
+    ledger.note("`run.json` with nonsense in it", n_tries, lost)
+
+
+@pytest.mark.parametrize("n_tries", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
+    rng, path = np.random.default_rng(0), own_run / "model" / "model.json"
+    words, lost = json.loads(path.read_text()), 0
+    for _ in range(n_tries):
+        path.write_text(json.dumps(mutate(words, rng)))
+        lost += not survives(lambda: read_model(own_run).restore_voter())
+    ledger.note("`model.json` with nonsense in it", n_tries, lost)
+
+
+@pytest.mark.parametrize("n_tries", [60, pytest.param(600, marks=pytest.mark.slow)])
+def test_arrays_of_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
+    rng, path = np.random.default_rng(0), own_run / "model" / "model.safetensors"
+    whole, lost = path.read_bytes(), 0
+    words = json.loads((own_run / "model" / "model.json").read_text())
+    (own_run / "model" / "model.json").write_text(json.dumps({key: words[key] for key in words if key != "sha256"}))
+    (n_header,) = struct.unpack("<Q", whole[:8])
+    for _ in range(n_tries):
+        header = json.dumps(mutate(json.loads(whole[8 : 8 + n_header]), rng)).encode()
+        size = int(rng.choice([len(header), len(header), 2**63, 0]))
+        path.write_bytes(struct.pack("<Q", size) + header + whole[8 + n_header :])
+        lost += not survives(lambda: read_model(own_run))
+    ledger.note("`model.safetensors` with nonsense in it", n_tries, lost)
+
+
+@pytest.mark.parametrize("n_tries", [40, pytest.param(600, marks=pytest.mark.slow)])
+def test_logs_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
+    rng, run, lost = np.random.default_rng(0), Run(own_run), 0
+    strange = (
+        "set",
+        "move",
+        "look",
+        "undo",
+        "fly",
+        "",
+        -1,
+        0,
+        1,
+        7,
+        2**40,
+        b"\xff",
+        1.5,
+        "../x",
+        "0" * 50,
+        run.bags[0].digest,
+    )
+    schema = "CREATE TABLE actions (number INTEGER PRIMARY KEY, time, kind, image, name, value, height, width, counts)"
+    for _ in range(n_tries):
+        row = ["set", run.bags[0].digest, run.bags[0].name, 1, 4, 4, "0@"]
+        for place in rng.integers(0, 7, 2):
+            row[place] = strange[rng.integers(len(strange))]
+        run.folder.corrections_path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(run.folder.corrections_path)) as connection, connection:
+            connection.execute(schema)
+            connection.execute("INSERT INTO actions VALUES (1, 0, ?, ?, ?, ?, ?, ?, ?)", row)
+        lost += not survives(lambda: reopen(run))
+    ledger.note("`review.sqlite` with nonsense in it", n_tries, lost)
+
+
+# Annotations of other tools.
+
+BILLION_LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "lol">'
+    + "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
+    + "]><annotations>&j;</annotations>"
+)
+OUTSIDE = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>'
+PARAMETER = '<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd"><annotations/>'
+
+
+@pytest.mark.parametrize("text", [BILLION_LAUGHS, OUTSIDE, PARAMETER, '<?xml version="1.0" encoding="utf-7"?><a/>'])
+def test_xml_with_entities_is_refused(tmp_path, ledger, text):
+    (tmp_path / "annotations.xml").write_text(text)
+    attempts = [lambda: list(read_any(tmp_path / "annotations.xml"))]
+    ledger.note("XML with entities, document types, odd encodings", 1, count_unrefused(attempts))
+
+
+def list_bombs(folder):
+    """Annotation files that speak of more than they hold."""
+    image = {"id": 1, "file_name": "a.png", "height": 100_000, "width": 100_000}
+    category = [{"id": 1, "name": "x"}]
+    shape = {"id": 1, "image_id": 1, "category_id": 1, "segmentation": {"size": [2**31, 2**31], "counts": "0" * 9}}
+    texts = [
+        json.dumps({"images": [image], "annotations": [], "categories": category}),
+        json.dumps({"images": [{**image, "height": 9, "width": 9}], "annotations": [shape], "categories": category}),
+        "[" * 100_000,
+        '{"images": ' + "9" * 5000 + ', "annotations": []}',
+        json.dumps(
+            [
+                {
+                    "data": {"image": "a"},
+                    "annotations": [
+                        {
+                            "result": [
+                                {
+                                    "type": "brushlabels",
+                                    "original_width": 10**6,
+                                    "original_height": 10**6,
+                                    "value": {"rle": [0] * 8},
+                                }
+                            ]
+                        }
+                    ],
+                }
+            ]
+        ),
+        json.dumps({"shapes": [], "imageHeight": 10**6, "imageWidth": 10**6, "imagePath": "a"}),
+    ]
+    for number, text in enumerate(texts):
+        (folder / f"{number}.json").write_text(text)
+        yield folder / f"{number}.json"
+    with zipfile.ZipFile(folder / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("annotations.json", b" " * 50_000_000)
+    yield folder / "bomb.zip"
+
+
+def test_annotation_files_that_grow_are_refused(tmp_path, ledger):
+    attempts = [lambda path=path: list(read_any(path)) for path in list_bombs(tmp_path)]
+    ledger.note("annotation files that unpack to more than they are", len(attempts), count_unrefused(attempts))
+
+
+def test_archives_write_nothing_where_their_names_say(tmp_path, ledger):
+    path = tmp_path / "slip.zip"
+    coco = json.dumps({"images": [], "annotations": [], "categories": []})
+    for name in ("../../slipped.json", "/tmp/slipped-segvote.json", "..\\slipped.json"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, coco)
+        assert survives(lambda: list(read_any(path)))
+    found = [*tmp_path.parent.rglob("slipped*"), *tmp_path.parent.parent.glob("slipped*")]
+    ledger.note(
+        "archives whose members are called `../..`", 3, len(found) + os.path.exists("/tmp/slipped-segvote.json")
+    )
