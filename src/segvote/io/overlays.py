@@ -21,10 +21,8 @@ GLOW = np.float32(70)  # what a white pixel adds to the coldest colour, so that 
 OUTLINE = (255, 255, 255)
 
 
-def colour_heat(heat: np.ndarray) -> np.ndarray:
-    """(h, w) heat in [0, 1] to (h, w, 3) uint8."""
-    ramp = np.column_stack([np.interp(np.linspace(0, 1, 256), STOPS, channel) for channel in COLOURS.T])
-    return ramp.round().astype(np.uint8)[(heat * 255).round().astype(np.uint8)]
+RAMP = np.column_stack([np.interp(np.linspace(0, 1, 256), STOPS, channel) for channel in COLOURS.T])
+RAMP = RAMP.round().astype(np.float32)
 
 
 def blend_heat(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
@@ -39,10 +37,22 @@ def blend_heat(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
     heat
         (h, w) in [0, 1].
     """
-    light = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)[..., None].astype(np.float32) / 255
-    cold = 1 - heat[..., None].astype(np.float32)
-    shaded = colour_heat(heat) * (SHADOW + (1 - SHADOW) * light) + GLOW * light * cold
+    # Heat and light each have 256 values: every colour that can come out is worked out once.
+    degrees = (heat * 255).round().astype(np.uint8)
+    light = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+    pairs = degrees.astype(np.intp) * 256 + light.astype(np.intp)
+    return SHADES.reshape(-1, 3).take(pairs, axis=0)
+
+
+def _list_shades() -> np.ndarray:
+    """(256 degrees of heat, 256 of light, 3) uint8."""
+    light = (np.arange(256, dtype=np.float32) / 255)[None, :, None]
+    cold = 1 - (np.arange(256, dtype=np.float32) / 255)[:, None, None]
+    shaded = RAMP[:, None] * (SHADOW + (1 - SHADOW) * light) + GLOW * light * cold
     return np.clip(shaded, 0, 255).astype(np.uint8)
+
+
+SHADES = _list_shades()
 
 
 def blend_mask(image: np.ndarray, mask: np.ndarray) -> np.ndarray:

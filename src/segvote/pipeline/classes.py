@@ -23,7 +23,6 @@ from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.run_folder import RunFolder, make_key, name_stems
 from segvote.io.tables import read_json, write_json
-from segvote.pipeline.annotate import list_versions, make_record, make_result_key
 from segvote.pipeline.class_folders import ClassFolders, ClassImage, list_class_images
 from segvote.pipeline.class_masks import IndexWriter
 from segvote.pipeline.class_runs import ClassRecord, ClassRuns, find_class_record
@@ -33,6 +32,7 @@ from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.outcome import Outcome, is_done, write_outcome
 from segvote.pipeline.preparing import check_names, describe_bags, keep_readable, list_problems
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
+from segvote.pipeline.record import list_versions, make_record, make_result_key
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.sharing import share_parts
@@ -103,7 +103,8 @@ class _Job:
         self._voter: Any = None
 
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
-        bags = [image.bag for image in found.images]
+        # Some class will draw masks of them: what that needs is made along with the segments.
+        bags = [replace(image.bag, tag=WITH if image.names else WITHOUT) for image in found.images]
         described = describe_bags(
             self.folder, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
         )

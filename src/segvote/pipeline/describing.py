@@ -10,22 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
+from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import FeatureExtractor
-from segvote.io.arrays import read_arrays, write_arrays
+from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import read_image, resize_image
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.pipeline.bags import Bag
+from segvote.pipeline.pieces import PIECES_SEGMENTER, measure_pieces, store_pieces
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_describing import describe_video
 from segvote.segmentation import SEGMENTERS
+from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.labels import find_neighbours, measure_areas, measure_border
-from segvote.types import Segmentation
+from segvote.types import WITH, Segmentation
 
-__all__ = ["Described", "Describer", "make_segments_key", "read_if_whole"]
+__all__ = ["Described", "Describer", "make_segments_key"]
 
 # Raised when the way segments or features are computed changes: old files are then not used.
-SEGMENTS_VERSION = 1
+SEGMENTS_VERSION = 2
 FEATURES_VERSION = 1
 
 
@@ -96,18 +98,34 @@ class Describer:
         except (UnreadableImageError, BadInputError) as error:
             return Described(bag, problem=str(error))
 
+    def find(self, bag: Bag) -> Described | None:
+        """An image whose segments and features are on disk, whole; None where there is something to do."""
+        if bag.problem or bag.is_video or self.read_label_map is not None:
+            return None
+        key = make_segments_key(bag, self.settings)
+        segments = read_if_whole(self.run.segments_path(key))
+        if segments is None or read_if_whole(self.run.features_path(self._name_features(key))) is None:
+            return None
+        return self._sum_up(bag, key, segments)
+
     def _describe(self, bag: Bag) -> Described:
         seconds: dict[str, float] = {}
         image = _LazyImage(bag.path, seconds)
-        segments_key, segments = self._get_segments(bag, image, seconds)
-        features_key = make_key(
+        key, segments = self._get_segments(bag, image, seconds)
+        self._get_features(self._name_features(key), segments["labels"], image, seconds)
+        return self._sum_up(bag, key, segments, seconds)
+
+    def _name_features(self, segments_key: str) -> str:
+        return make_key(
             version=FEATURES_VERSION, segments=segments_key, features=self.extractor.get_key(), state=self.state_key
         )
-        self._get_features(features_key, segments["labels"], image, seconds)
+
+    def _sum_up(
+        self, bag: Bag, key: str, segments: dict[str, np.ndarray], seconds: dict[str, float] | None = None
+    ) -> Described:
         height, width = (int(side) for side in segments["shape"])
-        return Described(
-            bag, segments_key, features_key, height, width, len(segments["areas"]), seconds=_round(seconds)
-        )
+        n_segments, spent = len(segments["areas"]), _round(seconds or {})
+        return Described(bag, key, self._name_features(key), height, width, n_segments, seconds=spent)
 
     def _get_segments(
         self, bag: Bag, image: _LazyImage, seconds: dict[str, float]
@@ -123,14 +141,23 @@ class Describer:
         if found is None:
             working = image.read_working(self.settings.size)
             started = time.perf_counter()
-            segmentation = self._segment(working) if own is None else _build_own(working, own[1])
+            segmentation, pieces = self._segment(working, bag) if own is None else (_build_own(working, own[1]), None)
             seconds["segment"] = time.perf_counter() - started
-            found = _measure_segments(segmentation, image.shape)
+            found = _measure_segments(segmentation, working, image.shape)
             write_arrays(path, compress=True, **found)
+            if pieces is not None:
+                cut = measure_pieces(working, segmentation.labels, pieces)
+                store_pieces(self.run, key, self.settings.n_pieces, cut)
         return key, found
 
-    def _segment(self, working: np.ndarray) -> Segmentation:
-        return SEGMENTERS[self.settings.segmenter](working, n_segments=self.settings.n_segments)
+    def _segment(self, working: np.ndarray, bag: Bag) -> tuple[Segmentation, np.ndarray | None]:
+        """Segments, and the pieces along which the mask will be drawn where they come from the same tree."""
+        settings = self.settings
+        segment = SEGMENTERS[settings.segmenter]
+        if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_pieces < settings.n_segments:
+            return segment(working, n_segments=settings.n_segments), None
+        fine = segment(working, n_segments=settings.n_pieces)
+        return _coarsen(fine, settings.n_segments), fine.labels
 
     def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:
         path = self.run.features_path(key)
@@ -165,32 +192,35 @@ class _LazyImage:
         return self.read().shape[:2]  # type: ignore[return-value]
 
 
-def read_if_whole(path: Path) -> dict[str, np.ndarray] | None:
-    """Arrays of a file, or None where it is absent or damaged: then it is made again."""
-    try:
-        return read_arrays(path)
-    except (FileNotFoundError, DamagedFileError):
-        return None
-
-
 def _build_own(working: np.ndarray, labels: np.ndarray) -> Segmentation:
     from segvote.segmentation.hierarchy import build_segmentation
 
     return build_segmentation(working, labels)
 
 
-def _measure_segments(segmentation: Segmentation, shape: tuple[int, int]) -> dict[str, np.ndarray]:
+def _coarsen(fine: Segmentation, n_segments: int) -> Segmentation:
+    from segvote.segmentation.hierarchy import crop_segmentation
+
+    return crop_segmentation(fine.labels, fine.parents, fine.altitudes, n_segments)
+
+
+def _measure_segments(segmentation: Segmentation, working: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
     """Everything later steps ask of the geometry, so that no label map has to be measured twice."""
+    from segvote.segmentation.hierarchy import measure_means
+
     labels = segmentation.labels
     shared = find_neighbours(labels).tocoo()
     once = shared.row < shared.col
+    areas = measure_areas(labels)
     return {
         "labels": labels.astype(np.uint16 if segmentation.n_segments <= 1 << 16 else np.uint32),
         "parents": segmentation.parents.astype(np.int32),
         "altitudes": segmentation.altitudes.astype(np.float32),
-        "areas": measure_areas(labels).astype(np.int64),
+        "areas": areas.astype(np.int64),
         "border": measure_border(labels).astype(np.float32),
         "edges": np.column_stack([shared.row[once], shared.col[once]]).astype(np.int32),
+        "lengths": shared.data[once].astype(np.float32),
+        "colours": measure_means(convert_to_lab(working), labels, areas).astype(np.float32),
         "shape": np.array(shape, dtype=np.int64),
     }
 

@@ -16,12 +16,12 @@ from typing import Any
 from segvote.errors import BadInputError
 from segvote.features import make_features
 from segvote.io.run_folder import RunFolder
-from segvote.pipeline.annotate import make_record
 from segvote.pipeline.bags import Bag, list_all_bags
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.duplicates import Twin, find_twins
 from segvote.pipeline.judging import judge_bags
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
+from segvote.pipeline.record import make_record
 from segvote.pipeline.reopening import Voted, reopen, vote
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings

@@ -11,7 +11,6 @@ import numpy as np
 from segvote import __version__
 from segvote.features import FeatureExtractor
 from segvote.io.run_folder import RunFolder
-from segvote.pipeline.annotate import make_record, make_result_key
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.corrections import fix_table, move_bags, read_corrections
 from segvote.pipeline.inputs import Inputs
@@ -19,6 +18,7 @@ from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.outcome import Outcome, is_done, write_outcome
 from segvote.pipeline.preparing import check_names, describe_bags, keep_readable, list_problems
 from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.record import make_record, make_result_key
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.voting_step import Table, decide_bags, fit_voter, gather_table

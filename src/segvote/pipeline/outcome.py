@@ -11,10 +11,10 @@ from typing import Any
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
 from segvote.io.run_folder import RunFolder
-from segvote.pipeline.annotate import make_record
 from segvote.pipeline.describing import Described
 from segvote.pipeline.model import write_model
 from segvote.pipeline.progress import Progress
+from segvote.pipeline.record import make_record
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.voting_step import Table, Verdict

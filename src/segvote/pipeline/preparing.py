@@ -49,8 +49,12 @@ def describe_bags(
     """Segments and features of all bags, in their order; what is on disk already is not done again."""
     state_key = _learn_words(run, bags, settings, extractor, progress)
     describer = Describer(run, settings, extractor, state_key, label_maps)
-    results = run_on_all(describer, bags, n_jobs)
-    described = list(count_along(results, "segment and describe", len(bags), progress))
+    # What is known is looked up here: no process has to start for it.
+    known = {bag.name: found for bag in bags if (found := describer.find(bag))}
+    missing = [bag for bag in bags if bag.name not in known]
+    results = run_on_all(describer, missing, n_jobs)
+    known |= {one.bag.name: one for one in count_along(results, "segment and describe", len(missing), progress)}
+    described = [known[bag.name] for bag in bags]
     totals: dict[str, float] = {}
     for one in described:
         for name, seconds in one.seconds.items():

@@ -11,7 +11,7 @@ import numpy as np
 
 from segvote.features.motion import MotionPooler
 from segvote.features.video_pooling import FramePooler
-from segvote.io.arrays import write_arrays
+from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
 from segvote.io.run_folder import make_key
@@ -61,7 +61,7 @@ def open_bag_video(bag: Bag, settings: Settings) -> VideoStream:
 
 def describe_video(describer: Describer, bag: Bag) -> Described:
     """Supervoxels and features of one video; what is on disk already is not done again."""
-    from segvote.pipeline.describing import Described, read_if_whole
+    from segvote.pipeline.describing import Described
 
     seconds: dict[str, float] = {}
     run, settings = describer.run, describer.settings

@@ -16,7 +16,8 @@ from segvote.io.masks import read_mask, write_mask
 from segvote.io.overlays import blend_heat, write_jpeg
 from segvote.io.run_folder import RunFolder, name_stems
 from segvote.pipeline.describing import Described
-from segvote.pipeline.drawing import draw_mask
+from segvote.pipeline.drawing import draw_mask_along
+from segvote.pipeline.pieces import CutImage, fetch_pieces
 from segvote.pipeline.progress import Progress, count_along
 from segvote.pipeline.run import BagRecord, make_annotation
 from segvote.pipeline.settings import Settings
@@ -81,12 +82,25 @@ class MaskWriter:
             return write_video(self.run, task, self.settings)
         labels = read_arrays(self.run.segments_path(record.segments))["labels"]
         image = read_image(task.image_path)
-        mask = draw_mask(image, labels, task.heat, task.decisions, task.fixed, self.settings.n_pieces)
+        mask = draw_mask_along(
+            self._fetch_pieces(task, labels, image), labels, task.heat, task.decisions, task.fixed, image.shape[:2]
+        )
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
         picture = resize_image(image, HEATMAP_SIZE)
         heat = resize_labels(task.heat[labels], picture.shape[:2])
         write_jpeg(self.run.heatmap_path(record.stem), blend_heat(picture, heat))
         return round(float(mask.mean()), 6)
+
+    def _fetch_pieces(self, task: WriteTask, labels: np.ndarray, image: np.ndarray) -> CutImage | None:
+        if not (self.settings.n_pieces and task.decisions.any()):
+            return None
+        return fetch_pieces(
+            self.run,
+            task.record.segments,
+            self.settings.n_pieces,
+            labels,
+            lambda: resize_image(image, max(labels.shape)),
+        )
 
 
 def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:

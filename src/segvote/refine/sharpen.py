@@ -89,13 +89,18 @@ def weigh_colours(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
     is_warm = heat > 0.5
     if is_warm.all() or not is_warm.any():
         return np.zeros(len(heat))
-    norms = (pieces.colours**2).sum(axis=1)
-    squared = np.maximum(norms[:, None] + norms - 2 * pieces.colours @ pieces.colours.T, 0)
-    alike = np.exp(-squared / (2 * COLOUR_WIDTH**2)).astype(np.float32)
+    # Single precision: all pairs of pieces are the longest computation of a mask.
+    scaled = (pieces.colours / (np.sqrt(2) * COLOUR_WIDTH)).astype(np.float32)
+    norms = (scaled**2).sum(axis=1)
+    alike = scaled @ (2 * scaled.T)
+    alike -= norms[:, None]
+    alike -= norms
+    np.exp(np.minimum(alike, 0, out=alike), out=alike)
     # A segment is no witness for itself.
     alike[pieces.segments[:, None] == pieces.segments] = 0
-    warm, cold = pieces.areas * heat, pieces.areas * (1 - heat)
-    ratio = np.log((alike @ warm / warm.sum() + 1e-7) / (alike @ cold / cold.sum() + 1e-7))
+    masses = np.column_stack([pieces.areas * heat, pieces.areas * (1 - heat)])
+    shares = alike @ (masses / masses.sum(axis=0)).astype(np.float32) + 1e-7
+    ratio = np.log(shares[:, 0] / shares[:, 1])
     ratio = np.clip(ratio, -MOST_COLOUR, MOST_COLOUR)
     low, high = AGREEMENT
     trust = np.clip((measure_agreement(ratio, is_warm) - low) / (high - low), 0, 1)

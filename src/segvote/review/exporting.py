@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from segvote.errors import BusyRunError
-from segvote.pipeline.annotate import make_record, make_result_key
 from segvote.pipeline.model import write_model
 from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.record import make_record, make_result_key
 from segvote.pipeline.reopening import Voted
 from segvote.pipeline.run import Run
 from segvote.pipeline.writing import write_results

@@ -1,0 +1,95 @@
+"""The small pieces of an image along which its mask is drawn: cut and measured once, kept beside its segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from segvote.io.arrays import read_if_whole, write_arrays
+from segvote.io.run_folder import RunFolder
+from segvote.refine import Pieces
+from segvote.segmentation import SEGMENTERS
+from segvote.segmentation.colour import convert_to_lab
+from segvote.segmentation.labels import find_neighbours, measure_areas
+
+__all__ = ["PIECES_SEGMENTER", "CutImage", "cut_image", "fetch_pieces", "measure_pieces", "store_pieces"]
+
+# Raised when pieces come out otherwise: old files are then not used.
+PIECES_VERSION = 1
+# Whatever cut the segments, pieces follow colour alone.
+PIECES_SEGMENTER = "ward"
+
+
+@dataclass(frozen=True)
+class CutImage:
+    """An image in pieces.
+
+    Attributes
+    ----------
+    labels
+        (h, w) number of each pixel's piece, at working size.
+    pieces
+        What is known of each.
+    """
+
+    labels: np.ndarray
+    pieces: Pieces
+
+
+def cut_image(working: np.ndarray, segments: np.ndarray, n_pieces: int) -> CutImage:
+    """Cut an image (h, w, 3) at working size, in which `segments` (h, w) are known, into pieces."""
+    labels = SEGMENTERS[PIECES_SEGMENTER](working, n_segments=n_pieces).labels
+    return measure_pieces(working, segments, labels)
+
+
+def measure_pieces(working: np.ndarray, segments: np.ndarray, labels: np.ndarray) -> CutImage:
+    """As `cut_image`, with the label map (h, w) of the pieces known already."""
+    areas = measure_areas(labels)
+    shared = find_neighbours(labels).tocoo()
+    once = shared.row < shared.col
+    pieces = Pieces(
+        areas=areas.astype(np.float32),
+        colours=_average(convert_to_lab(working), labels, areas),
+        edges=np.column_stack([shared.row[once], shared.col[once]]).astype(np.int32),
+        lengths=shared.data[once].astype(np.float32),
+        segments=_find_majority(labels, segments),
+    )
+    return CutImage(labels.astype(np.uint16 if len(areas) <= 1 << 16 else np.uint32), pieces)
+
+
+def fetch_pieces(
+    run: RunFolder, segments_key: str, n_pieces: int, segments: np.ndarray, read_working: Callable[[], np.ndarray]
+) -> CutImage:
+    """The pieces of a bag from the run folder; cut from the picture, and kept, where they are not there."""
+    arrays = read_if_whole(run.segments_path(_name_pieces(segments_key, n_pieces)))
+    if arrays is not None:
+        return CutImage(arrays.pop("labels"), Pieces(**arrays))
+    cut = cut_image(read_working(), segments, n_pieces)
+    store_pieces(run, segments_key, n_pieces, cut)
+    return cut
+
+
+def store_pieces(run: RunFolder, segments_key: str, n_pieces: int, cut: CutImage) -> None:
+    """Keep the pieces of a bag beside its segments."""
+    path = run.segments_path(_name_pieces(segments_key, n_pieces))
+    write_arrays(path, compress=True, labels=cut.labels, **vars(cut.pieces))
+
+
+def _name_pieces(segments_key: str, n_pieces: int) -> str:
+    return f"{segments_key}.pieces-{PIECES_VERSION}-{n_pieces}"
+
+
+def _average(values: np.ndarray, labels: np.ndarray, areas: np.ndarray) -> np.ndarray:
+    sums = [np.bincount(labels.ravel(), weights=values[..., channel].ravel()) for channel in range(values.shape[-1])]
+    return (np.column_stack(sums) / areas[:, None]).astype(np.float32)
+
+
+def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:
+    """The segment that covers most of each piece."""
+    n_segments = int(segments.max()) + 1
+    pairs, counts = np.unique(labels.ravel().astype(np.int64) * n_segments + segments.ravel(), return_counts=True)
+    order = np.lexsort((counts, pairs // n_segments))
+    last = np.flatnonzero(np.diff(np.append(pairs[order] // n_segments, -1)))
+    return (pairs[order] % n_segments)[last].astype(np.int32)

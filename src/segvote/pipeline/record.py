@@ -1,0 +1,64 @@
+"""What `run.json` says of a run: what was asked, of what, with which versions, and the name of its result."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from segvote import __version__
+from segvote.io.run_folder import make_key
+from segvote.pipeline.corrections import Corrections
+from segvote.pipeline.describing import Described
+from segvote.pipeline.model import MODEL_VERSION
+from segvote.pipeline.settings import Settings
+
+__all__ = ["list_versions", "make_record", "make_result_key"]
+
+# Packages whose version may change a mask.
+DECIDING_PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "scikit-image",
+    "higra",
+    "faiss-cpu",
+    "onnxruntime",
+    "opencv-python-headless",
+    "Pillow",
+)
+
+
+def make_result_key(settings: Settings, described: Sequence[Described], corrections: Corrections) -> str:
+    """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
+    bags = [(one.bag.name, one.features_key) for one in described]
+    said = {"corrections": corrections.digest} if corrections.digest else {}
+    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **said)
+
+
+def make_record(
+    inputs: dict[str, str], settings: Settings, key: str, complete: bool, bags: Sequence = (), problems: Sequence = ()
+) -> dict[str, Any]:
+    """The content of ``run.json``."""
+    return {
+        "segvote": __version__,
+        "versions": list_versions(),
+        "inputs": inputs,
+        "settings": settings.to_dict(),
+        "key": key,
+        "complete": complete,
+        "bags": list(bags),
+        "problems": list(problems),
+    }
+
+
+def list_versions() -> dict[str, str]:
+    """Versions of everything that may change a mask."""
+    versions = {"python": platform.python_version()}
+    for package in DECIDING_PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
