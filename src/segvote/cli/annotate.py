@@ -69,6 +69,9 @@ def annotate(
     fps: float = typer.Option(DEFAULTS.fps, min=0.0, help="Of a video, about this many frames per second; 0: all."),
     seed: int = typer.Option(DEFAULTS.seed, help="Of everything random."),
     segments: Path | None = typer.Option(None, help="Folder of your own label maps, named like the images."),
+    ucm: Path | None = typer.Option(
+        None, help="Folder of published contour maps (ucm2 in .mat files), named like the images."
+    ),
     jobs: int = typer.Option(2, min=1, help="Number of processes; the answer does not depend on it."),
     strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
@@ -88,7 +91,7 @@ def annotate(
             *folders,
             out,
             Settings(**chosen),
-            segments=segments,
+            segments=choose_segments(segments, ucm),
             n_jobs=jobs,
             strict=strict,
             progress=progress,
@@ -107,6 +110,13 @@ def choose_folders(with_folder: Path | None, without_folder: Path | None, classe
     if with_folder is not None:
         raise BadInputError(f"expected two folders or --classes, got both {with_folder} and {classes}; leave one out")
     return [classes]
+
+
+def choose_segments(segments: Path | None, ucm: Path | None) -> Path | None:
+    """The folder of a user's own segments, of whichever kind."""
+    if segments is not None and ucm is not None:
+        raise BadInputError(f"expected --segments or --ucm, got both {segments} and {ucm}; leave one out")
+    return segments if ucm is None else ucm
 
 
 def print_outcome(run: Any) -> None:

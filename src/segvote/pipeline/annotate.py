@@ -41,7 +41,7 @@ def annotate(
     settings
         See `Settings`.
     segments
-        Folder of your own label maps (PNG or npy, named like the images), or None: segment.
+        Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; None: segment.
     n_jobs
         Number of processes; the answer does not depend on it.
     strict

@@ -117,7 +117,7 @@ class _Job:
 
     @cached_property
     def _table(self) -> Table:
-        return gather_table(self.folder, self.described, self.extractor)
+        return gather_table(self.folder, self.described, self.extractor, voter=self.settings.voter)
 
     def _annotate(self, name: str, described: Sequence[Described], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""

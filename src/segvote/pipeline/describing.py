@@ -16,6 +16,7 @@ from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import read_image, resize_image
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.pipeline.bags import Bag
+from segvote.pipeline.label_maps import CutImage
 from segvote.pipeline.pieces import PIECES_SEGMENTER, measure_pieces, store_pieces
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_describing import describe_video
@@ -72,8 +73,8 @@ class Describer:
         Describes segments; already fitted where it needs that.
     state_key
         Name of what the extractor learned from the run's images; empty if nothing.
-    label_maps
-        Image digest to a user's own label map file, or None: segment.
+    read_label_map
+        Finds a user's own segments of a bag: content hash of their file and what cuts by it; None: segment.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Describer:
         settings: Settings,
         extractor: FeatureExtractor,
         state_key: str = "",
-        read_label_map: Callable[[Bag, tuple[int, int]], tuple[str, np.ndarray] | None] | None = None,
+        read_label_map: Callable[[Bag], tuple[str, CutImage]] | None = None,
     ) -> None:
         self.run, self.settings, self.extractor = run, settings, extractor
         self.state_key = state_key
@@ -130,18 +131,14 @@ class Describer:
     def _get_segments(
         self, bag: Bag, image: _LazyImage, seconds: dict[str, float]
     ) -> tuple[str, dict[str, np.ndarray]]:
-        own = (
-            None
-            if self.read_label_map is None
-            else self.read_label_map(bag, image.read_working(self.settings.size).shape[:2])
-        )
-        key = make_segments_key(bag, self.settings, "" if own is None else own[0])
+        digest, cut_own = ("", None) if self.read_label_map is None else self.read_label_map(bag)
+        key = make_segments_key(bag, self.settings, digest)
         path = self.run.segments_path(key)
         found = read_if_whole(path)
         if found is None:
             working = image.read_working(self.settings.size)
             started = time.perf_counter()
-            segmentation, pieces = self._segment(working, bag) if own is None else (_build_own(working, own[1]), None)
+            segmentation, pieces = self._segment(working, bag, cut_own)
             seconds["segment"] = time.perf_counter() - started
             found = _measure_segments(segmentation, working, image.shape)
             write_arrays(path, compress=True, **found)
@@ -150,9 +147,13 @@ class Describer:
                 store_pieces(self.run, key, self.settings.n_pieces, cut)
         return key, found
 
-    def _segment(self, working: np.ndarray, bag: Bag) -> tuple[Segmentation, np.ndarray | None]:
+    def _segment(
+        self, working: np.ndarray, bag: Bag, cut_own: CutImage | None
+    ) -> tuple[Segmentation, np.ndarray | None]:
         """Segments, and the pieces along which the mask will be drawn where they come from the same tree."""
         settings = self.settings
+        if cut_own is not None:
+            return cut_own(working, settings.n_segments), None
         segment = SEGMENTERS[settings.segmenter]
         if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_pieces < settings.n_segments:
             return segment(working, n_segments=settings.n_segments), None
@@ -190,12 +191,6 @@ class _LazyImage:
     @property
     def shape(self) -> tuple[int, int]:
         return self.read().shape[:2]  # type: ignore[return-value]
-
-
-def _build_own(working: np.ndarray, labels: np.ndarray) -> Segmentation:
-    from segvote.segmentation.hierarchy import build_segmentation
-
-    return build_segmentation(working, labels)
 
 
 def _coarsen(fine: Segmentation, n_segments: int) -> Segmentation:

@@ -86,7 +86,7 @@ class _Job:
         if is_done(self.run, key) and self.run.read_record()["inputs"] == self.inputs:
             return
         self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
-        table = self._time("gather", lambda: gather_table(self.run, good, self.extractor))
+        table = self._time("gather", lambda: gather_table(self.run, good, self.extractor, voter=self.settings.voter))
         fixed = fix_table(self.run, good, corrections)
         voter = self._time("vote", lambda: self._vote(table, fixed))
         verdict = self._time("decide", lambda: decide_bags(table, voter, self.settings, fixed))

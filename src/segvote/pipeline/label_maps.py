@@ -1,7 +1,8 @@
-"""A user's own label maps, found by the name of the image."""
+"""A user's own segments, found by the name of the image: label maps, or published contour maps (``ucm2``)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from tokenize import TokenError
 
@@ -10,19 +11,27 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS, open_picture
 from segvote.io.images import hash_file
+from segvote.io.matlab import read_ucm
 from segvote.pipeline.bags import Bag
+from segvote.segmentation.hierarchy import build_segmentation
 from segvote.segmentation.labels import check_labels
+from segvote.segmentation.ucm import segment_ucm
+from segvote.types import Segmentation
 
-__all__ = ["LabelMaps"]
+__all__ = ["CutImage", "LabelMaps"]
 
-EXTENSIONS = (".png", ".tif", ".tiff", ".npy")
+CONTOURS = ".mat"
+EXTENSIONS = (".png", ".tif", ".tiff", ".npy", CONTOURS)
+# From the image at working size, (h, w, 3), and the most segments, to its segmentation.
+CutImage = Callable[[np.ndarray, int], Segmentation]
 
 
 class LabelMaps:
-    """Called with a bag and the working size; gives the content hash and the label map of its file.
+    """Called with a bag; gives the content hash of its file and what cuts the image by it.
 
-    Files are named like the image, with ``.png`` (8 or 16 bit), ``.tif`` or ``.npy``, in the same nesting below the
-    folder, with or without the tag's folder on top.
+    Files are named like the image, in the same nesting below the folder, with or without the tag's folder on top. A
+    label map (``.png`` of 8 or 16 bit, ``.tif`` or ``.npy``) is taken as it is, with a tree by Ward's rule; a contour
+    map (``.mat``) is cut to the number of segments asked for, with its own tree.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -33,12 +42,13 @@ class LabelMaps:
         if folder is None:
             return None
         if not Path(folder).is_dir():
-            raise BadInputError(f"expected a folder of label maps at {folder}; check --segments")
+            raise BadInputError(f"expected a folder of label maps or ucm2 files at {folder}; check --segments or --ucm")
         return cls(Path(folder))
 
-    def __call__(self, bag: Bag, shape: tuple[int, int]) -> tuple[str, np.ndarray]:
+    def __call__(self, bag: Bag) -> tuple[str, CutImage]:
         path = self._find(bag)
-        return hash_file(path), check_labels(_read(path), shape)
+        cut = _cut_by_contours if path.suffix == CONTOURS else _cut_by_labels
+        return hash_file(path), lambda working, n_segments: cut(path, working, n_segments)
 
     def _find(self, bag: Bag) -> Path:
         below = bag.name.split("/", 1)[1]
@@ -48,11 +58,23 @@ class LabelMaps:
                 if path.is_file():
                     return path
         raise BadInputError(
-            f"{bag.name}: no label map in {self.folder}; expected {Path(below).stem} with .png, .tif or .npy"
+            f"{bag.name}: no label map in {self.folder}; expected {Path(below).stem} with .png, .tif, .npy or .mat"
         )
 
 
-def _read(path: Path) -> np.ndarray:
+def _cut_by_labels(path: Path, working: np.ndarray, n_segments: int) -> Segmentation:
+    return build_segmentation(working, check_labels(_read_labels(path), working.shape[:2]))
+
+
+def _cut_by_contours(path: Path, working: np.ndarray, n_segments: int) -> Segmentation:
+    height, width = working.shape[:2]
+    try:
+        return segment_ucm(read_ucm(path), n_segments, (height, width))
+    except BadInputError as error:
+        raise BadInputError(f"{path.name}: {error}") from error
+
+
+def _read_labels(path: Path) -> np.ndarray:
     try:
         if path.suffix == ".npy":
             # Mapped, not read: a file may claim a size that no memory holds.

@@ -64,7 +64,7 @@ def reopen(run: Run) -> Reopened:
     corrections = read_corrections(run.folder)
     bags = list_described(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
-    table = gather_table(run.folder, bags, extractor)
+    table = gather_table(run.folder, bags, extractor, voter=run.settings.voter)
     return Reopened(run, bags, extractor, table, corrections, fix_table(run.folder, bags, corrections))
 
 
