@@ -122,19 +122,22 @@ class Predictor:
         """From the scores and areas of an image's segments to those that are the thing."""
         low, top, typical = self.model.arrays["range"]
         contains = bool(scores.max() > self.threshold)
-        decisions, threshold = self._decide(scores, areas, typical) if contains else (scores > np.inf, self.threshold)
+        decisions, threshold = (
+            self._decide(scores, areas, typical, low) if contains else (scores > np.inf, self.threshold)
+        )
         high = float(scores.max()) if contains else max(float(top), self.threshold)
         heat = scale_heat(scores, threshold, min(float(low), float(scores.min())), high)
         return Choice(contains, decisions, threshold, heat.astype(np.float32))
 
-    def _decide(self, scores: np.ndarray, areas: np.ndarray, typical: float) -> tuple[np.ndarray, float]:
-        """Which segments are the thing, by the rule of the training run; its global threshold where that has one."""
+    def _decide(self, scores: np.ndarray, areas: np.ndarray, typical: float, low: float) -> tuple[np.ndarray, float]:
+        """Which segments are the thing, by the rule of the training run; its threshold or shift where it has one."""
         rule = self.model.settings.decision
         if rule == "global-otsu":
             decisions = scores > typical
             decisions[np.argmax(scores)] = True
             return decisions, float(typical)
-        selected, thresholds = decide(Scores([scores], [areas]), rule)
+        shift = float(self.model.arrays["shift"][0]) if "shift" in self.model.arrays else 0.0
+        selected, thresholds = decide(Scores([scores], [areas], shift=shift, lowest=float(low)), rule)
         return selected[0], float(thresholds[0])
 
     def measure(self, score: float) -> tuple[float, float]:

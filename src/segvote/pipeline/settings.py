@@ -48,7 +48,7 @@ class Settings:
     border_survival: float = 0.9
     motion_survival: float = 0.7
     second_vote: float = 0.15
-    decision: str = "otsu"
+    decision: str = "outlines"
     n_pieces: int = 1500
     seed: int = 0
     label: str = "object"

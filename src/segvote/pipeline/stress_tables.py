@@ -70,4 +70,5 @@ def take_bags(table: Table, bags: np.ndarray) -> Table:
         areas=table.areas[rows],
         border=table.border[rows],
         edges=[table.edges[bag] for bag in bags],
+        outlines=[table.outlines[bag] for bag in bags] if table.outlines else (),
     )

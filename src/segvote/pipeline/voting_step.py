@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.describing import Described
 from segvote.pipeline.settings import Settings
-from segvote.refine import Scores, decide, prefer_inside, vote_again
+from segvote.refine import Outlines, Scores, decide, learn_shift, measure_outlines, prefer_inside, vote_again
 from segvote.refine.motion import prefer_moving
 from segvote.types import WITH
 from segvote.voting import VOTERS
@@ -42,6 +42,8 @@ class Table:
     motion
         One (n_segments of the bag,) array of how much each segment moves by itself for every bag that is a video, None
         for one that is an image.
+    outlines
+        Boundaries between the segments of each bag, None where their colours are not known (videos).
     """
 
     X: np.ndarray
@@ -53,6 +55,7 @@ class Table:
     edges: list[np.ndarray]
     standardiser: Standardiser
     motion: Sequence[np.ndarray | None] = ()
+    outlines: Sequence[Outlines | None] = ()
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """(n_segments,) values to one array per bag."""
@@ -77,6 +80,8 @@ class Verdict:
         (n_bags,) score above which a bag's segments were taken (0 for *without* bags).
     fixed
         (n_segments,) int8: a person's corrections, -1 where there is none.
+    shift
+        How far the run's pictures moved all thresholds; 0 for rules that do not look at them.
     """
 
     scores: np.ndarray
@@ -85,6 +90,7 @@ class Verdict:
     decisions: np.ndarray
     thresholds: np.ndarray
     fixed: np.ndarray
+    shift: float = 0.0
 
 
 def gather_table(
@@ -118,7 +124,14 @@ def gather_table(
         edges=[arrays["edges"] for arrays in geometry],
         standardiser=standardiser,
         motion=[arrays.get("distinct") for arrays in geometry],
+        outlines=[_measure_outlines(arrays) for arrays in geometry],
     )
+
+
+def _measure_outlines(arrays: dict[str, np.ndarray]) -> Outlines | None:
+    if "colours" not in arrays:
+        return None
+    return measure_outlines(arrays["edges"], arrays["lengths"], arrays["colours"])
 
 
 def _read_shards(run: RunFolder, bags: Sequence[Described]) -> Iterator[np.ndarray]:
@@ -150,9 +163,11 @@ def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray 
         vote_again(votes, edges, settings.second_vote)
         for votes, edges in zip(table.split(voter.scores_), table.edges, strict=True)
     ]
-    areas = table.split(table.areas)
     chosen = np.flatnonzero(table.tags)
-    decisions, thresholds = decide(Scores([scores[i] for i in chosen], [areas[i] for i in chosen]), settings.decision)
+    bags = _collect_scores(table, scores, chosen)
+    if settings.decision == "outlines":
+        bags = replace(bags, shift=learn_shift(bags))
+    decisions, thresholds = decide(bags, settings.decision)
     flat = [np.zeros(len(values), dtype=bool) for values in scores]
     for index, selected in zip(chosen, decisions, strict=True):
         flat[index] = selected
@@ -161,4 +176,17 @@ def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray 
     all_thresholds[chosen] = thresholds
     fixed = np.full(len(selected), -1, dtype=np.int8) if fixed is None else fixed
     selected = np.where(fixed >= 0, fixed == 1, selected)
-    return Verdict(np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds, fixed)
+    return Verdict(
+        np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds, fixed, bags.shift or 0.0
+    )
+
+
+def _collect_scores(table: Table, scores: Sequence[np.ndarray], chosen: np.ndarray) -> Scores:
+    """What is decided on, of the bags chosen."""
+    areas = table.split(table.areas)
+    return Scores(
+        [scores[i] for i in chosen],
+        [areas[i] for i in chosen],
+        [table.outlines[i] for i in chosen] if table.outlines else (),
+        lowest=min(float(values.min()) for values in scores),
+    )

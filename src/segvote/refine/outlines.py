@@ -18,7 +18,7 @@ __all__ = ["Outlines", "choose_shift", "gather_contrasts", "measure_contrasts", 
 # Below 0: so much less than Otsu's threshold. Above: so far on the way from there to the best score.
 SHIFTS = np.round(np.arange(-0.6, 0.91, 0.05), 2)
 # Where nothing speaks against it. Masks are redrawn along edges afterwards, which takes away more easily than it adds.
-USUAL_SHIFT = -0.1
+USUAL_SHIFT = -0.15
 # A shift is as good as the best if its contrast is so much of the best one's, or within so many standard errors of it.
 GOOD_ENOUGH = 0.92
 N_ERRORS = 2.0
