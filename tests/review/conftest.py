@@ -99,6 +99,6 @@ def serve(folder):
             thread.join(20)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def serve_in_thread():
     return serve

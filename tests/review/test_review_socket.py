@@ -1,6 +1,7 @@
 """Attacks over a real socket, byte by byte: refused, logged, and the server still answers."""
 
 import contextlib
+import shutil
 import socket
 from urllib.parse import urlsplit
 
@@ -15,11 +16,18 @@ from segvote.review.guard import MAX_BODY
 class Line:
     """Speaks to a server in bytes; knows the address it would be given."""
 
-    def __init__(self, address):
+    def __init__(self, address, folder):
+        self.folder, self.n_refused = folder, 0
+        self.n_refused = len(self.list_refusals())
         parts = urlsplit(address)
         self.port, self.token = parts.port, parts.query.removeprefix("token=")
         self.host = f"127.0.0.1:{self.port}"
         self.cookie = f"segvote-{self.port}={self.token}"
+
+    def list_refusals(self):
+        """Reasons of what was refused since this line was opened."""
+        log = Run(self.folder).folder.read_log()
+        return [entry["reason"] for entry in log if entry.get("step") == "review refused"][self.n_refused :]
 
     def send(self, data, patience=20.0):
         """All that comes back until the server hangs up; empty where it does so without a word."""
@@ -33,7 +41,7 @@ class Line:
                     answer += part
             return answer
 
-    def ask(self, path="/api/status", method="GET", body=b"", **changed):
+    def ask(self, path="/api/status", method="GET", body=b"", patience=20.0, **changed):
         """Send a well-formed request with some of its headers changed, or left out where they are None."""
         headers = {"Host": self.host, "Cookie": self.cookie, "Connection": "close"}
         if method == "POST":
@@ -44,30 +52,34 @@ class Line:
             f"{method} {path} HTTP/1.1",
             *(f"{name}: {value}" for name, value in headers.items() if value is not None),
         ]
-        return self.send("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+        return self.send("\r\n".join([*lines, "", ""]).encode("latin-1") + body, patience)
+
+
+@pytest.fixture(scope="module")
+def attacked(finished_run, tmp_path_factory, serve_in_thread):
+    """One server for all attacks, and its run folder: it has to survive them one after the other."""
+    folder = tmp_path_factory.mktemp("attacked") / "run"
+    shutil.copytree(finished_run.folder.path, folder)
+    with serve_in_thread(folder) as address:
+        yield address, folder
 
 
 @pytest.fixture
-def line(run_copy, serve_in_thread):
-    """A line to a running server that must still answer, with nothing changed, when the test is over."""
-    with serve_in_thread(run_copy) as address:
-        line = Line(address)
-        yield line
-        answer = line.ask()
-        assert read_status(answer) == 200 and b'"action":0' in answer
+def line(attacked):
+    """A line to a server that must still answer, with nothing changed, when the test is over."""
+    line = Line(*attacked)
+    yield line
+    answer = line.ask()
+    assert read_status(answer) == 200 and b'"action":0' in answer
 
 
 def read_status(answer):
     return int(answer.split(b" ", 2)[1]) if answer else 0
 
 
-def list_refusals(folder):
-    return [entry["reason"] for entry in Run(folder).folder.read_log() if entry.get("step") == "review refused"]
-
-
-def test_who_has_the_cookie_is_answered(line, run_copy):
+def test_who_has_the_cookie_is_answered(line):
     assert read_status(line.ask("/api/run")) == 200
-    assert list_refusals(run_copy) == []
+    assert line.list_refusals() == []
 
 
 @pytest.mark.parametrize(
@@ -83,11 +95,11 @@ def test_who_has_the_cookie_is_answered(line, run_copy):
         ({"Sec-Fetch-Site": "cross-site"}, "foreign origin"),
     ],
 )
-def test_strangers_are_refused_and_logged(line, run_copy, changed, reason):
+def test_strangers_are_refused_and_logged(line, changed, reason):
     for method, path in (("GET", "/api/run"), ("POST", "/api/look")):
         answer = line.ask(path, method, b'{"bag":0,"value":true}' if method == "POST" else b"", **changed)
         assert read_status(answer) == 403
-    assert list_refusals(run_copy) == [reason, reason]
+    assert line.list_refusals() == [reason, reason]
 
 
 @pytest.mark.parametrize(
@@ -113,14 +125,14 @@ def test_no_path_leads_out(line, path):
     assert b"root:" not in answer and b"uvicorn" not in answer
 
 
-def test_an_oversized_message_is_refused_however_it_is_sent(line, run_copy):
+def test_an_oversized_message_is_refused_however_it_is_sent(line):
     big = b'{"bag":0,"segments":[' + b"0," * MAX_BODY + b'0],"value":1}'
     assert read_status(line.ask("/api/set", "POST", big)) == 413
     pieces = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (big[:MAX_BODY], big[MAX_BODY:])) + b"0\r\n\r\n"
     answer = line.ask("/api/set", "POST", pieces, Content_Length=None, Transfer_Encoding="chunked")
     assert read_status(answer) in (0, 413)
     assert read_status(line.ask("/api/set", "POST", b"{}", Content_Length="99999999999")) == 413
-    assert list_refusals(run_copy)[0] == "too large"
+    assert line.list_refusals()[0] == "too large"
 
 
 @pytest.mark.parametrize(
@@ -143,11 +155,11 @@ def test_an_oversized_message_is_refused_however_it_is_sent(line, run_copy):
     ids=lambda data: repr(data[:24]),
 )
 def test_what_is_no_http_gets_no_answer_of_use(line, data):
-    answer = line.send(data, patience=5.0)
+    answer = line.send(data, patience=2.0)
     assert read_status(answer) in (0, 400, 403, 404, 414, 431)
 
 
-def test_a_websocket_is_never_opened(line, run_copy):
+def test_a_websocket_is_never_opened(line):
     """The page does not use any: no handshake is completed, with the cookie or without, and frames are only noise."""
     upgrade = {
         "Connection": "Upgrade",
@@ -156,9 +168,9 @@ def test_a_websocket_is_never_opened(line, run_copy):
         "Sec_WebSocket_Version": "13",
     }
     for changed in (upgrade, {**upgrade, "Origin": "http://evil.example"}, {**upgrade, "Cookie": None}):
-        answer = line.ask("/api/events/nothing", **changed, body=b"\x81\xfe\xff\xff" + bytes(4096))
+        answer = line.ask("/api/events/nothing", **changed, body=b"\x81\xfe\xff\xff" + bytes(4096), patience=2.0)
         assert b"101 " not in answer and b"Sec-WebSocket-Accept" not in answer
-    assert list_refusals(run_copy) == ["foreign origin", "no token"]
+    assert line.list_refusals() == ["foreign origin", "no token"]
 
 
 def test_a_hundred_lines_left_open_do_not_stop_the_server(line):

@@ -9,7 +9,7 @@ import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { applyUpdate, sayHere, store, tell, watch } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
-let waiting = 0, asked = null, fetching = false, again = false, toastTimer = 0;
+let touched = false, opening = false, waiting = 0, asked = null, fetching = false, again = false, toastTimer = 0;
 
 // Status line.
 
@@ -20,12 +20,12 @@ function showSaved() {
   if (store.gone) { pill.textContent = "server away"; pill.classList.add("bad"); }
   else if (waiting) pill.textContent = "saving …";
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
-  else if (votes === "loading") { pill.textContent = "counting votes …"; pill.title = "You can already click: corrections are saved, and heard as soon as the votes are counted."; }
+  else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already click: corrections are saved, and heard as soon as the votes are counted."; }
   else if (votes === "failed") { pill.textContent = "votes failed"; pill.title = problem; pill.classList.add("bad"); }
   else if (store.status.heard < store.status.action) pill.textContent = "voting …";
   else { pill.textContent = "saved"; pill.title = "Every click is on the disk."; pill.classList.add("good"); }
   pill.dataset.action = store.status.action;
-  pill.dataset.votes = votes;
+  pill.dataset.votes = opening ? "loading" : votes;
   pill.dataset.heard = store.status.heard;
   byId("undo").disabled = !store.status.nUndo;
   byId("redo").disabled = !store.status.nRedo;
@@ -70,14 +70,25 @@ async function fetchUpdate() {
   fetching = false;
 }
 
+// With the votes the order of the queue is known: who has not begun begins at its top.
+async function openQueue() {
+  await fetchUpdate();
+  if (!touched) go(store.order[0]);
+  opening = false;
+  showSaved();
+}
+
 function onStatus(status) {
   const before = store.status;
   store.gone = false;
   // A server that was started again counts from the beginning.
   if (status.version < store.version) store.version = 0;
   store.status = status;
+  const opened = before.votes === "loading" && status.votes === "ready";
+  opening ||= opened;
   showSaved();
-  if (status.version !== store.version) fetchUpdate();
+  if (opened) openQueue();
+  else if (status.version !== store.version) fetchUpdate();
   if (before.votes !== status.votes || before.action !== status.action) refreshDoctor();
 }
 
@@ -194,6 +205,7 @@ async function start() {
   tell("view", store.view);
   tell("level", store.level);
   go(store.order[0] ?? 0);
+  for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, () => { touched = true; }, { capture: true, passive: true });
   listen(onStatus, () => { store.gone = true; showSaved(); });
   document.documentElement.dataset.ready = "yes";
 }

@@ -68,7 +68,8 @@ async function drawThumb(index) {
 function describe(image) {
   if (!image.isWith) return image.moved ? "moved to without" : "without";
   const facts = [`${(100 * image.covered).toFixed(image.covered < 0.1 ? 1 : 0)} %`];
-  facts.push(image.doubt > 0.45 ? "in doubt" : image.doubt > 0.25 ? "fairly sure" : "sure");
+  if (image.state.some((state) => state & 3)) facts.push("corrected");
+  else if (!image.looked) facts.push(image.priority > 0.75 ? "worth a look" : image.priority > 0.55 ? "fairly sure" : "sure");
   if (image.moved) facts.unshift("moved");
   return facts.join(" · ");
 }
