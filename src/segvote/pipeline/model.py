@@ -35,9 +35,9 @@ def write_model(
 ) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
-    The arrays are the segments that vote (a byte for each number), their bags, tags, weights, priors and neighbours, the scales
-    of the features, what the extractor and the voter learned, and how images score that had no part in the vote: all
-    that scoring and judging an unseen image needs.
+    The arrays are the segments that vote (a byte for each number), their bags, tags, weights, priors and neighbours,
+    the scales of the features, what the extractor and the voter learned, and how images score that had no part in the
+    vote: all that scoring and judging an unseen image needs.
     """
     from safetensors.numpy import save
 
@@ -49,8 +49,7 @@ def write_model(
         "survival": measure_survival(table, settings).astype(np.float32),
         "weights": verdict.weights.astype(np.float32),
         "fixed": verdict.fixed.astype(np.int8),
-        # Images held out of the vote are scored already where the voter can be taken over.
-        "edges": _join_edges(table)[: 0 if hasattr(voter, "get_state") else None].astype(np.int32),
+        "edges": _join_edges(table).astype(np.int32),
         "range": np.array([verdict.scores.min(), verdict.scores.max(), np.median(chosen)], dtype=np.float64),
         "shift": np.array([verdict.shift], dtype=np.float64),
         **_name("standardiser", table.standardiser.get_state()),
@@ -187,8 +186,8 @@ def _read_words(path: Path) -> dict[str, Any]:
         raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; install a newer segvote")
     if found < OLDEST_VERSION:
         raise BadInputError(
-            f"{path} has version {found}, which lacks what {OLDEST_VERSION} and later have; repeat the `segvote annotate` "
-            "that wrote it, which votes again and segments nothing anew"
+            f"{path} has version {found}, which lacks what {OLDEST_VERSION} and later have; repeat the "
+            "`segvote annotate` that wrote it, which votes again and segments nothing anew"
         )
     return words
 

@@ -20,7 +20,7 @@ __all__ = ["share_parts"]
 
 
 def share_parts(source: RunFolder, target: RunFolder, bags: list[Described]) -> None:
-    """Give `target` the segments, features and posters that `source` has of some bags."""
+    """Give `target` the segments, pieces, features and posters that `source` has of some bags."""
     for bag in bags:
         for path in _list_parts(source, bag):
             _link(path, target.path / path.relative_to(source.path))
@@ -29,6 +29,7 @@ def share_parts(source: RunFolder, target: RunFolder, bags: list[Described]) -> 
 def _list_parts(run: RunFolder, bag: Described) -> Iterator[Path]:
     segments = run.segments_path(bag.segments_key)
     yield segments
+    yield from sorted(segments.parent.glob(f"{bag.segments_key}.pieces-*"))
     yield run.features_path(bag.features_key)
     if bag.n_frames:
         yield from sorted(segments.with_suffix(".frames").iterdir())
