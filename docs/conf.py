@@ -37,15 +37,20 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,  # pages do not differ from one machine to the next
     "write_computation_times": False,
     "show_signature": False,
+    "capture_repr": (),  # what is printed, not what the last line returned
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = "segvote"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
+html_sidebars = {"**": ["pages.html"], "index": []}
 html_css_files = ["segvote.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
+    "navbar_center": [],
+    "navbar_align": "left",
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],

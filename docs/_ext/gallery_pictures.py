@@ -23,9 +23,8 @@ INK, CHALK = "#1f2430", "#dfe3e8"
 LIGHT, DARK = "#ffffff", "#14181e"  # the backgrounds of the two pages
 FRAMES_PER_SECOND = 8
 IMAGE = """
-.. image-sg:: /{path}
+.. image:: /{path}
    :alt: {alt}
-   :srcset: /{path}
    :class: sphx-glr-single-img only-{page}
 
 """

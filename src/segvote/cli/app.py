@@ -23,7 +23,7 @@ FIRST_STEPS = """\
 Two folders to masks: segments of images with and without a thing vote on which of them are the thing.
 
 First
-  segvote demo                               see it work, on scenes it makes itself, in about a minute
+  segvote demo                               see it work, on scenes it makes itself
   segvote doctor WITH/ WITHOUT/              your own two folders: is any image in the wrong one?
   segvote annotate WITH/ WITHOUT/ -o out/    masks, heat maps, a COCO file and a report
 

@@ -1,0 +1,46 @@
+"""Adding a part as docs/house.md says works: its three files are added to a running segvote."""
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+from markdown_pages import DOCS, list_blocks
+from sklearn.utils.estimator_checks import check_estimator
+
+from segvote import EXPORTS, SEGMENTERS, VOTERS, Settings, annotate, export
+
+PARTS = [block.code for block in list_blocks((DOCS / "house.md").read_text()) if block.language == "python"]
+
+
+@pytest.fixture
+def added(tmp_path, monkeypatch):
+    """The parts of the page, importable and registered."""
+    (tmp_path / "parts_of_the_house.py").write_text("\n\n".join(PARTS))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "parts_of_the_house", raising=False)
+    for registry, name, attribute in (
+        (VOTERS, "far-from-mean", "FarFromMean"),
+        (SEGMENTERS, "squares", "segment_squares"),
+        (EXPORTS, "boxes", "write_boxes"),
+    ):
+        monkeypatch.setitem(registry._parts, name, f"parts_of_the_house:{attribute}")
+    return importlib.import_module("parts_of_the_house")
+
+
+def test_the_parts_of_the_page_annotate_and_export(added, scenes, tmp_path):
+    settings = Settings(voter="far-from-mean", segmenter="squares", features="color", n_segments=40, size=160)
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    lines = export(run.folder.path, "boxes").read_text().splitlines()
+    assert lines[0].startswith("image,label,left")
+    assert len(lines) == 1 + 6  # a box for every image with the thing
+
+
+def test_the_segmenter_of_the_page_cuts_as_promised(added):
+    noise = np.random.default_rng(0).integers(0, 255, (60, 80, 3)).astype(np.uint8)
+    segmentation = added.segment_squares(noise, n_segments=30)
+    assert segmentation.n_segments <= 30
+
+
+def test_the_voter_of_the_page_keeps_the_contract_of_scikit_learn(added):
+    check_estimator(added.FarFromMean(), on_skip=None)
