@@ -16,6 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 __all__ = ["Guard"]
 
 MAX_BODY = 1 << 18
+MAX_PATH = 200  # no address of the page is longer, and no number needs a thousand digits
+MAX_FIELDS = 8
 MAX_HEADERS = 1 << 14
 MAX_REFUSALS_LOGGED = 1000
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -76,12 +78,15 @@ class Guard:
             return 403, "foreign origin"
         if not self._knows_token(scope, headers, host):
             return 403, "no token"
-        if not headers.get("content-length", "0").isdecimal() or int(headers.get("content-length", "0")) > MAX_BODY:
+        if len(scope["path"]) > MAX_PATH:
+            return 414, "too long"
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdecimal() and len(length) <= 12) or int(length) > MAX_BODY:
             return 413, "too large"
         return None
 
     def _knows_token(self, scope: dict[str, Any], headers: dict[str, str], host: str) -> bool:
-        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=8) if scope["path"] == "/" else {}
+        query = _read_query(scope) if scope["path"] == "/" else {}
         offered = query.get("token", [""])[0] or _read_cookie(headers, name_cookie(host))
         return hmac.compare_digest(offered.encode(), self.token.encode())
 
@@ -123,6 +128,13 @@ def _is_own_origin(headers: dict[str, str], host: str, method: str) -> bool:
 
 def _read_headers(scope: dict[str, Any]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _read_query(scope: dict[str, Any]) -> dict[str, list[str]]:
+    try:
+        return parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=MAX_FIELDS)
+    except ValueError:  # more than that
+        return {}
 
 
 def _read_cookie(headers: dict[str, str], name: str) -> str:

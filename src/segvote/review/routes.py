@@ -16,13 +16,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from segvote.errors import BadInputError, BusyRunError, SegvoteError
+from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnreadableImageError, UnwritableFileError
 from segvote.review.room import Room
 
 __all__ = ["make_app"]
 
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
+# An image that was taken away and a full disk are no fault of the server; what else is wrong with files is.
+STATUSES = {BusyRunError: 409, BadInputError: 400, UnreadableImageError: 404, UnwritableFileError: 507}
 # A comment line now and then, so that a page learns of a dead server and a server of a closed page.
 HEARTBEAT_SECONDS = 10.0
 
@@ -50,7 +52,7 @@ def make_app(room: Room) -> Starlette:
 
 
 def _explain(request: Request, error: Exception) -> JSONResponse:
-    status = 409 if isinstance(error, BusyRunError) else 400 if isinstance(error, BadInputError) else 500
+    status = next((number for kind, number in STATUSES.items() if isinstance(error, kind)), 500)
     return JSONResponse({"error": str(error)}, status_code=status, headers=FRESH)
 
 

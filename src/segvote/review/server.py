@@ -15,7 +15,7 @@ from segvote.pipeline.run import Run
 __all__ = ["make_guarded_app", "open_server", "serve"]
 
 HOST = "127.0.0.1"
-MAX_CONNECTIONS = 200
+MAX_CONNECTIONS = 600  # a browser takes six; the one above the limit is told so (503)
 
 
 def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = print) -> None:
@@ -105,7 +105,7 @@ def _listen(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        listener.listen(128)
+        listener.listen(512)
     except OSError as error:
         listener.close()
         raise BadInputError(f"cannot listen on {HOST}:{port} ({error.strerror}); choose another --port") from error

@@ -1,0 +1,123 @@
+"""The review server under fire: random requests, nonsense on the socket, two hundred people at once."""
+
+import json
+import random
+import re
+import shutil
+import threading
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+
+import pytest
+from commands import read_log
+from fuzzer import Fuzzer, send
+
+from segvote.pipeline.run import Run
+from segvote.review.server import open_server
+
+N_CLIENTS = 200
+
+
+@contextmanager
+def run_server(folder):
+    """Host and token of a server that runs in a thread."""
+    with open_server(Run(folder)) as (server, listener, address):
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield re.fullmatch(r"http://(.*)/\?token=(.*)", address).groups()
+        finally:
+            server.should_exit = True
+            thread.join(timeout=30)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def own_run(tiny_run, tmp_path):
+    shutil.copytree(tiny_run, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def find_fault(answer, request, token):
+    """What is wrong with an answer, or None."""
+    if answer is None:
+        return "no answer"
+    status = int(answer[9:12]) if answer.startswith(b"HTTP/1.1 ") else 0
+    body = answer.partition(b"\r\n\r\n")[2]
+    if status >= 500:
+        return f"status {status}"
+    if b"root:x:" in answer or (b'"settings"' in body and b"/api/run" not in request):
+        return "a file"
+    if token.encode() in answer and token.encode() not in request:
+        return "the token"
+    if status == 101:
+        return "a socket was opened"
+    return None
+
+
+def fire(host, token, n_requests, seed):
+    """Number of requests that were answered wrongly, or by nobody."""
+    fuzzer, lost = Fuzzer(host, token, random.Random(seed)), 0
+    for _ in range(n_requests):
+        request = fuzzer.make()
+        fault = find_fault(send(host, request), request, token)
+        if fault:
+            print(fault, request[:300])
+            lost += 1
+    return lost
+
+
+def ask_status(host, token):
+    cookie = {"Cookie": f"segvote-{host.rsplit(':', 1)[1]}={token}"}
+    with closing(HTTPConnection(host, timeout=20)) as connection:
+        connection.request("GET", "/api/status", headers=cookie)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+@pytest.mark.parametrize("n_requests", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.timeout(900)
+def test_random_requests_break_nothing(own_run, ledger, n_requests):
+    record = (own_run / "run.json").read_bytes()
+    with run_server(own_run) as (host, token):
+        lost = fire(host, token, n_requests, seed=n_requests)
+        status, answer = ask_status(host, token)
+    assert status == 200 and answer["votes"] == "ready" and not answer["problem"]
+    assert (own_run / "run.json").read_bytes() == record
+    assert (own_run / "log.jsonl").stat().st_size < 1_000_000
+    ledger.note("random requests to `review`, HTTP and WebSocket", n_requests, lost)
+
+
+def click(host, token, start, n_clicks, promised):
+    headers = {
+        "Cookie": f"segvote-{host.rsplit(':', 1)[1]}={token}",
+        "Origin": f"http://{host}",
+        "Content-Type": "application/json",
+    }
+    with closing(HTTPConnection(host, timeout=120)) as connection:
+        start.wait()
+        for number in range(n_clicks):
+            body = json.dumps({"bag": number % 6, "segments": [number % 2], "value": number % 2})
+            connection.request("POST", "/api/set", body, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+            promised.append(json.loads(content)["action"] if answer.status == 200 else content)
+
+
+@pytest.mark.parametrize("n_clicks", [1, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.timeout(900)
+def test_two_hundred_people_at_once_lose_no_click(own_run, ledger, n_clicks):
+    start, promised = threading.Barrier(N_CLIENTS), []
+    with run_server(own_run) as (host, token):
+        arguments = (host, token, start, n_clicks, promised)
+        threads = [threading.Thread(target=click, args=arguments) for _ in range(N_CLIENTS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert ask_status(host, token)[1]["action"] == N_CLIENTS * n_clicks
+    kept = [row[0] for row in read_log(own_run / "review.sqlite")]
+    wanted = list(range(1, N_CLIENTS * n_clicks + 1))
+    assert kept == wanted
+    lost = len(wanted) - len(set(promised) & set(wanted))
+    ledger.note("clicks of 200 clients at once, each in the log once", len(wanted), lost)
