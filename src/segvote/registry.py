@@ -26,9 +26,13 @@ class Registry(Mapping[str, Any]):
         self.kind = kind
         self._parts = dict(sorted(parts.items()))
 
-    def __getitem__(self, name: str) -> Any:
+    def check(self, name: str) -> None:
+        """Refuse a name that is not known; nothing is imported."""
         if name not in self._parts:
             raise UnknownNameError(f"unknown {self.kind} {name!r}; the known ones are: {', '.join(self._parts)}")
+
+    def __getitem__(self, name: str) -> Any:
+        self.check(name)
         module, attribute = self._parts[name].split(":")
         return getattr(importlib.import_module(module), attribute)
 

@@ -33,7 +33,7 @@ def check_names(settings: Settings) -> FeatureExtractor:
     """Fail on an unknown name before any work is done; returns what describes segments."""
     VOTERS[settings.voter](**settings.voter_options)
     check_decision(settings.decision)
-    SEGMENTERS[settings.segmenter]
+    SEGMENTERS.check(settings.segmenter)
     return make_features(settings.features, **settings.feature_options)
 
 
