@@ -128,7 +128,8 @@ class _Boost(BagVoter):
 
     _model: type
 
-    n_rounds: int
+    def __init__(self, n_rounds: int = 100) -> None:
+        self.n_rounds = n_rounds
 
     def _fit_bags(self, bags: Bags) -> None:
         if self.n_rounds < 1:
@@ -188,9 +189,6 @@ class MILBoost(_Boost):
 
     _model = _NoisyOr
 
-    def __init__(self, n_rounds: int = 100) -> None:
-        self.n_rounds = n_rounds
-
 
 class MILBoostISR(_Boost):
     """Boosting of stumps under the ISR model of a bag.
@@ -207,6 +205,3 @@ class MILBoostISR(_Boost):
     """
 
     _model = _ISR
-
-    def __init__(self, n_rounds: int = 100) -> None:
-        self.n_rounds = n_rounds
