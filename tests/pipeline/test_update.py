@@ -187,6 +187,12 @@ def test_an_image_of_the_other_kind_is_refused(old, parts, tmp_path):
         update(old, add_without=[tmp_path / "more"])
 
 
+def test_annotate_says_how_to_go_on_with_an_updated_run(old, parts):
+    update(old, add_with=[parts / "new/with"], n_jobs=1)
+    with pytest.raises(BadInputError, match="segvote update"):
+        annotate(parts / "old/with", parts / "old/without", old, QUICK, n_jobs=1)
+
+
 def test_label_maps_of_one_s_own_are_asked_for_again(parts, tmp_path):
     maps = tmp_path / "maps"
     for tag in ("with", "without"):

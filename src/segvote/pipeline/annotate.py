@@ -78,6 +78,8 @@ def _check_owner(run: RunFolder, inputs: Inputs) -> None:
             )
         return
     found = run.read_record().get("inputs", {})
+    if isinstance(found, dict) and ("added" in found or "removed" in found):
+        raise BadInputError(f"images were added to {run.path} or removed; go on with `segvote update {run.path}`")
     if found != inputs.to_record():
         raise BadInputError(
             f"{run.path} belongs to a run on {found.get(WITH)} and {found.get(WITHOUT)}; choose another -o folder"
