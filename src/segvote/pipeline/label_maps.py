@@ -15,7 +15,6 @@ from segvote.io.matlab import read_ucm
 from segvote.pipeline.bags import Bag
 from segvote.segmentation.hierarchy import build_segmentation
 from segvote.segmentation.labels import check_labels
-from segvote.segmentation.ucm import segment_ucm
 from segvote.types import Segmentation
 
 __all__ = ["CutImage", "LabelMaps"]
@@ -69,6 +68,8 @@ def _cut_by_labels(path: Path, working: np.ndarray, n_segments: int) -> Segmenta
 def _cut_by_contours(path: Path, working: np.ndarray, n_segments: int) -> Segmentation:
     height, width = working.shape[:2]
     try:
+        from segvote.segmentation.ucm import segment_ucm
+
         return segment_ucm(read_ucm(path), n_segments, (height, width))
     except BadInputError as error:
         raise BadInputError(f"{path.name}: {error}") from error

@@ -6,7 +6,6 @@ root is last and its own parent. Altitudes never fall on the way up. This is the
 
 from __future__ import annotations
 
-import higra as hg
 import numpy as np
 from scipy import sparse
 
@@ -119,6 +118,8 @@ def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarr
     if len(areas) == 1:
         return np.zeros(1, np.int32), np.zeros(1, np.float32)
     shared = sparse.triu(find_neighbours(labels)).tocoo()
+    import higra as hg  # with it comes matplotlib: only where a tree is built
+
     graph = hg.UndirectedGraph(len(areas))
     graph.add_edges(shared.row, shared.col)
     means = measure_means(lab, labels, areas)
