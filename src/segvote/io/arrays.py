@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Container
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -17,7 +19,23 @@ __all__ = ["read_arrays", "read_if_whole", "write_arrays"]
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
 COMPRESS_LEVEL = 1
 
-DAMAGE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+# What numpy and zipfile raise on damaged bytes: the header of an array is a Python expression in words.
+DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    NotImplementedError,
+    MemoryError,
+    OverflowError,
+    SyntaxError,
+    TypeError,
+    RuntimeError,
+    TokenError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ __all__ = ["Action", "CorrectionLog", "read_actions"]
 
 # What a person can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("look", "move", "redo", "set", "undo")
-FORMAT = 1
+FORMAT = 2  # 1 had no checksums; it is read, and continued with them
 WAIT_SECONDS = 10.0
 
 SCHEMA = """
@@ -33,7 +34,8 @@ CREATE TABLE IF NOT EXISTS actions (
     value  INTEGER NOT NULL,
     height INTEGER NOT NULL,
     width  INTEGER NOT NULL,
-    counts TEXT NOT NULL
+    counts TEXT NOT NULL,
+    checksum TEXT NOT NULL DEFAULT ''
 );
 CREATE TRIGGER IF NOT EXISTS never_change BEFORE UPDATE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
@@ -95,8 +97,13 @@ class CorrectionLog:
             # FULL: a commit waits for the disk, so that "saved" is true even if the power fails.
             self._connection.execute("PRAGMA synchronous=FULL")
             _check_format(self._connection, self.path)
-            self._connection.executescript(SCHEMA)
-            self._connection.execute(f"PRAGMA user_version={FORMAT}")
+            self._prepare()
+
+    def _prepare(self) -> None:
+        self._connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        if not _has_checksums(self._connection):
+            self._connection.execute("ALTER TABLE actions ADD COLUMN checksum TEXT NOT NULL DEFAULT ''")
+        self._connection.execute(f"PRAGMA user_version={FORMAT}")
 
     def append(self, action: Action, expected: int | None = None) -> int:
         """Write one action, alone in its transaction.
@@ -142,15 +149,16 @@ class CorrectionLog:
 
     def _insert(self, action: Action) -> int:
         cursor = self._connection.execute(
-            "INSERT INTO actions (time, kind, image, name, value, height, width, counts) VALUES (?,?,?,?,?,?,?,?)",
-            (time.time(), *(getattr(action, column) for column in COLUMNS[:-1])),
+            "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum) "
+            "VALUES (?,?,?,?,?,?,?,?,?)",
+            (time.time(), *(getattr(action, column) for column in COLUMNS[:-1]), _sum(action)),
         )
         return int(cursor.lastrowid or 0)
 
     def read(self) -> list[Action]:
         """All actions, the oldest first."""
         with self._lock, _explain_damage(self.path):
-            return _select(self._connection)
+            return _select(self._connection, self.path)
 
     def close(self) -> None:
         with self._lock:
@@ -164,17 +172,41 @@ def read_actions(path: Path | str) -> list[Action]:
         return []
     with _explain_damage(path), contextlib.closing(sqlite3.connect(path, timeout=WAIT_SECONDS)) as connection:
         _check_format(connection, path)
-        return _select(connection)
+        return _select(connection, path)
 
 
-def _select(connection: sqlite3.Connection) -> list[Action]:
-    rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM actions ORDER BY number").fetchall()
-    return [Action(*row) for row in rows]
+def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
+    """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
+    checksum = "checksum" if _has_checksums(connection) else "''"
+    rows = connection.execute(f"SELECT {', '.join(COLUMNS)}, {checksum} FROM actions ORDER BY number").fetchall()
+    for place, row in enumerate(rows, start=1):
+        _check_row(row, place, path)
+    actions = [Action(*row[:-1]) for row in rows]
+    sums = [row[-1] for row in rows]
+    if any(said and said != _sum(action) for said, action in zip(sums, actions, strict=True)):
+        raise DamagedFileError(f"{path}: an action is not as it was written; restore the file, or move it away")
+    return actions
+
+
+def _check_row(row: tuple, place: int, path: Path) -> None:
+    kinds = (str, str, str, int, int, int, str, int, str)
+    whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
+    if not whole or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1 or min(row[4:6]) < 0:
+        raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
+
+
+def _has_checksums(connection: sqlite3.Connection) -> bool:
+    return any(row[1] == "checksum" for row in connection.execute("PRAGMA table_info(actions)"))
+
+
+def _sum(action: Action) -> str:
+    """Checksum of what an action says; eight hexadecimal digits."""
+    return f"{zlib.crc32(repr([getattr(action, column) for column in COLUMNS[:-1]]).encode()):08x}"
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found not in (0, FORMAT):
+    if not 0 <= found <= FORMAT:
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import FeatureExtractor
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.io.images import read_image, resize_image
+from segvote.io.images import hash_file, read_image, resize_image
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.label_maps import CutImage
@@ -111,7 +110,7 @@ class Describer:
 
     def _describe(self, bag: Bag) -> Described:
         seconds: dict[str, float] = {}
-        image = _LazyImage(bag.path, seconds)
+        image = _LazyImage(bag, seconds)
         key, segments = self._get_segments(bag, image, seconds)
         self._get_features(self._name_features(key), segments["labels"], image, seconds)
         return self._sum_up(bag, key, segments, seconds)
@@ -174,14 +173,17 @@ class Describer:
 class _LazyImage:
     """Reads the picture when it is first needed, and only once."""
 
-    def __init__(self, path: Path, seconds: dict[str, float]) -> None:
-        self._path, self._seconds = path, seconds
+    def __init__(self, bag: Bag, seconds: dict[str, float]) -> None:
+        self._bag, self._seconds = bag, seconds
         self._image: np.ndarray | None = None
 
     def read(self) -> np.ndarray:
         if self._image is None:
             started = time.perf_counter()
-            self._image = read_image(self._path)
+            self._image = read_image(self._bag.path)
+            # What is made of it is kept under the name of the content that was listed.
+            if hash_file(self._bag.path) != self._bag.digest:
+                raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
             self._seconds["read"] = time.perf_counter() - started
         return self._image
 

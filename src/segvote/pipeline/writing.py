@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
@@ -82,6 +83,8 @@ class MaskWriter:
             return write_video(self.run, task, self.settings)
         labels = read_arrays(self.run.segments_path(record.segments))["labels"]
         image = read_image(task.image_path)
+        if image.shape[:2] != (record.height, record.width):
+            raise UnreadableImageError(f"{task.image_path}: changed since it was described; repeat the command")
         mask = draw_mask_along(
             self._fetch_pieces(task, labels, image), labels, task.heat, task.decisions, task.fixed, image.shape[:2]
         )
