@@ -3,6 +3,10 @@
     python benchmarks/bench_annotate.py [DATA_SET] [--quick]
 
 DATA_SET is a folder with ``with`` and ``without``; without one, made scenes are used. Last line JSON.
+
+``annotate_over_alone`` compares with a program of ten lines that reads, segments and sends through the network the same
+images in the same number of processes, and keeps nothing; ``annotate_over_worker_seconds`` with the seconds the workers
+of `annotate` themselves spent segmenting and describing, divided by their number.
 """
 
 from __future__ import annotations
@@ -20,6 +24,25 @@ from segvote.datasets import write_scenes
 from segvote.io.images import list_images
 
 JOBS = 2
+ALONE = """
+import sys
+from joblib import Parallel, delayed
+from segvote.features import make_features
+from segvote.io.images import list_images, read_image, resize_image
+from segvote.pipeline.settings import Settings
+from segvote.segmentation import SEGMENTERS
+
+def work(path, extractor, settings):
+    image = read_image(path)
+    SEGMENTERS[settings.segmenter](resize_image(image, settings.size), n_segments=settings.n_segments)
+    extractor.compute_maps(image)
+
+if __name__ == "__main__":
+    settings = Settings()
+    extractor = make_features(settings.features)
+    paths = [path for folder in sys.argv[2:] for path in list_images(folder)]
+    Parallel(int(sys.argv[1]))(delayed(work)(path, extractor, settings) for path in paths)
+"""
 
 
 def read_session_memory(session: int) -> float:
@@ -51,6 +74,15 @@ def run_annotate(folder: Path, out: Path, *options: str) -> dict[str, float]:
     return {"seconds": time.perf_counter() - started, "peak_mb": peak, "alone": alone}
 
 
+def run_alone(folder: Path, scratch: Path) -> float:
+    """Wall seconds of a program that only reads, segments and runs the network."""
+    script = scratch / "alone.py"
+    script.write_text(ALONE)
+    started = time.perf_counter()
+    subprocess.run([sys.executable, script, str(JOBS), folder / "with", folder / "without"], check=True)
+    return time.perf_counter() - started
+
+
 def take_images(source: Path, target: Path, n_images: int) -> Path:
     """A folder of `n_images` images, half of each kind; repeated, with bytes added, where there are fewer."""
     for tag in ("with", "without"):
@@ -77,11 +109,14 @@ def main() -> None:
         source = arguments.data_set or folder / "scenes"
         if arguments.data_set is None:
             write_scenes(source, *((6, 6) if arguments.quick else (40, 40)))
+        alone = run_alone(source, folder)
         first = run_annotate(source, folder / "out")
         second = run_annotate(source, folder / "out", "--voter", "negmin")
         results = {
             "seconds": first["seconds"],
-            "annotate_over_alone": first["seconds"] / first["alone"],
+            "alone": alone,
+            "annotate_over_alone": first["seconds"] / alone,
+            "annotate_over_worker_seconds": first["seconds"] / first["alone"],
             "second_voter_over_first": second["seconds"] / first["seconds"],
         }
         for n_images in (12, 24) if arguments.quick else (100, 200, 400):
