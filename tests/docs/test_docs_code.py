@@ -1,5 +1,7 @@
 """Python in the pages runs, on tiny scenes; what cannot is listed with the reason."""
 
+import importlib
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -73,3 +75,18 @@ def test_python_in_the_pages_runs(page, block, given):
 def test_what_is_not_run_is_still_there():
     for (name, word), reason in NOT_RUN.items():
         assert any(page == name and word in block.code for page, block in CODE), reason
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_names_in_the_text_exist(page):
+    for name in set(re.findall(r"`(segvote(?:\.[A-Za-z_]\w*)+)", page.read_text())):
+        assert find_named(name) is not None
+
+
+def find_named(name):
+    """The module, or what the module holds; the longest part that can be imported decides."""
+    head, _, last = name.rpartition(".")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        return getattr(find_named(head), last)
