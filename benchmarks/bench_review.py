@@ -3,9 +3,9 @@
 Two questions. (1) At 20,000 segments: the median time of a correction, written to the disk, voted on and packed for the
 page, as a share of the first vote. (2) A simulated person with street photographs and their truth: mean IoU against the
 number of clicks (a correction, or an image accepted as it is), for the queue with re-vote, for images in random order,
-and for corrections that nobody votes on. The curves measure the decided segments, after every click; the table beside
-them the masks as an export would draw them, after 0, 25 and 50. The truth is used by the person and by the measure,
-nowhere else. The last line is JSON.
+and for corrections that nobody votes on. The person sees, and judges, the mask as the page draws it. Measured are the
+masks as an export would draw them, after 0, 10, 25 and 50 clicks, and the decided segments, after every click. The
+truth is used by the person and by the measure, nowhere else. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
 # click when it gains so much of the image's IoU.
 PURE, WORTH = 0.85, 0.01
+OBJECT, BACKGROUND = 255, 0  # of the truth; what lies between is not judged
 # After how many clicks masks are drawn and measured.
-DRAWN_AT = (0, 25, 50)
+DRAWN_AT = (0, 10, 25, 50)
 
 
 def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table:
@@ -121,7 +122,7 @@ class Person:
         truth = resize_labels(read_mask(path), labels.shape)  # type: ignore[arg-type]
         self.truths[index] = truth
         n = int(labels.max()) + 1
-        for values, code in ((self.object, 255), (self.background, 0)):
+        for values, code in ((self.object, OBJECT), (self.background, BACKGROUND)):
             values[self.run.get_slice(index)] = np.bincount(labels.ravel(), truth.ravel() == code, minlength=n)
 
     def measure_iou(self, snapshot: Snapshot) -> float:
@@ -131,31 +132,36 @@ class Person:
         truth = snapshot.sum_per_bag(self.object)
         return float((inside / np.maximum(truth + outside, 1))[snapshot.tags].mean())
 
-    def find_worst(self, bag: int, snapshot: Snapshot) -> tuple[np.ndarray, int] | None:
-        """Segments and value of the correction that gains most, or None where the image is good as it is."""
+    def find_worst(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, int] | None:
+        """Segments and value of the correction that gains most on the mask shown; None where it is good as it is."""
         best, found = WORTH, None
         for regions in self.levels[bag]:
             for value in (1, 0):
-                gain = self._measure_gain(bag, snapshot, regions, value)
+                gain = self._measure_gain(bag, mask, regions, value)
                 if gain.max() > best:
                     best, found = float(gain.max()), (np.flatnonzero(regions == np.argmax(gain)), value)
         return found
 
-    def _measure_gain(self, bag: int, snapshot: Snapshot, regions: np.ndarray, value: int) -> np.ndarray:
-        """(n_regions,) IoU of the image that calling each region object (1) or background (0) gains; 0 if impure."""
-        part = self.run.get_slice(bag)
-        selected, there, not_there = snapshot.decisions[part], self.object[part], self.background[part]
-        inside, either = there[selected].sum(), there.sum() + not_there[selected].sum()
-        sign, turned = (1, ~selected) if value else (-1, selected)
-        more_inside = sign * np.bincount(regions, np.where(turned, there, 0))
-        more_either = sign * np.bincount(regions, np.where(turned, not_there, 0))
+    def _measure_gain(self, bag: int, mask: np.ndarray, regions: np.ndarray, value: int) -> np.ndarray:
+        """(n_regions,) IoU that calling each region object (1) or background (0) gains; 0 where it is not pure."""
+        truth, pixels = self.truths[bag], regions[self.run.read_segments(bag)["labels"]]
+        sign, turned = (1, ~mask) if value else (-1, mask)
+        there, not_there = truth == OBJECT, truth == BACKGROUND
+        inside, either = (there & mask).sum(), (there | (not_there & mask)).sum()
+        more_inside = sign * _count(pixels, there & turned)
+        more_either = sign * _count(pixels, not_there & turned)
         gain = (inside + more_inside) / np.maximum(either + more_either, 1) - inside / max(either, 1)
-        share = np.bincount(regions, there) / np.maximum(np.bincount(regions, there + not_there), 1)
+        share = _count(pixels, there) / np.maximum(_count(pixels, there | not_there), 1)
         return np.where((share if value else 1 - share) >= PURE, gain, 0)
 
 
+def _count(pixels: np.ndarray, marked: np.ndarray) -> np.ndarray:
+    """(n_regions,) how many pixels of each region are marked."""
+    return np.bincount(pixels.ravel(), marked.ravel())
+
+
 class Draughtsman:
-    """Draws masks as an export would and measures them; nothing is drawn twice."""
+    """Draws masks as the page shows and an export writes them, and measures them; nothing is drawn twice."""
 
     def __init__(self, person: Person) -> None:
         self.person, self.run = person, person.run
@@ -168,21 +174,24 @@ class Draughtsman:
 
     def _measure(self, bag: int, snapshot: Snapshot) -> float:
         part = snapshot.get_slice(bag)
-        heat = scale_bag(snapshot, bag).astype(np.float32)
-        drawn_from = (heat, snapshot.decisions[part], snapshot.fixed[part])
+        drawn_from = (snapshot.decisions[part], snapshot.fixed[part], scale_bag(snapshot, bag).astype(np.float32))
         key = (bag, b"".join(one.tobytes() for one in drawn_from))
         if key not in self._known:
-            self._known[key] = self._draw(bag, *drawn_from)
+            mask, truth = self.draw(bag, snapshot), self.person.truths[bag]
+            there = truth == OBJECT
+            either = there | (mask & (truth == BACKGROUND))
+            self._known[key] = float((mask & there).sum() / max(either.sum(), 1))
         return self._known[key]
 
-    def _draw(self, bag: int, heat: np.ndarray, decisions: np.ndarray, fixed: np.ndarray) -> float:
-        labels, truth = self.run.read_segments(bag)["labels"], self.person.truths[bag]
+    def draw(self, bag: int, snapshot: Snapshot) -> np.ndarray:
+        """(h, w) bool at working size."""
+        labels, part = self.run.read_segments(bag)["labels"], snapshot.get_slice(bag)
         if bag not in self._cuts:
             working = resize_image(self.run.read_image(bag), max(labels.shape))
             self._cuts[bag] = cut_image(working, labels, self.run.settings.n_pieces)
-        mask = draw_mask_along(self._cuts[bag], labels, heat, decisions, fixed, labels.shape)  # type: ignore[arg-type]
-        known = (truth == 255) | (truth == 0)
-        return float((mask & (truth == 255)).sum() / max(((mask & known) | (truth == 255)).sum(), 1))
+        heat = scale_bag(snapshot, bag).astype(np.float32)
+        decided = (snapshot.decisions[part], snapshot.fixed[part])
+        return draw_mask_along(self._cuts[bag], labels, heat, *decided, labels.shape)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -231,7 +240,7 @@ class Simulation:
             if len(waiting) == 0:
                 break
             bag = int(waiting[np.argmax(rank_images(shown)[waiting])] if in_queue else rng.choice(waiting))
-            worst = self.person.find_worst(bag, shown)
+            worst = self.person.find_worst(bag, self.draughtsman.draw(bag, shown))
             shown = self._accept(shown, bag) if worst is None else self._correct(shown, bag, *worst, votes)
             n_accepted += worst is None
             segments.append(self.person.measure_iou(shown))
@@ -276,7 +285,7 @@ def summarise(curves: list[Curve]) -> dict[str, dict[str, float]]:
     at = [clicks for clicks in (0, 10, 20, 30, 40, 50) if clicks < segments.shape[1]]
     return {
         "segments": {str(clicks): round(float(segments[:, clicks].mean()), 4) for clicks in at},
-        "last_range": {"low": round(float(segments[:, -1].min()), 4), "high": round(float(segments[:, -1].max()), 4)},
+        "last_drawn": {"low": round(float(drawn[:, -1].min()), 4), "high": round(float(drawn[:, -1].max()), 4)},
         "drawn": {
             str(clicks): round(float(value), 4) for clicks, value in zip(DRAWN_AT, drawn.mean(axis=0), strict=False)
         },
@@ -293,14 +302,14 @@ def draw_curves(curves: dict[str, list[Curve]], path: Path) -> None:
 
     figure, axes = plt.subplots(figsize=(7, 4.2))
     for (name, group), colour in zip(curves.items(), ("#2b3bb3", "#2b3bb3", "#c2410c", "#c2410c"), strict=True):
-        values = np.array([curve.segments for curve in group])
-        axes.plot(values.mean(axis=0), "--" if "random" in name else "-", color=colour, label=name, linewidth=1.8)
+        values = np.array([curve.drawn for curve in group])
+        at = DRAWN_AT[: values.shape[1]]
+        style = "o--" if "random" in name else "o-"
+        axes.plot(at, values.mean(axis=0), style, color=colour, label=name, linewidth=1.8, markersize=4)
         if len(group) > 1:
-            axes.fill_between(
-                range(values.shape[1]), values.min(axis=0), values.max(axis=0), color=colour, alpha=0.1, linewidth=0
-            )
+            axes.fill_between(at, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.1, linewidth=0)
     axes.set_xlabel("clicks: a correction, or an image accepted as it is")
-    axes.set_ylabel("mean IoU of the segments")
+    axes.set_ylabel("mean IoU of the masks")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

@@ -10,7 +10,8 @@ import numpy as np
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_image, resize_labels
-from segvote.pipeline.drawing import draw_mask
+from segvote.pipeline.drawing import draw_mask_along
+from segvote.pipeline.pieces import fetch_pieces
 from segvote.pipeline.run import Run
 from segvote.review.encoding import scale_bag
 from segvote.review.state import Snapshot
@@ -28,12 +29,17 @@ def draw_shown(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     labels = run.read_segments(bag)["labels"]
     part = snapshot.get_slice(bag)
     decisions, fixed = snapshot.decisions[part], snapshot.fixed[part]
-    if run.bags[bag].n_frames or not run.settings.n_pieces:
+    if run.bags[bag].n_frames or not run.settings.n_pieces or not decisions.any():
         return decisions[labels]
-    # A picture of the size of the label map: the mask then comes out at that size, too.
-    picture = resize_image(run.read_image(bag), max(labels.shape))
+    cut = fetch_pieces(
+        run.folder,
+        run.bags[bag].segments,
+        run.settings.n_pieces,
+        labels,
+        lambda: resize_image(run.read_image(bag), max(labels.shape)),
+    )
     heat = scale_bag(snapshot, bag).astype(np.float32)
-    return draw_mask(picture, labels, heat, decisions, fixed, run.settings.n_pieces)
+    return draw_mask_along(cut, labels, heat, decisions, fixed, labels.shape)  # type: ignore[arg-type]
 
 
 def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
