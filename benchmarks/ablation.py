@@ -1,6 +1,6 @@
 """What is each ingredient worth? The default with one of them switched off, on photographs and on made scenes.
 
-    python benchmarks/ablation.py [DATA] [--quick] [--out FOLDER] [--only SET …]
+    python benchmarks/ablation.py [DATA] [--quick] [--out FOLDER] [--only SET …] [--jobs N]
 
 DATA is a folder of sets, each with ``with``, ``without`` and ``masks``; made scenes are measured in any case.
 Segments, features and neighbours are shared between rows and kept in FOLDER (build/ablation), and so is every figure: a
@@ -40,15 +40,15 @@ MADE: dict[str, dict[str, Any]] = {
     "scenes: large things": {"object_area": (0.15, 0.4)},
 }
 ACCIDENTS = {"10 % in the wrong folder": (flip_tags, 0.1), "10 + 10 images": (draw_bags, 10)}
-JOBS = 2
+N_DRAWS = 3
 HEAD = "| | AP | CorLoc | mIoU | whole segments | best threshold | limit |\n|---|---|---|---|---|---|---|"
 
 
 class Ablation:
     """All rows of one set; figures that are in a file are not measured again."""
 
-    def __init__(self, folder: Path, out: Path, n_draws: int) -> None:
-        self.folders, self.out, self.n_draws = (folder / "with", folder / "without"), out, n_draws
+    def __init__(self, folder: Path, out: Path, n_jobs: int) -> None:
+        self.folders, self.out, self.n_jobs = (folder / "with", folder / "without"), out, n_jobs
         self.readers = list_truth(folder / "masks", None)
         self.input = hash_inputs(self.folders, self.readers)
         self._cases: dict[int, Case] = {}
@@ -65,7 +65,7 @@ class Ablation:
         for name, (change, level) in accidents.items():
             draws = [
                 self._remember({"accident": name, "draw": draw}, partial(self._suffer, change, level, draw))
-                for draw in range(self.n_draws)
+                for draw in range(N_DRAWS)
             ]
             yield name, {figure: float(np.mean([one[figure] for one in draws])) for figure in FIGURES}
 
@@ -79,7 +79,7 @@ class Ablation:
     def _open(self, n_segments: int) -> Case:
         if n_segments not in self._cases:
             settings = replace(self.settings, n_segments=n_segments)
-            stage = prepare_stage(self.folders, self.readers, self.out / f"run-{n_segments}", settings, JOBS)
+            stage = prepare_stage(self.folders, self.readers, self.out / f"run-{n_segments}", settings, self.n_jobs)
             self._cases[n_segments] = Case.open(stage, self.readers)
         return self._cases[n_segments]
 
@@ -89,7 +89,7 @@ class Ablation:
         table = select_maps(case.stage.table, row.maps)
         name = f"neighbours-{settings.n_segments}-{''.join(map(str, row.maps)) or 'all'}.npz"
         votes = count_votes(table, settings, get_neighbours(table, self.out / name))
-        return case.measure(table, np.arange(len(table.tags)), settings, votes, JOBS)
+        return case.measure(table, np.arange(len(table.tags)), settings, votes, self.n_jobs)
 
     def _suffer(self, change: Callable, level: float, draw: int) -> dict:
         case = self._open(self.settings.n_segments)
@@ -99,7 +99,7 @@ class Ablation:
         neighbours = (
             get_neighbours(table, self.out / f"neighbours-{self.settings.n_segments}-all.npz") if whole else None
         )
-        return case.measure(table, kept, self.settings, count_votes(table, self.settings, neighbours), JOBS)
+        return case.measure(table, kept, self.settings, count_votes(table, self.settings, neighbours), self.n_jobs)
 
 
 def find_sets(data: Path | None, out: Path, quick: bool) -> Iterator[tuple[str, Path]]:
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few made scenes, the fast rows")
     parser.add_argument("--out", type=Path, default=Path("build/ablation"))
     parser.add_argument("--only", action="append", help="name of a set; may be repeated")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     arguments = parser.parse_args()
     out = arguments.out / "quick" if arguments.quick else arguments.out
     rows = tuple(row for row in ROWS if not (arguments.quick and "n_segments" in row.change))
@@ -134,7 +135,7 @@ def main() -> None:
         if arguments.only and name not in arguments.only:
             continue
         print(f"\n{name}\n\n{HEAD}")
-        ablation, results[name] = Ablation(folder, out / folder.name, 3), {}
+        ablation, results[name] = Ablation(folder, out / folder.name, arguments.jobs), {}
         for measured in (ablation.measure_rows(rows), ablation.measure_accidents(accidents)):
             for row, figures in measured:
                 results[name][row] = figures
