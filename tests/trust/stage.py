@@ -40,11 +40,11 @@ class Stage:
         order = {"arguments": [str(argument) for argument in arguments], "fault": fault}
         return self._order({"start": order})
 
-    def wait(self, started, time_limit=60):
+    def wait(self, started, time_limit=240):
         """Until it ends: exit code (negative: the signal), output, errors, number of moments it had, seconds."""
         return self._order({"wait": {**started, "time_limit": time_limit}})
 
-    def run(self, *arguments, time_limit=60, **fault):
+    def run(self, *arguments, time_limit=240, **fault):
         return self.wait(self.start(*arguments, **fault), time_limit)
 
     def close(self):

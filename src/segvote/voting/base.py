@@ -22,6 +22,8 @@ from segvote.voting.segments import Segments, check_segments, encode_tags
 
 __all__ = ["BaseVoter"]
 
+SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
+
 # A bag id no training segment has: nothing is left out for segments of an unknown bag.
 NO_BAG = -1
 
@@ -79,6 +81,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
             (n_segments,) a person's corrections: -1 unknown, 0 background, 1 object.
         """
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        _check_scale(X)
         check_classification_targets(y)
         _check_binary(y)
         self.classes_, tags = encode_tags(y)
@@ -179,6 +182,15 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         """
         score = self._score(x[None, :], np.array([bag]), np.array([survival]))[0] - self.threshold_
         return np.empty(0, dtype=np.int64), np.empty(0), float(score)
+
+
+def _check_scale(X: np.ndarray) -> None:
+    """Refuse features whose squared distances vanish in single precision; all zero is all right."""
+    largest = max(float(X.max(initial=0)), -float(X.min(initial=0)))
+    if 0 < largest < SMALLEST:
+        raise BadInputError(
+            f"features of at most {largest:.1e} are too small to tell apart; multiply them, or scale them"
+        )
 
 
 def _check_binary(y: np.ndarray) -> None:

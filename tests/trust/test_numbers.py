@@ -1,0 +1,160 @@
+"""Inputs at the edge of what can be computed: a sensible answer or a clear refusal, and never NaN in a file."""
+
+import math
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from commands import COMMANDS, World
+from PIL import Image
+from safetensors.numpy import load_file
+
+from segvote.errors import SegvoteError
+from segvote.io.arrays import read_arrays
+from segvote.io.tables import read_json
+from segvote.pipeline import Settings, annotate
+from segvote.pipeline.predict import predict
+from segvote.voting import VOTERS
+
+TINY = Settings(features="color", n_segments=6, size=32)
+
+
+def write_images(folder, images):
+    folder.mkdir(parents=True)
+    for number, image in enumerate(images):
+        Image.fromarray(image).save(folder / f"{number:05d}.png")
+
+
+def make_noise(n_images, seed, side=16):
+    return np.random.default_rng(seed).integers(0, 256, (n_images, side, side, 3), dtype=np.uint8)
+
+
+def make_flat(colours, side=16):
+    return [np.full((side, side, 3), colour, np.uint8) for colour in colours]
+
+
+CASES = {
+    "constant images": (make_flat([10, 200, 90]), make_flat([0, 255, 91])),
+    "the same image many times": (make_flat([10, 10, 10]), make_flat([20, 20, 20])),
+    "black and white": (make_flat([0]), make_flat([255])),
+    "one and one": (make_noise(1, 0), make_noise(1, 1)),
+    "one and many": (make_noise(1, 0), make_noise(20, 1)),
+    "many and one": (make_noise(20, 0), make_noise(1, 1)),
+    "one pixel": (make_noise(2, 0, side=1), make_noise(2, 1, side=1)),
+}
+
+
+def count_faulty_files(folder):
+    """Files of a run with a number in them that is none."""
+    faulty = 0
+    for path in folder.rglob("*"):
+        if path.suffix == ".npz":
+            arrays = read_arrays(path)
+        elif path.suffix == ".safetensors":
+            arrays = load_file(path)
+        elif path.suffix in (".json", ".csv", ".html"):
+            arrays = {}
+            text = path.read_text().lower()
+            faulty += any(f"{start}nan{end}" in text for start in (" ", ",", ">") for end in (",", "<", "\n", " "))
+            if path.suffix == ".json":
+                read_json(path)  # refuses NaN and infinity
+        else:
+            continue
+        faulty += not all(np.isfinite(one).all() for one in arrays.values() if one.dtype.kind == "f")
+    return faulty
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_images_give_numbers_or_a_refusal(tmp_path, ledger, case):
+    for name, images in zip(("with", "without"), CASES[case], strict=True):
+        write_images(tmp_path / name, images)
+    for settings in (TINY, Settings(features="color", n_segments=1, size=32)):
+        out = tmp_path / f"out{settings.n_segments}"
+        run = annotate(tmp_path / "with", tmp_path / "without", out, settings, n_jobs=1)
+        predict(run.folder.path, tmp_path / "with", tmp_path / f"new{settings.n_segments}", n_jobs=1)
+        assert all(math.isfinite(bag.score) and 0 <= bag.area <= 1 for bag in run.bags)
+    ledger.note(
+        "images at the edge (constant, equal, one pixel, one segment, 1 + 1), no NaN", 2, count_faulty_files(tmp_path)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("counts", [(5000, 1), (1, 5000)])
+def test_five_thousand_and_one(tmp_path, ledger, counts):
+    for name, n_images in zip(("with", "without"), counts, strict=True):
+        write_images(tmp_path / name, make_noise(n_images, n_images, side=8))
+    settings = Settings(features="color", n_segments=2, size=16, n_pieces=0)
+    run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=2)
+    assert len(run) == 5001
+    ledger.note("5,000 + 1 images, no NaN", 1, count_faulty_files(tmp_path / "out"))
+
+
+def make_segments(kind, rng):
+    """X, y, bags of one odd kind."""
+    bags = np.repeat(np.arange(8), 5)
+    y = bags < 4
+    X = rng.normal(size=(40, 6)).astype(np.float32)
+    if kind == "all zero":
+        X[:] = 0
+    elif kind == "all the same":
+        X[:] = X[0]
+    elif kind == "one apart":
+        X[1:] = X[1]
+    elif kind == "huge":
+        X *= 1e18
+    elif kind == "tiny":
+        X *= 1e-30
+    elif kind == "one segment per bag":
+        X, y, bags = X[::5], y[::5], bags[::5]
+    elif kind == "one and one":
+        X, y, bags = X[[0, 39]], y[[0, 39]], np.array([0, 1])
+    elif kind == "two hundred and one":
+        X, bags = rng.normal(size=(201, 6)).astype(np.float32), np.arange(201)
+        y = bags > 0
+    return X, y, bags
+
+
+KINDS = (
+    "all zero",
+    "all the same",
+    "one apart",
+    "huge",
+    "tiny",
+    "one segment per bag",
+    "one and one",
+    "two hundred and one",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("voter", sorted(VOTERS))
+def test_odd_segments_give_numbers_or_a_refusal(ledger, voter, kind):
+    X, y, bags = make_segments(kind, np.random.default_rng(0))
+    lost = 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a solver that does not converge says so
+            scores = VOTERS[voter]().fit(X, y, bags=bags).scores_
+        lost = int(not (np.isfinite(scores).all() and scores.shape == (len(X),)))
+    except SegvoteError as error:
+        assert str(error)
+    ledger.note("odd segments (zero, equal, huge, tiny, alone) for every voter", 1, lost)
+
+
+@pytest.mark.slow
+def test_threads_of_the_libraries_change_nothing(tiny_scenes, tiny_run, tmp_path, ledger):
+    votes = []
+    for n_threads in ("1", "2"):
+        place = World(tiny_scenes, tiny_run, tmp_path / n_threads)
+        place.work.mkdir()
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, n_threads)}
+        command = [sys.executable, "-m", "segvote", *map(str, COMMANDS["annotate"](place))]
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+        votes.append(read_arrays(place.work / "out" / "votes" / "votes.npz"))
+    worst = max(float(np.abs(votes[0][name].astype(float) - votes[1][name]).max()) for name in votes[0])
+    ledger.note("scores with 1 and 2 threads of BLAS and OpenMP, equal to 1e-5", 1, int(worst > 1e-5))
