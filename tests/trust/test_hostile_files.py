@@ -88,7 +88,8 @@ def test_pickles_that_run_code_do_not(tmp_path, ledger):
 
 def read_label_map(path):
     maps = LabelMaps.open(path.parent)
-    return maps(Bag(f"with/{path.stem}.png", "with", path, ""), (10, 10))
+    _, cut = maps(Bag(f"with/{path.stem}.png", "with", path, ""))
+    return cut(np.zeros((10, 10, 3), np.uint8), 5)
 
 
 def test_label_maps_that_are_programs_or_bombs_are_refused(tmp_path, ledger):
@@ -99,7 +100,10 @@ def test_label_maps_that_are_programs_or_bombs_are_refused(tmp_path, ledger):
     (tmp_path / "c.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", 9) + b"{'descr':")
     np.save(tmp_path / "d.npy", np.full((10, 10), np.nan))
     os.mkfifo(tmp_path / "e.png")
-    names = ("a.png", "b.npy", "c.npy", "d.npy", "e.png")
+    (tmp_path / "f.mat").write_bytes(
+        b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + b"\x0f\x00\x00\x00\xff\xff\xff\x7fxx"
+    )
+    names = ("a.png", "b.npy", "c.npy", "d.npy", "e.png", "f.mat")
     lost = count_unrefused([lambda name=name: read_label_map(tmp_path / name) for name in names])
     ledger.note("label maps that are programs, bombs or nonsense", len(names), lost + marker.exists())
 

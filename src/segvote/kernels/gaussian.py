@@ -168,7 +168,7 @@ class _Pair:
         return np.exp(kernel, out=kernel)
 
     def _sharpen(self, half: np.ndarray, rows: slice, columns: slice, bandwidth: float) -> np.ndarray:
-        """Recompute from the vectors the pairs that are near enough to count and far enough from the origin to be wrong.
+        """Recompute from the vectors the pairs near enough to count and far enough from the origin to be wrong.
 
         A narrow kernel sees the product's rounding, which grows with the norms of the two.
         """
