@@ -16,10 +16,10 @@ extensions = [
     "myst_nb",  # Markdown, and notebooks beside it
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -40,6 +40,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # what is printed, not what the last line returned
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "segvote"
 html_static_path = ["_static"]
