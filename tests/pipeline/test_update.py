@@ -1,6 +1,7 @@
 """Images that come and go: the same bytes as a fresh run on what is there."""
 
 import shutil
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from PIL import Image
 
 from segvote.datasets import write_scenes
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features.color import ColorFeatures
 from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
@@ -120,17 +121,23 @@ def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder,
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
-def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch):
-    import sys
-
-    job = sys.modules["segvote.pipeline.job"]
+@pytest.mark.parametrize("step", ["describe_bags", "decide_bags"])
+def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch, step):
     with monkeypatch.context() as patch:
-        patch.setattr(job, "decide_bags", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(sys.modules["segvote.pipeline.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             update(old, add_with=[parts / "new/with"], add_without=[parts / "new/without"], n_jobs=1)
-    with pytest.raises(BadInputError, match="not finished"):
-        Run(old)
     assert_same(update(old, n_jobs=1), fresh)
+    assert "pending" not in read_json(old / "run.json")
+
+
+def test_an_update_that_failed_is_not_tried_again(old, parts, tmp_path):
+    before = read_json(old / "run.json")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/broken.png").write_bytes(b"no picture")
+    with pytest.raises(UnreadableImageError):
+        update(old, add_with=[tmp_path / "more"], n_jobs=1, strict=True)
+    assert read_json(old / "run.json") == before
 
 
 def test_images_called_like_others_get_the_name_of_their_folder(old, parts, tmp_path):

@@ -5,11 +5,12 @@ The result is that of a fresh run on the same images: the same keys name the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, SegvoteError
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.describing import make_segments_key
@@ -22,6 +23,8 @@ from segvote.pipeline.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["update"]
+
+PENDING = "pending"  # in the record of a run: inputs of an update that is under way
 
 
 def update(
@@ -60,7 +63,7 @@ def update(
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     record = folder.read_record()
     settings = read_settings(record["settings"], folder)
-    inputs = Inputs.from_record(record["inputs"])
+    inputs = Inputs.from_record(record.get(PENDING) or record["inputs"])
     _check_two_folders(inputs)
     for tag, folders in ((WITH, add_with), (WITHOUT, add_without)):
         for one in folders:
@@ -69,9 +72,32 @@ def update(
     bags = inputs.list_bags(settings.frames)
     if segments is None:
         _check_own_segments(record["bags"], bags, settings)
-    return annotate_bags(
-        folder, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
-    )
+    with _kept_in_mind(folder, inputs):
+        return annotate_bags(
+            folder, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
+        )
+
+
+@contextlib.contextmanager
+def _kept_in_mind(folder: RunFolder, inputs: Inputs) -> Iterator[None]:
+    """Note the change in the record before work begins, so that a killed update is continued; forget what failed."""
+    record = folder.read_record()
+    if record["inputs"] != inputs.to_record():
+        with folder.lock():
+            folder.write_record({**record, PENDING: inputs.to_record()})
+    try:
+        yield
+    except SegvoteError:
+        _forget(folder)
+        raise
+    _forget(folder)
+
+
+def _forget(folder: RunFolder) -> None:
+    record = folder.read_record()
+    if record.pop(PENDING, None) is not None:
+        with folder.lock():
+            folder.write_record(record)
 
 
 def _check_two_folders(inputs: Inputs) -> None:
