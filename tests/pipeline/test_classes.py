@@ -13,6 +13,7 @@ from PIL import Image
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features.color import ColorFeatures
+from segvote.integrations.models import open_predictors
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.masks import read_mask
 from segvote.metrics import measure_iou
@@ -218,6 +219,14 @@ def test_the_run_of_a_class_predicts(class_runs, class_root, tmp_path):
     found = predict(class_runs.folder.path / "classes/red", class_root, tmp_path / "new", false_alarms=0.3, n_jobs=1)
     called = {one.name.split("/")[0] for one in found.images if one.contains}
     assert "red" in called
+    with pytest.raises(BadInputError, match="classes/NAME"):
+        predict(class_runs.folder.path, class_root, tmp_path / "other")
+
+
+def test_tools_get_a_predictor_for_every_class(class_runs):
+    predictors = open_predictors(class_runs.folder.path, 0.3)
+    assert list(predictors) == ["blue", "red"]
+    assert predictors["red"].judge(class_runs.read_image(0)).mask.shape == class_runs.read_mask(0).shape
 
 
 def test_a_correction_in_one_class_reaches_the_index_masks(own_root, tmp_path):

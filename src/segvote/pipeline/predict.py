@@ -16,6 +16,7 @@ from segvote.io.masks import read_mask
 from segvote.io.run_folder import RunFolder, make_key, name_stems
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.pipeline.bags import list_unsorted_bags
+from segvote.pipeline.class_runs import find_class_record
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.model import Model, read_model
 from segvote.pipeline.predictor import Predictor
@@ -207,6 +208,8 @@ class _Job:
 def open_model(path: Path | str) -> Model:
     """The model of a run folder, which must be finished, or a model folder wherever it lies now."""
     path = Path(path)
+    if find_class_record(RunFolder(path)).is_file():
+        raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
     if (path / "run.json").is_file():
         Run(path)  # a run that is not finished has no model, or an old one
     return read_model(path)
