@@ -12,7 +12,7 @@ __all__ = ["remove_stale"]
 
 # Folders in which every file belongs to one bag, by its stem.
 FOLDERS = ("masks", "heatmaps", "films", "tracks")
-ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml")
+ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
 
 
 def remove_stale(run: RunFolder, stems: Iterable[str]) -> int:

@@ -25,6 +25,7 @@ from segvote.pipeline.video_frames import (
     list_stored_frames,
     walk_frames,
 )
+from segvote.pipeline.video_timeline import measure_moment, write_timeline
 from segvote.types import Annotation, Part
 
 if TYPE_CHECKING:
@@ -59,14 +60,16 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> float:
     _write_poster(run, task, segments["labels"])
     stems = list_frame_stems(task.image_path, segments["frame_indices"])
     maps = list_stored_frames(run, record.segments, int(segments["n_files"]))
-    shares, size = [], (record.height, record.width)
+    moments, size = [], (record.height, record.width)
     with (
         open_film_writer(get_film_path(run, record.stem)) as film,
         open_track_file(get_track_path(run, record.stem), record.name, settings.label, size) as track,
     ):
         for stem, (image, stored) in zip(stems, walk_frames(open_video(task.image_path), maps), strict=False):
-            shares.append(_write_frame(run, task, stem, image, stored, film, track))
-    return round(float(np.mean(shares)), 6)
+            _write_frame(run, task, stem, image, stored, film, track)
+            moments.append(measure_moment(stored.time, stored.labels, task.decisions, task.heat))
+    write_timeline(run, record.stem, moments)
+    return round(float(np.mean([moment.area for moment in moments])), 6)
 
 
 def _write_frame(
@@ -77,13 +80,12 @@ def _write_frame(
     stored: StoredFrame,
     film: FilmWriter,
     track: TrackFile,
-) -> float:
+) -> None:
     mask = resize_labels(task.decisions[stored.labels], image.shape[:2])
     write_mask(get_frame_mask_path(run, task.record.stem, stem), mask)
     track.add(stored.index, mask)
     shown = resize_image(image, FILM_SIZE)
     film.write(blend_mask(shown, resize_labels(mask, shown.shape[:2])), stored.time)
-    return float(mask.mean())
 
 
 def _write_poster(run: RunFolder, task: WriteTask, labels: np.ndarray) -> None:

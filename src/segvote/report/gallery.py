@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from segvote.pipeline.run import BagRecord, Run
 from segvote.report.figures import draw_bar
+from segvote.report.films import format_film
 from segvote.report.markup import escape, format_number, format_share
 from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
 from segvote.types import WITH
@@ -55,11 +56,11 @@ def list_cards(run: Run) -> Iterator[str]:
         for rank, (index, made) in enumerate(zip(order, triplets, strict=True)):
             triplet = made if spent < PAGE_BYTES else Triplet(problem=NO_ROOM)
             spent += triplet.n_bytes
-            yield format_card(run.bags[index], triplet, rank)
+            yield format_card(run.bags[index], triplet, rank, format_film(run, run.bags[index]))
 
 
-def format_card(bag: BagRecord, triplet: Triplet, rank: int) -> str:
-    """One card; `rank` is its place in the order of doubt."""
+def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> str:
+    """One card; `rank` is its place in the order of doubt, `film` the markup of a video's player."""
     tag, name = escape(bag.tag), escape(bag.name.removeprefix(f"{bag.tag}/"))
     problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
     return (
@@ -67,7 +68,7 @@ def format_card(bag: BagRecord, triplet: Triplet, rank: int) -> str:
         f' data-area="{bag.area}" data-name="{name}">\n'
         f'<button type="button" class="triplet">{_format_panes(bag, triplet, name)}</button>\n'
         f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="tag {tag}">{tag}</span></div>\n'
-        f"{problem}{_format_facts(bag)}{_format_files(bag)}</li>\n"
+        f"{problem}{film}{_format_facts(bag)}{_format_files(bag)}</li>\n"
     )
 
 

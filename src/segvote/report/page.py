@@ -78,7 +78,7 @@ def _format_policy() -> str:
     scripts = " ".join(f"'{_hash(_read_static(name))}'" for name in ("theme.js", "report.js"))
     style = _hash(_read_static("report.css"))
     return (
-        f"default-src 'none'; img-src data:; style-src '{style}'; script-src {scripts}; "
+        f"default-src 'none'; img-src data:; media-src 'self' file:; style-src '{style}'; script-src {scripts}; "
         "base-uri 'none'; form-action 'none'"
     )
 

@@ -35,7 +35,7 @@
     find("viewer-name").textContent = card.dataset.name;
     find("viewer-place").textContent = `${shown.indexOf(card) + 1} of ${shown.length}`;
     find("viewer-panes").replaceChildren(...Array.from(card.querySelectorAll(".pane"), enlarge));
-    const about = card.querySelectorAll(".problem, .facts, .files");
+    const about = card.querySelectorAll(".problem, .film, .facts, .files");
     find("viewer-facts").replaceChildren(...Array.from(about, (part) => part.cloneNode(true)));
     if (!viewer.open) viewer.showModal();
   }

@@ -1,0 +1,68 @@
+"""The card of a video: a player, and a time line drawn from what its frames say."""
+
+import re
+
+import numpy as np
+import pytest
+from made_runs import make_bag, write_run
+
+from segvote.io.run_folder import RunFolder
+from segvote.pipeline.run import Run
+from segvote.pipeline.video_timeline import Moment, measure_moment, read_timeline, write_timeline
+from segvote.report.films import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
+
+MOMENTS = [Moment(0.0, 0.1, 1.0), Moment(0.5, 0.2, 0.5), Moment(1.0, 0.0, 0.0)]
+
+
+def read_points(svg, name):
+    text = re.search(rf'class="{name}" points="([^"]*)"', svg).group(1)
+    return np.array([[float(number) for number in point.split(",")] for point in text.split()])
+
+
+def test_the_line_goes_through_the_heat_of_every_frame():
+    points = read_points(draw_timeline(MOMENTS), "heat")
+    np.testing.assert_allclose(points, [[0, HEAD], [WIDTH / 2, (HEAD + HEIGHT) / 2], [WIDTH, HEIGHT]])
+
+
+def test_the_shape_is_the_covered_area_relative_to_the_largest():
+    points = read_points(draw_timeline(MOMENTS), "area")[1:-1]
+    np.testing.assert_allclose(points[:, 1], [(HEAD + HEIGHT) / 2, HEAD, HEIGHT])
+
+
+@pytest.mark.parametrize("moments", [[Moment(0.0, 0.0, 0.2)], [Moment(2.0, 0.0, 0.2), Moment(2.0, 0.0, 0.1)]])
+def test_a_single_frame_and_empty_masks_are_drawn_too(moments):
+    assert "nan" not in draw_timeline(moments)
+
+
+def test_the_moment_of_a_frame_is_its_covered_area_and_the_heat_there():
+    labels = np.array([[0, 0], [1, 2]])
+    found = measure_moment(0.25, labels, np.array([True, False, False]), np.array([0.8, 0.3, 0.1]))
+    assert found == Moment(0.25, 0.5, 0.8)
+    nothing = measure_moment(0.25, labels, np.zeros(3, bool), np.array([0.2, 0.3, 0.1]))
+    assert (nothing.area, nothing.heat) == (0, 0.3)
+
+
+def test_moments_come_back_and_a_damaged_file_gives_none(tmp_path):
+    run = RunFolder(tmp_path)
+    assert read_timeline(run, "with/a") == []
+    write_timeline(run, "with/a", MOMENTS)
+    assert read_timeline(run, "with/a") == MOMENTS
+    (tmp_path / "tracks/with/a.timeline.json").write_text('{"frames": [{"time": 1}]}')
+    assert read_timeline(run, "with/a") == []
+
+
+def test_only_a_video_has_a_player_and_its_name_is_escaped(tmp_path):
+    bags = (
+        make_bag('a "b".png', "with"),
+        {**make_bag('c "d".png', "with"), "n_frames": 3},
+        make_bag("e.png", "without"),
+    )
+    run = Run(write_run(tmp_path / "out", bags))
+    film = tmp_path / 'out/films/with/c "d".mp4'
+    film.parent.mkdir(parents=True)
+    film.write_bytes(b"")
+    write_timeline(run.folder, 'with/c "d"', MOMENTS)
+    assert format_film(run, run.bags[0]) == ""
+    page = format_film(run, run.bags[1])
+    assert 'src="films/with/c%20%22d%22.mp4"' in page
+    assert "timeline" in page
