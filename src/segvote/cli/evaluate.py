@@ -9,7 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
-from segvote.metrics.overlap import IMAGE_THRESHOLD
+from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 
 if TYPE_CHECKING:
     from segvote.pipeline.evaluate import Evaluation
@@ -73,10 +73,22 @@ def format_evaluation(evaluation: Evaluation) -> str:
         ("pixel AP", f"{figures['pixel_ap']:.3f}", "", ""),
         ("boundary F", "-" if boundary is None else f"{boundary:.3f}", "", ""),
         ("images", f"{figures['n_images']}", "", ""),
+        *_list_video_rows(figures),
     ]
     return "\n".join(
         f"{name:12}{value:>8}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows
     )
+
+
+def _list_video_rows(figures: dict) -> list[tuple[str, str, str, str]]:
+    """Videos have a criterion of their own, on their whole volume, and overlaps frame by frame."""
+    if not figures.get("n_videos"):
+        return []
+    return [
+        ("videos", f"{figures['n_videos']}", "", ""),
+        ("video CorLoc", f"{figures['video_corloc']:.3f}", f"volume > {VIDEO_THRESHOLD:g}", ""),
+        ("frame IoU", f"{figures['frame_miou']:.3f}", "", ""),
+    ]
 
 
 def _format_row(figures: dict, name: str) -> tuple[str, str, str]:
