@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import typer
+from typer.models import CommandInfo
 
 from segvote import __version__
 from segvote.cli.plain import make_plain
@@ -44,22 +45,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# One module per command; each adds itself to `app`.
-COMMANDS = (
-    "annotate",
-    "benchmark",
-    "compare",
-    "demo",
-    "doctor",
-    "evaluate",
-    "explain",
-    "export",
-    "import",
-    "info",
-    "predict",
-    "review",
-    "update",
-)
+# One module per command; each adds itself to `app`. Help lists them in this order.
+PANELS = {
+    "Two folders to masks": ("annotate", "update", "review", "predict"),
+    "Why, and what is wrong": ("explain", "doctor"),
+    "Other tools": ("export", "import"),
+    "How well": ("evaluate", "compare", "benchmark"),
+    "To begin with": ("demo", "info"),
+}
+COMMANDS = tuple(sorted(name for names in PANELS.values() for name in names))
 
 
 def format_examples(*commands: str) -> str:
@@ -86,7 +80,20 @@ def load_commands(names: Iterable[str] = COMMANDS) -> typer.Typer:
     for name in names:
         # `import` is a word of Python, which a module cannot be called.
         importlib.import_module(f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}")
+    arrange_commands()
     return app
+
+
+def arrange_commands() -> None:
+    """Put the loaded commands into the order and the panels of `PANELS`."""
+    panels = {name: panel for panel, names in PANELS.items() for name in names}
+    for command in app.registered_commands:
+        command.rich_help_panel = panels[get_name(command)]
+    app.registered_commands.sort(key=lambda command: list(panels).index(get_name(command)))
+
+
+def get_name(command: CommandInfo) -> str:
+    return command.name or command.callback.__name__  # type: ignore[union-attr]
 
 
 def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
