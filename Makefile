@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: install demo test test-slow test-data lint bench paper docs dist clean
+.PHONY: install demo test test-slow test-data test-oldest trust lint bench paper licences audit docs dist clean
 
 install: $(VENV)/.installed
 
@@ -30,6 +30,22 @@ test-slow: install
 test-data: install
 	SEGVOTE_DATA=$(abspath $(DATA)) $(BIN)/python -m pytest -q -m real_data
 
+# The lowest version of every package that pyproject.toml allows, in an environment of their own.
+OLDEST := .venv-oldest
+test-oldest:
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) tests/trust/oldest.py > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/pip install -q -r $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/pip install -q --no-deps -e .
+	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider tests/io tests/voting tests/segmentation tests/features tests/pipeline/test_annotate.py
+
+# Everything a careful person would try against segvote; writes the table of docs/reliability.md.
+LEDGER := $(abspath docs/_build/trust.jsonl)
+trust: install
+	mkdir -p docs/_build && rm -f $(LEDGER)
+	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -m 'not real_data' tests/trust
+	$(BIN)/python tests/trust/table.py $(LEDGER) docs/reliability.md
+
 lint: install
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
@@ -46,9 +62,17 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+licences: install
+	$(BIN)/python tests/trust/licences.py docs/licences.md
+
+# Known weaknesses of the installed packages, from the databases of PyPI and OSV; needs the network.
+audit: install
+	$(BIN)/pip install -q pip-audit
+	$(BIN)/pip-audit --skip-editable
+
 dist: install
 	$(BIN)/pip install -q build
 	$(BIN)/python -m build
 
 clean:
-	rm -rf $(VENV) demo-out docs/_build docs/auto_gallery dist
+	rm -rf $(VENV) $(OLDEST) demo-out docs/_build docs/auto_gallery dist
