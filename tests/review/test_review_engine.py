@@ -1,10 +1,12 @@
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError
 from segvote.pipeline.annotate import annotate
+from segvote.pipeline.reopening import list_described
 from segvote.pipeline.run import Run
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
@@ -117,6 +119,20 @@ def test_export_writes_what_annotate_would_write(engine, run, scenes):
     assert not Run(run.folder.path).read_mask(1).any()
     labels = run.read_segments(0)["labels"]
     assert Run(run.folder.path).read_mask(0)[np.isin(labels, [2, 3, 4])].all()
+
+
+def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
+    """Otherwise an export would look for an image where a folder of frames lies."""
+    run.bags[0] = replace(run.bags[0], n_frames=3)
+    assert [bag.n_frames for bag in list_described(run)][:2] == [3, 0]
+
+
+def test_segments_that_the_frame_shown_does_not_have_cannot_be_said(run):
+    run.bags[0] = replace(run.bags[0], n_segments=run.bags[0].n_segments + 1)
+    engine = Engine.__new__(Engine)  # no vote is needed
+    engine.run = run
+    with pytest.raises(BadInputError, match="other frames"):
+        engine.set_segments(0, [run.bags[0].n_segments - 1], 1)
 
 
 def test_a_voter_that_cannot_vote_again_votes_anew(scenes, tmp_path):

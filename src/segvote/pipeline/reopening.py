@@ -55,7 +55,8 @@ def list_described(run: Run, corrections: Corrections | None = None) -> list[Des
     for index, record in enumerate(run.bags):
         bag = Bag(record.name, record.tag, run.find_source(index), record.digest)
         bag = replace(bag, tag=moved.get(record.digest, bag.name.split("/", 1)[0]))
-        bags.append(Described(bag, record.segments, record.features, record.height, record.width, record.n_segments))
+        size = (record.height, record.width, record.n_segments)
+        bags.append(Described(bag, record.segments, record.features, *size, n_frames=record.n_frames))
     return bags
 
 

@@ -77,11 +77,15 @@ class Engine:
     def set_segments(self, bag: int, segments: list[int], value: int) -> int:
         """Call segments of a bag object (1), background (0) or undecided (-1)."""
         labels = self.run.read_segments(self._check_bag(bag))["labels"]
-        if not segments or min(segments) < 0 or max(segments) > int(labels.max()):
-            raise BadInputError(f"expected segments 0 to {int(labels.max())} of image {bag}; got {segments[:5]}")
+        n_segments = self.run.bags[bag].n_segments
+        if not segments or min(segments) < 0 or max(segments) >= n_segments:
+            raise BadInputError(f"expected segments 0 to {n_segments - 1} of image {bag}; got {segments[:5]}")
         if value not in (-1, 0, 1):
             raise BadInputError(f"expected 1 object, 0 background or -1 undecided; got {value}")
-        rle = encode_rle(np.isin(labels, segments))
+        pixels = np.isin(labels, segments)
+        if not pixels.any():
+            raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
+        rle = encode_rle(pixels)
         return self._append("set", bag, value, height=labels.shape[0], width=labels.shape[1], counts=str(rle["counts"]))
 
     def look(self, bag: int, accepted: bool) -> int:

@@ -75,8 +75,9 @@ class Pictures:
     def draw_crop(self, bag: int, segment: int) -> np.ndarray:
         """(h, w, 3) uint8 square cut-out around a segment."""
         labels = self.run.read_segments(bag)["labels"]
-        if not 0 <= segment <= int(labels.max()):
-            raise BadInputError(f"image {bag} has {int(labels.max()) + 1} segments; got segment {segment}")
+        n_segments = self.run.bags[bag].n_segments  # a frame of a video need not show them all
+        if not 0 <= segment < n_segments:
+            raise BadInputError(f"image {bag} has {n_segments} segments; got segment {segment}")
         image = resize_image(self.run.read_image(bag), CROP_SOURCE_SIZE)
         mask = resize_labels(labels == segment, image.shape[:2])
         rows, columns = _find_window(mask)

@@ -74,7 +74,7 @@ function refresh() {
 function traceSaid(image) {
   return [1, 0].map((value) => {
     const flags = image.state.map((state) => (saidOf(state) === value ? 1 : 0));
-    const segments = [...flags.keys()].filter((s) => flags[s]);
+    const segments = [...flags.keys()].filter((s) => flags[s] && regions.isVisible(s));
     return segments.length ? { path: regions.drawOutline(flags, segments), at: groupAnchors(segments) } : null;
   });
 }

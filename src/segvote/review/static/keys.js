@@ -19,7 +19,8 @@ function moveCursor(dx, dy) {
 
 const bestSegment = () => {
   const { scores } = store.images[store.current];
-  return scores.indexOf(scores.reduce((a, b) => Math.max(a, b)));
+  const visible = [...scores.keys()].filter((segment) => getRegions().isVisible(segment));
+  return visible.reduce((best, segment) => (scores[segment] > scores[best] ? segment : best), visible[0]);
 };
 
 function say(value) {
@@ -55,7 +56,7 @@ const COMMANDS = {
   "=": () => zoomBy(1.25),
   "-": () => zoomBy(0.8),
   0: () => fit(),
-  w: () => tell("ask", getHovered() >= 0 ? getHovered() : bestSegment()),
+  w: () => { if (getRegions()) tell("ask", getHovered() >= 0 ? getHovered() : bestSegment()); },
   d: () => openPanel("doctor"),
   m: () => tell("move", { bag: store.current, tag: store.images[store.current].isWith ? "without" : "with" }),
   e: () => tell("export"),

@@ -12,11 +12,16 @@ export class Regions {
     return this.labels[Math.floor(y) * this.width + Math.floor(x)];
   }
 
+  // Whether the picture shows a segment: one frame of a video does not show them all.
+  isVisible(segment) {
+    return this.boxes[4 * segment] <= this.boxes[4 * segment + 2];
+  }
+
   // All segments of the region around a segment, at a level.
   listRegion(segment, level) {
     const regions = this.levels[level];
     const found = [];
-    for (let i = 0; i < this.n; i++) if (regions[i] === regions[segment]) found.push(i);
+    for (let i = 0; i < this.n; i++) if (regions[i] === regions[segment] && this.isVisible(i)) found.push(i);
     return found;
   }
 
