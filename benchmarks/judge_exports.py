@@ -1,6 +1,6 @@
 """Every export of a run, opened by the other side's own code: are the masks the same to the pixel?
 
-    judges/bin/python benchmarks/judge_exports.py RUN
+    judges/bin/python benchmarks/judge_exports.py RUN [--only FORMAT]
 
 RUN is a finished run on images, best called ``car`` (Cityscapes has its own names). The judges live in an environment
 of their own, see ``tests/io/test_export_judges.py``; one that is missing is reported as such. Last line JSON.
@@ -92,9 +92,9 @@ def read_yolo(folder: Path, run: Run) -> Masks:
     for bag in run.bags:
         lines = (folder / "labels/train" / bag.name).with_suffix(".txt").read_text().splitlines()
         points = [np.array(line.split(" ")[1:], float).reshape(-1, 2) * [bag.width, bag.height] for line in lines]
-        rings = coco_mask.frPyObjects([np.round(one).ravel().tolist() for one in points], bag.height, bag.width)
-        filled = coco_mask.decode(coco_mask.merge(rings)).astype(bool) if rings else None
-        yield bag.name, join([] if filled is None else [filled], bag.height, bag.width)
+        flat = [np.round(one).ravel().tolist() for one in points]
+        rings = [coco_mask.merge(coco_mask.frPyObjects(flat, bag.height, bag.width))] if flat else []
+        yield bag.name, join([coco_mask.decode(one).astype(bool) for one in rings], bag.height, bag.width)
 
 
 def read_png(folder: Path, run: Run) -> Masks:
@@ -139,9 +139,11 @@ def judge(run: Run, format: str, read: Callable[[Path, Run], Masks], folder: Pat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
-    run = Run(parser.parse_args().run)
+    parser.add_argument("--only", action="append", choices=list(EXPORTS), help="one format; may be repeated")
+    arguments = parser.parse_args()
+    run = Run(arguments.run)
     results = {}
-    for format in EXPORTS:
+    for format in arguments.only or EXPORTS:
         by, read = JUDGES[format]
         with tempfile.TemporaryDirectory() as scratch:
             results[format] = judge(run, format, read, Path(scratch) / "out")
