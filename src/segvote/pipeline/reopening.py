@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from segvote.errors import DamagedFileError, SegvoteError
 from segvote.features import FeatureExtractor, make_features
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.corrections import Corrections, fix_table, read_corrections
@@ -65,8 +66,19 @@ def reopen(run: Run) -> Reopened:
     corrections = read_corrections(run.folder)
     bags = list_described(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
-    table = gather_table(run.folder, bags, extractor, voter=run.settings.voter)
+    table = _gather(run, bags, extractor)
     return Reopened(run, bags, extractor, table, corrections, fix_table(run.folder, bags, corrections))
+
+
+def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Table:
+    try:
+        return gather_table(run.folder, bags, extractor, voter=run.settings.voter)
+    except SegvoteError:
+        raise
+    except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than the record says
+        raise DamagedFileError(
+            f"{run.folder.record_path} does not belong to the features beside it ({error}); annotate again"
+        ) from error
 
 
 def vote(opened: Reopened) -> Voted:

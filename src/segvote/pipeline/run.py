@@ -99,7 +99,7 @@ class Run:
     @cached_property
     def inputs(self) -> Inputs:
         """Where the images lie."""
-        return Inputs.from_record(self.record["inputs"])
+        return Inputs.from_record(self.record.get("inputs", {}))
 
     @cached_property
     def offsets(self) -> np.ndarray:
