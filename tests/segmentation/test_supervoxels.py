@@ -9,10 +9,11 @@ import pytest
 pytest.importorskip("numba")
 
 from segvote.errors import BadInputError, MissingPartError
+from segvote.segmentation.clips import segment_slic_clip
 from segvote.segmentation.flow import measure_flow, remove_camera
 from segvote.segmentation.labels import find_neighbours, measure_areas, measure_border
 from segvote.segmentation.supervoxel_tally import SupervoxelTally
-from segvote.segmentation.supervoxels import segment_slic_clip, stream_supervoxels
+from segvote.segmentation.supervoxels import stream_supervoxels
 
 
 def make_video(n_frames=14, height=48, width=64, speed=2):

@@ -26,6 +26,7 @@ from segvote.pipeline.video_frames import (
     read_ahead,
     walk_frames,
 )
+from segvote.segmentation.clips import stream_slic_clip
 from segvote.segmentation.flow import remove_camera
 from segvote.segmentation.supervoxel_tally import SupervoxelTally, Tally
 from segvote.segmentation.supervoxels import SupervoxelFrame, stream_supervoxels
@@ -38,6 +39,7 @@ __all__ = ["describe_video", "make_video_key", "open_bag_video"]
 VIDEO_VERSION = 1  # raised when supervoxels or their features are computed another way
 # A supervoxel lasts, so a frame may hold more of them than an image has segments.
 SUPERVOXELS_IN_SEGMENTS = 2
+CLIP_SEGMENTER = "slic"  # the one segmenter of images that also cuts clips; all others stream
 DESCRIBED_EVERY = 4  # frames: a supervoxel lives for about twenty
 POSTER_QUALITY = 95
 
@@ -51,6 +53,7 @@ def make_video_key(bag: Bag, settings: Settings) -> str:
         size=settings.size,
         every=settings.every,
         fps=settings.fps,
+        **({"segmenter": CLIP_SEGMENTER} if settings.segmenter == CLIP_SEGMENTER else {}),
     )
 
 
@@ -95,7 +98,7 @@ class _Cutter:
         started = time.perf_counter()
         stream = open_bag_video(self.bag, self.settings)
         level = SUPERVOXELS_IN_SEGMENTS * self.settings.n_segments
-        for result in stream_supervoxels(self._feed(read_ahead(stream)), (level,)):
+        for result in self._segment(self._feed(read_ahead(stream)), level):
             self._take(result)
         self.maps.flush()
         write_jpeg(get_poster_path(self.run, self.key), self.poster.image, POSTER_QUALITY)
@@ -103,6 +106,11 @@ class _Cutter:
         write_arrays(self.run.segments_path(self.key), compress=True, **arrays)
         seconds["segment"] = time.perf_counter() - started
         return arrays
+
+    def _segment(self, frames: Iterator[np.ndarray], n_in_frame: int) -> Iterator[SupervoxelFrame]:
+        if self.settings.segmenter == CLIP_SEGMENTER:
+            return stream_slic_clip(frames, n_in_frame)
+        return stream_supervoxels(frames, (n_in_frame,))
 
     def _feed(self, frames: Iterator[Frame]) -> Iterator[np.ndarray]:
         for frame in frames:

@@ -18,12 +18,11 @@ from segvote.errors import BadInputError, MissingPartError
 from segvote.segmentation.colour import check_image, convert_to_lab, smooth_colour
 from segvote.segmentation.flow import measure_flow
 
-__all__ = ["SupervoxelFrame", "segment_slic_clip", "stream_supervoxels"]
+__all__ = ["SupervoxelFrame", "stream_supervoxels"]
 
 LONGEST_WINDOW = 62  # frames are bits of an int64
 # Later windows stop at the first window's cost; a window with much more to see may have this many times its number.
 MOST_IN_WANTED = 2
-ASKED_FOR_ONE = 1.4  # SLIC's seeds that come to nothing, as for images
 
 
 @dataclass(frozen=True)
@@ -275,36 +274,3 @@ def _give_numbers(groups: np.ndarray, n_groups: int, frozen: np.ndarray, level: 
     numbers[new] = level.n_numbers + np.arange(len(new), dtype=np.int32)
     level.n_numbers += len(new)
     return numbers
-
-
-def segment_slic_clip(
-    frames: np.ndarray, n_segments: int = 1000, *, compactness: float = 10.0, frame_distance: float = 1.0
-) -> np.ndarray:
-    """SLIC in space-time, for clips short enough to lie in memory.
-
-    Parameters
-    ----------
-    frames
-        (frames, h, w, 3) uint8 RGB.
-    n_segments
-        About how many supervoxels in the whole clip.
-    compactness
-        How much place counts against colour.
-    frame_distance
-        Distance of neighbouring frames, in pixels: larger means shorter supervoxels.
-
-    Returns
-    -------
-    (frames, h, w) int32, numbers 0 .. n-1, every supervoxel connected.
-    """
-    from skimage.segmentation import slic
-
-    from segvote.segmentation.labels import relabel_connected
-
-    if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.uint8 or frames.size == 0:
-        raise BadInputError(f"expected a clip (frames, h, w, 3) of uint8, got {frames.dtype} of shape {frames.shape}")
-    asked = round(n_segments * ASKED_FOR_ONE)
-    spacing = (frame_distance, 1.0, 1.0)
-    return relabel_connected(
-        slic(frames, asked, compactness=compactness, spacing=spacing, start_label=0, channel_axis=-1)
-    )
