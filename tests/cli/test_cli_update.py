@@ -12,3 +12,4 @@ def test_update_removes_an_image_and_says_where_everything_lies(run_copy):
     assert len(Run(run_copy)) == 11
     assert Run(run_copy).record["inputs"]["removed"] == ["with/with-000.png"]
     assert not (run_copy / "masks/with/with-000.png").exists()
+    assert "with/with-000.png" in (run_copy / "report.html").read_text()  # among those removed

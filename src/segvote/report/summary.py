@@ -91,10 +91,13 @@ def format_parameters(run: Run) -> str:
     chosen = [
         (escape(name), _format_value(value, value == defaults[name])) for name, value in run.settings.to_dict().items()
     ]
-    folders = [(f"folder {tag}", f"<bdi>{escape(run.record['inputs'][tag])}</bdi>") for tag in (WITH, WITHOUT)]
+    folders = [(f"folder {tag}", run.inputs.folders[tag]) for tag in (WITH, WITHOUT)]
+    folders += [(f"added {one.tag}", one.folder) for one in run.inputs.added]
+    folders += [("removed", name) for name in run.inputs.removed]
+    sources = [(escape(name), f"<bdi>{escape(source)}</bdi>") for name, source in folders]
     versions = {"segvote": run.record["segvote"], **run.record["versions"]}
     listed = [(escape(package), escape(version)) for package, version in versions.items()]
-    return format_table(chosen + folders, "Parameters") + format_table(listed, "Versions")
+    return format_table(chosen + sources, "Parameters") + format_table(listed, "Versions")
 
 
 def _format_figure(title: str, explanation: str, drawing: str) -> str:
