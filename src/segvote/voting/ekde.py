@@ -35,8 +35,8 @@ class EKDE(BaseVoter):
     n_steps
         Rounds of voting.
     n_correction_steps
-        Rounds that carry a person's corrections on, after the first vote: they change what is like them, and leave the
-        rest of the run where it was.
+        Of these rounds, the last ones that hear a person's corrections: enough to reach what is like them, too few to
+        lead the rest of the run elsewhere.
 
     Attributes
     ----------
@@ -60,21 +60,23 @@ class EKDE(BaseVoter):
             segments.X, segments.X, self.n_neighbors, segments.bags, segments.bags
         )
         self.graph_ = build_vote_graph(squared, indices, len(segments))
-        self._first_weights: np.ndarray | None = None
+        self._early_weights: np.ndarray | None = None
         return self._count(segments)
 
     def _count(self, segments: Segments) -> np.ndarray:
-        """The first vote, where it is not known yet, and the rounds that carry corrections on from there."""
-        raw = None
-        if self._first_weights is None:
+        """All rounds, those before corrections are heard only where they are not known yet."""
+        if self._early_weights is None:
             tags = segments.bag_tags[segments.bags]
             nothing_said = replace(segments, positive=tags, fixed=np.full(len(segments), -1, dtype=np.int8))
-            raw = self._iterate(nothing_said, np.where(tags, 1.0, 0.0), self.n_steps)
-            self._first_weights = self._votes_weights
-        if raw is None or (segments.fixed >= 0).any():
-            n_steps = self.n_correction_steps if (segments.fixed >= 0).any() else 0
-            raw = self._iterate(segments, self._first_weights, n_steps)
-        return raw
+            self._iterate(nothing_said, np.where(tags, 1.0, 0.0), self.n_steps - self._n_last_steps)
+            self._early_weights = self._votes_weights
+        votes = self._iterate(segments, self._early_weights, self._n_last_steps)
+        self.n_iter_ = self.n_steps
+        return votes
+
+    @property
+    def _n_last_steps(self) -> int:
+        return min(self.n_correction_steps, self.n_steps)
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray, segments: Segments) -> sparse.csr_matrix:
         squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
@@ -82,7 +84,6 @@ class EKDE(BaseVoter):
 
     def _iterate(self, segments: Segments, start: np.ndarray, n_steps: int) -> np.ndarray:
         """Vote `n_steps` times; sets what the last voters weighed and returns the votes of every segment."""
-        self.n_iter_ = n_steps
         free = segments.positive & (segments.fixed < 0)
         rounds = _Round(self.graph_, segments.survival, free, segments.fixed == 1, _find_typical(start))
         votes, self._votes_weights, gain = _walk(rounds, start, n_steps)
@@ -140,12 +141,10 @@ class EKDE(BaseVoter):
         heard = self.graph_ @ (~out).astype(float)
         scale = segments.survival[:, None] * np.divide(1.0, heard, out=np.zeros_like(heard), where=heard > 0)
         tags = segments.bag_tags[segments.bags][:, None] & ~out
-        votes, weights, _ = _walk(_Round(self.graph_, scale, tags), np.where(tags, 1.0, 0.0), self.n_steps)
-        if (said >= 0).any():
-            free, typical = segments.positive[:, None] & (said < 0), np.apply_along_axis(_find_typical, 0, weights)
-            corrected = _Round(self.graph_, scale, free, said == 1, typical)
-            votes = _walk(corrected, weights, self.n_correction_steps)[0]
-        return votes
+        first = _Round(self.graph_, scale, tags)
+        early = _walk(first, np.where(tags, 1.0, 0.0), self.n_steps - self._n_last_steps)[1]
+        free, typical = segments.positive[:, None] & ~out & (said < 0), np.apply_along_axis(_find_typical, 0, early)
+        return _walk(_Round(self.graph_, scale, free, said == 1, typical), early, self._n_last_steps)[0]
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what scoring unseen segments needs beside the training segments, as arrays by name."""
@@ -176,8 +175,8 @@ class EKDE(BaseVoter):
     def revote(self, fixed: np.ndarray, y: np.ndarray | None = None) -> EKDE:
         """Vote again with other corrections or tags, as `fit` would: the same scores to the last bit.
 
-        The graph, which is nearly all the work of `fit`, stays as it is; so does the first vote, unless the tags
-        change.
+        The graph, which is nearly all the work of `fit`, stays as it is; so do the rounds before corrections are
+        heard, unless the tags change.
 
         Parameters
         ----------
@@ -189,7 +188,7 @@ class EKDE(BaseVoter):
         old = self._segments
         segments = check_segments(old.X, old.bag_tags[old.bags] if y is None else y, old.bags, old.survival, fixed)
         if not np.array_equal(segments.bag_tags, old.bag_tags):
-            self._first_weights = None
+            self._early_weights = None
         raw = self._count(segments)
         self._segments = segments
         self.threshold_ = self._find_threshold(raw, segments)
