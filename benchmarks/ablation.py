@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ class Ablation:
     def settings(self) -> Settings:
         return Settings()
 
-    def measure_rows(self, rows: tuple[Row, ...]) -> Iterator[tuple[str, dict]]:
+    def measure_rows(self, rows: Sequence[Row]) -> Iterator[tuple[str, dict]]:
         for row in rows:
             yield row.name, self._remember(asdict(row), partial(self._measure, row))
 
@@ -128,18 +129,22 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     arguments = parser.parse_args()
     out = arguments.out / "quick" if arguments.quick else arguments.out
-    rows = tuple(row for row in ROWS if not (arguments.quick and "n_segments" in row.change))
-    accidents = {} if arguments.quick else ACCIDENTS
+    cheap, costly = [row for row in ROWS if row.is_cheap], [row for row in ROWS if not row.is_cheap]
+    if arguments.quick:
+        costly = [row for row in costly if row.maps]
     results: dict[str, dict] = {}
     for name, folder in find_sets(arguments.data, out, arguments.quick):
         if arguments.only and name not in arguments.only:
             continue
         print(f"\n{name}\n\n{HEAD}")
         ablation, results[name] = Ablation(folder, out / folder.name, arguments.jobs), {}
-        for measured in (ablation.measure_rows(rows), ablation.measure_accidents(accidents)):
-            for row, figures in measured:
-                results[name][row] = figures
-                print(format_row(row, figures), flush=True)
+        accidents = {} if arguments.quick else ACCIDENTS
+        measured = chain(
+            ablation.measure_rows(cheap), ablation.measure_accidents(accidents), ablation.measure_rows(costly)
+        )
+        for row, figures in measured:
+            results[name][row] = figures
+            print(format_row(row, figures), flush=True)
     print(json.dumps(results))
 
 

@@ -53,15 +53,17 @@ class Row:
     change: dict[str, Any] = field(default_factory=dict)
     maps: tuple[int, ...] = ()
 
+    @property
+    def is_cheap(self) -> bool:
+        """Whether neither another search for neighbours nor other segments are needed."""
+        return not self.maps and "n_segments" not in self.change
+
     def apply(self, settings: Settings) -> Settings:
         return replace(settings, **self.change)
 
 
 ROWS = (
     Row("as it is"),
-    Row("finest map only", maps=(0,)),
-    Row("middle map only", maps=(1,)),
-    Row("coarsest map only", maps=(2,)),
     Row("10 neighbours", {"voter_options": {"n_neighbors": 10}}),
     Row("80 neighbours", {"voter_options": {"n_neighbors": 80}}),
     Row("1 step", {"voter_options": {"n_steps": 1}}),
@@ -73,6 +75,9 @@ ROWS = (
     Row("decision: half-maximum", {"decision": "half-maximum"}),
     Row("decision: best-segment", {"decision": "best-segment"}),
     Row("no redrawing", {"n_pieces": 0}),
+    Row("finest map only", maps=(0,)),
+    Row("middle map only", maps=(1,)),
+    Row("coarsest map only", maps=(2,)),
     Row("100 segments", {"n_segments": 100}),
     Row("400 segments", {"n_segments": 400}),
 )
