@@ -165,7 +165,8 @@ def _prepare(kind="", moment=0, **details):
         if not _is_moment(event, arguments):
             return
         number = next(counter)
-        if happen is not None and number >= moment:
+        frees_room = kind == "full" and event == "os.remove"
+        if happen is not None and number >= moment and not frees_room:
             happen(number == moment)
 
     sys.addaudithook(watch)

@@ -75,6 +75,18 @@ def test_fifty_kills_change_nothing(stage, world, ledger, command):
     ledger.note(f"`{command}` killed (SIGKILL), repeated", 50, kill_and_repeat(stage, world, command, 50, seed=1))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["annotate", "predict"])
+def test_a_kill_before_the_first_record_is_in_place_locks_nobody_out(stage, world, ledger, command):
+    place, n_moments = make_world(world, "early"), 14
+    for moment in range(n_moments):
+        kill_at_moment(stage, COMMANDS[command](place), moment)
+    lost = stage.run(*COMMANDS[command](place))["code"] != 0
+    ledger.note(
+        f"`{command}` killed (SIGKILL) at each of its first {n_moments} moments, repeated", n_moments, int(lost)
+    )
+
+
 class Page:
     """A page that clicks until its server is gone, and remembers what it was promised."""
 

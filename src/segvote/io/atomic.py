@@ -15,7 +15,7 @@ from pathlib import Path
 
 from segvote.errors import SegvoteError, UnwritableFileError
 
-__all__ = ["atomic_path", "explain_failure", "remove_leftovers", "write_bytes", "write_text"]
+__all__ = ["atomic_path", "explain_failure", "is_leftover", "remove_leftovers", "write_bytes", "write_text"]
 
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # nobody else's file, should one begin like ours
@@ -85,9 +85,14 @@ def write_text(path: Path | str, text: str) -> None:
     write_bytes(path, text.encode("utf-8", errors="replace"))
 
 
+def is_leftover(name: str) -> bool:
+    """Whether a killed process may have left a file of this name half-written."""
+    return _LEFTOVER.fullmatch(name) is not None
+
+
 def remove_leftovers(folder: Path | str) -> int:
     """Delete what a killed process left half-written below `folder`; returns how many files that were."""
-    leftovers = [path for path in sorted(Path(folder).rglob(f"{_PREFIX}*")) if _LEFTOVER.fullmatch(path.name)]
+    leftovers = [path for path in sorted(Path(folder).rglob(f"{_PREFIX}*")) if is_leftover(path.name)]
     for leftover in leftovers:
         leftover.unlink(missing_ok=True)
     return len(leftovers)

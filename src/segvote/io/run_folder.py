@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError
-from segvote.io.atomic import explain_failure, remove_leftovers
+from segvote.io.atomic import explain_failure, is_leftover, remove_leftovers
 from segvote.io.tables import format_json, read_json, write_json
 
 __all__ = ["RunFolder", "make_key", "name_stems"]
@@ -79,6 +79,11 @@ class RunFolder:
         """Write it with a checksum, by which damage is noticed."""
         plain = json.loads(format_json(record))  # as it will be read
         write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
+
+    def list_strangers(self) -> list[str]:
+        """Names in the folder that a command does not leave there before its record: they are somebody else's."""
+        names = sorted(entry.name for entry in self.path.iterdir())
+        return [name for name in names if name not in (".lock", self.log_path.name) and not is_leftover(name)]
 
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""

@@ -70,7 +70,7 @@ def _check_owner(run: RunFolder, inputs: Inputs) -> None:
         raise BadInputError(f"{run.path} is a file; -o wants a folder")
     if not run.path.exists():
         return
-    strangers = [entry.name for entry in run.path.iterdir() if entry.name not in (".lock", "log.jsonl")]
+    strangers = run.list_strangers()
     if not run.record_path.exists():
         if strangers:
             raise BadInputError(

@@ -238,7 +238,7 @@ def _check_owner(folder: RunFolder, root: Path) -> None:
     if not folder.path.exists():
         return
     path = find_class_record(folder)
-    strangers = [entry.name for entry in folder.path.iterdir() if entry.name not in (".lock", "log.jsonl")]
+    strangers = folder.list_strangers()
     if not path.is_file():
         if strangers:
             raise BadInputError(

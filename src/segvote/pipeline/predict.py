@@ -239,7 +239,7 @@ def _check_owner(target: RunFolder, folder: Path) -> None:
         return
     path = _get_record_path(target)
     if not path.is_file():
-        strangers = [entry.name for entry in target.path.iterdir() if entry.name != ".lock"]
+        strangers = target.list_strangers()
         if strangers:
             raise BadInputError(
                 f"{target.path} is not empty and holds no predictions (it holds {strangers[0]}); choose another -o"
