@@ -94,7 +94,7 @@ class SharedEKDE(EKDE):
         kept = slice(self.n_neighbors)
         squared, indices = self.neighbours["squared"][:, kept], self.neighbours["indices"][:, kept]
         self.graph_, self.recall_ = build_vote_graph(squared, indices.astype(np.int64), len(segments)), 1.0
-        self._first_weights = None
+        self._early_weights = None
         return self._count(segments)
 
 
