@@ -111,5 +111,7 @@ def _name_dark(path: Path) -> Path:
 
 
 def _describe(figure: Figure) -> str:
+    """For those who cannot see it: the titles, or what the axes are."""
     titles = [figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)]
-    return "; ".join(" ".join(title.split()) for title in titles if title) or "figure"
+    labels = [f"{axes.get_ylabel() or 'how many'} over {axes.get_xlabel()}" for axes in figure.axes]
+    return "; ".join(" ".join(words.split()) for words in (titles if any(titles) else labels) if words)

@@ -11,9 +11,8 @@ bags holds background only. In both, a few odd segments lie far from everything.
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.animation import FuncAnimation
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import LinearSegmentedColormap
 
-from segvote.io.overlays import colour_heat
 from segvote.voting.ekde import EKDE
 
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
@@ -104,7 +103,8 @@ voted = {n: EKDE(n_neighbors=20, n_steps=n).fit(X, y, bags=bags) for n in set(ro
 fields = {n: (one.decision_function(plane) + one.threshold_).reshape(rows.shape) for n, one in voted.items()}
 
 figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
-heat = ListedColormap(colour_heat(np.linspace(0, 1, 256)[None])[0] / 255)
+colours = [(0, "#141852"), (0.42, "#1e6e8c"), (0.62, "#f8d350"), (1, "#d62828")]  # those of the heat maps
+heat = LinearSegmentedColormap.from_list("heat", colours)
 field = axes.imshow(
     fields[1], origin="lower", extent=(-5.6, 5.6, -4.1, 4.1), cmap=heat, vmin=0, vmax=1, interpolation="bilinear"
 )

@@ -1,5 +1,7 @@
 """The notebook and the gallery run from top to bottom, each in a process of its own."""
 
+import ast
+import importlib
 import json
 import os
 import subprocess
@@ -65,3 +67,11 @@ def test_a_script_of_the_gallery_can_be_read(script):
     compile(text, script.name, "exec")
     assert text.count("\n# %%\n") >= 2  # text and code in turn
     assert "shared/data" not in text
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_what_a_script_of_the_gallery_imports_exists(script):
+    imports = [node for node in ast.walk(ast.parse(script.read_text())) if isinstance(node, ast.ImportFrom)]
+    for node in imports:
+        module = importlib.import_module(node.module)
+        assert [one.name for one in node.names if not hasattr(module, one.name)] == []
