@@ -1,21 +1,39 @@
-"""The same function on many items, in several processes; results in order, a killed worker survived."""
+"""The same function on many items, in several processes; results in order, a killed worker survived.
+
+Who does the work can be exchanged for the time of a ``with``: by other machines, of which this layer knows nothing.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from segvote.errors import SegvoteError
 
-__all__ = ["run_on_all"]
+__all__ = ["MapAll", "run_on_all", "work_with"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# Takes a function and items, yields the results in the order of the items.
+MapAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
+_others: ContextVar[MapAll | None] = ContextVar("others", default=None)
 # How often a broken pool is set up again before giving up.
 MAX_RESTARTS = 3
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
+
+
+@contextlib.contextmanager
+def work_with(others: MapAll | None) -> Iterator[None]:
+    """Let others do, inside the ``with``, what `run_on_all` is asked for; None: the processes of this machine."""
+    token = _others.set(others)
+    try:
+        yield
+    finally:
+        _others.reset(token)
 
 
 def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
@@ -23,6 +41,10 @@ def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs
 
     Each process computes with one thread, so that the number of processes cannot change a result.
     """
+    others = _others.get()
+    if others is not None:
+        yield from others(function, items)
+        return
     if n_jobs == 1 or len(items) < MIN_PARALLEL:
         yield from map(function, items)
         return

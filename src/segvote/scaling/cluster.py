@@ -1,0 +1,195 @@
+"""Workers of Dask in the place of local processes: images are read, cut, described and drawn there, the vote is here.
+
+Inside ``with open_cluster(…)`` every step of the pipeline that works on one bag at a time is sent to the workers. They
+share the run folder and the folders of images with this process, and have the same versions of everything that may
+change a mask: the files they write are the bytes that one machine would write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from segvote import __version__
+from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.pipeline.record import list_versions
+from segvote.pipeline.workers import work_with
+
+__all__ = ["Cluster", "open_cluster"]
+
+# Bags under way for each worker: enough to keep it busy, few enough for a scheduler with millions to go.
+UNDER_WAY = 16
+# Seconds until a scheduler, or its first worker, has to answer.
+PATIENCE = 30
+
+
+class Cluster:
+    """Workers that take the place of local processes.
+
+    Parameters
+    ----------
+    client
+        A connected ``distributed.Client``.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    @property
+    def dashboard(self) -> str:
+        """Address of the page on which Dask shows what its workers do (it needs the package bokeh)."""
+        return str(self.client.dashboard_link)
+
+    def check_versions(self) -> None:
+        """Refuse workers whose packages are not those of this process: their masks could be others."""
+        own = _list_versions()
+        for worker, found in self._ask(_list_versions).items():
+            differing = [f"{name} {found.get(name)} (here {own[name]})" for name in own if found.get(name) != own[name]]
+            if differing:
+                raise BadInputError(
+                    f"expected workers with the versions of this machine; {worker} has {', '.join(differing)}. "
+                    "Install the same ones"
+                )
+
+    def check_folders(self, folders: Iterable[Path | str]) -> None:
+        """Refuse workers that cannot see a folder which is here."""
+        for folder in map(Path, folders):
+            for worker, is_there in self._ask(_is_folder, str(folder)).items():
+                if not is_there:
+                    raise BadInputError(
+                        f"expected a folder that all workers share; {worker} cannot see {folder}. Mount it there"
+                    )
+
+    def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """What every worker answers, by its address."""
+        try:
+            return dict(self.client.run(function, *arguments))
+        except ModuleNotFoundError as error:
+            raise BadInputError(
+                f"expected segvote {__version__} on every worker; one has no module {error.name}. Install it there"
+            ) from error
+
+    def run_on_all(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """Yield ``function(item)`` for every item, in order.
+
+        A worker that dies is replaced, or done without: what it had under way is done again by another.
+        """
+        # The function is itself the result of a task: sent to each worker once, and made again if they die with it.
+        shared = self.client.submit(_keep, function, pure=False)
+        waiting: deque[Any] = deque()
+        for item in items:
+            waiting.append(self.client.submit(_call, shared, item, pure=False))
+            if len(waiting) >= UNDER_WAY * max(1, self._count_threads()):
+                yield self._wait(waiting.popleft())
+        while waiting:
+            yield self._wait(waiting.popleft())
+
+    def _count_threads(self) -> int:
+        return sum(self.client.nthreads().values())
+
+    def _wait(self, future: Any) -> Any:
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise SegvoteError(
+                "several workers died at the same bag; they may lack memory: give them more, or start fewer per machine"
+            ) from error
+
+
+@contextlib.contextmanager
+def open_cluster(n_workers: int | None = None, scheduler: str | None = None) -> Iterator[Cluster]:
+    """Let workers of Dask do the pipeline's work inside a ``with``.
+
+    Parameters
+    ----------
+    n_workers
+        Start as many processes on this machine; or
+    scheduler
+        address (``tcp://host:8786``) of what ``dask scheduler`` started, with workers of ``dask worker``.
+
+    Yields
+    ------
+    Cluster
+    """
+    if (n_workers is None) == (scheduler is None):
+        raise BadInputError(
+            f"expected a number of workers or the address of a scheduler, got {n_workers} and {scheduler}; give one"
+        )
+    _check_installed()
+    with contextlib.ExitStack() as stack:
+        address: Any = scheduler if n_workers is None else stack.enter_context(_start_local(n_workers))
+        cluster = Cluster(stack.enter_context(_connect(address)))
+        _await_worker(cluster.client)
+        cluster.check_versions()
+        stack.enter_context(work_with(cluster.run_on_all))
+        yield cluster
+
+
+def _check_installed() -> None:
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise MissingPartError("workers and schedulers are Dask's; install it: pip install 'segvote[dask]'") from error
+
+
+def _start_local(n_workers: int) -> Any:
+    from distributed import LocalCluster
+
+    # A free port for the dashboard: two runs on one machine do not meet. Memory is the user's to watch: Dask's limit
+    # counts pages that were given back, and would kill workers that are well.
+    return LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+    )
+
+
+def _connect(address: Any) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise BadInputError(
+            f"expected a Dask scheduler at {address}, got no answer ({type(error).__name__}); start one: dask scheduler"
+        ) from error
+
+
+def _await_worker(client: Any) -> None:
+    from distributed import TimeoutError as NoWorkerError
+
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except NoWorkerError as error:
+        address = client.scheduler.address
+        raise BadInputError(
+            f"expected workers at {address}, found none in {PATIENCE} s; start some: dask worker {address}"
+        ) from error
+
+
+def _keep(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return function
+
+
+def _call(function: Callable[[Any], Any], item: Any) -> Any:
+    # With one thread, as in local processes: their number may decide how sums are rounded.
+    with threadpool_limits(1):
+        return function(item)
+
+
+def _list_versions() -> dict[str, str]:
+    return {"segvote": __version__, **list_versions()}
+
+
+def _is_folder(path: str) -> bool:
+    return Path(path).is_dir()

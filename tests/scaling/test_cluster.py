@@ -1,0 +1,166 @@
+"""Workers of Dask write the bytes that one machine writes, also when one of them is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.pipeline import Settings, annotate
+from segvote.pipeline.workers import run_on_all, work_with
+from segvote.scaling import cluster as cluster_module
+from segvote.scaling import open_cluster
+
+pytest.importorskip("distributed")
+# Sockets of processes that are shut down are closed by Dask when it gets to it.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+# Those of the finished run.
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+RESULTS = ("masks", "heatmaps", "votes", "segments", "features", "model")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    # Open for many tests, it is asked only by those that say so.
+    with open_cluster(n_workers=2) as workers, work_with(None):
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def expected(finished_run):
+    return read_files(finished_run.folder.path)
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    files = [path for name in RESULTS for path in (folder / name).rglob("*") if path.is_file()]
+    files += [folder / "annotations.coco.json", folder / "run.json"]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def kill_one(cluster) -> None:
+    os.kill(next(iter(cluster.client.run(os.getpid).values())), signal.SIGKILL)
+
+
+def test_two_workers_write_the_same_bytes_as_one_process(cluster, scenes, tmp_path, expected):
+    steps = []
+    with work_with(cluster.run_on_all):
+        annotate(
+            scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=lambda *step: steps.append(step)
+        )
+    assert read_files(tmp_path / "run") == expected
+    # One bar for all workers, from nothing to everything.
+    described = [done for step, done, _ in steps if step == "segment and describe"]
+    assert described == list(range(13))
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(cluster, scenes, tmp_path, expected):
+    killed = []
+
+    def kill_at_the_third(step, done, total):
+        if done == 3 and step not in killed:
+            killed.append(step)
+            kill_one(cluster)
+
+    with work_with(cluster.run_on_all):
+        annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
+    assert killed == ["segment and describe", "write masks"]
+    assert read_files(tmp_path / "run") == expected
+
+
+def test_results_come_in_the_order_of_the_items(cluster):
+    sleep = time.sleep
+    assert list(cluster.run_on_all(lambda i: (sleep(0.02 * (i % 3)), i)[1], range(70))) == list(range(70))
+
+
+def test_an_error_of_segvote_arrives_as_it_was_raised(cluster):
+    def fail(item):
+        raise BadInputError(f"not {item}")
+
+    with pytest.raises(BadInputError, match="not 1"):
+        list(cluster.run_on_all(fail, [1]))
+
+
+def test_workers_are_asked_only_inside_the_with(cluster):
+    with work_with(cluster.run_on_all):
+        inside = set(run_on_all(lambda _: os.getpid(), range(4), n_jobs=1))
+    assert os.getpid() not in inside
+    assert set(run_on_all(lambda _: os.getpid(), range(4), n_jobs=1)) == {os.getpid()}
+
+
+def test_workers_with_other_versions_are_refused(cluster, monkeypatch):
+    monkeypatch.setattr(cluster_module, "list_versions", lambda: {"numpy": "0.1"})
+    with pytest.raises(BadInputError, match=r"has numpy .* \(here 0\.1\)"):
+        cluster.check_versions()
+
+
+def test_a_folder_that_workers_do_not_see_is_named(cluster, tmp_path):
+    cluster.check_folders([tmp_path])
+    with pytest.raises(BadInputError, match="cannot see"):
+        cluster.check_folders([tmp_path / "elsewhere"])
+
+
+def test_there_is_a_dashboard(cluster):
+    assert cluster.dashboard.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("arguments", [{}, {"n_workers": 2, "scheduler": "tcp://127.0.0.1:1"}])
+def test_workers_or_a_scheduler_not_both(arguments):
+    with pytest.raises(BadInputError, match="give one"), open_cluster(**arguments):
+        pass
+
+
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
+    with pytest.raises(BadInputError, match="start one: dask scheduler"), open_cluster(scheduler="tcp://127.0.0.1:9"):
+        pass
+
+
+def test_without_dask_the_message_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingPartError, match=r"pip install 'segvote\[dask\]'"), open_cluster(n_workers=2):
+        pass
+
+
+def test_a_bag_that_kills_every_worker_is_an_error_not_a_loop(monkeypatch):
+    from distributed import KilledWorker
+
+    class Future:
+        def result(self):
+            raise KilledWorker("task", None, 3)
+
+    with pytest.raises(SegvoteError, match="lack memory"):
+        cluster_module.Cluster(None)._wait(Future())
+
+
+@pytest.mark.slow
+def test_a_scheduler_and_workers_of_their_own_write_the_same_bytes(scenes, tmp_path):
+    file = tmp_path / "scheduler.json"
+    # In another folder than this process: what they are sent has to name files in full.
+    quiet = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1"]
+    processes = [subprocess.Popen([*dask, "--no-dashboard", "--scheduler-file", str(file)], **quiet)]
+    try:
+        while not file.exists() or not file.read_text():
+            time.sleep(0.1)
+        processes += [subprocess.Popen([*worker, "--no-dashboard"], **quiet) for _ in range(2)]
+        address = json.loads(file.read_text())["address"]
+        call_annotate(scenes, "far", "--scheduler", address, cwd=tmp_path)
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(30)
+    call_annotate(scenes, "near", "--jobs", "1", cwd=tmp_path)
+    assert read_files(tmp_path / "far") == read_files(tmp_path / "near")
+
+
+def call_annotate(scenes, out, *options, cwd):
+    command = [sys.executable, "-m", "segvote", "annotate", str(scenes / "with"), str(scenes / "without"), "-o", out]
+    command += ["--features", "color", "--n-segments", "40", "--size", "160", *options]
+    subprocess.run(command, check=True, timeout=300, cwd=cwd, stdout=subprocess.DEVNULL)
