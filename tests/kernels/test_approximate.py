@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.kernels import neighbours, search_neighbours, search_with_recall
+from segvote.kernels import approximate, neighbours, search_neighbours, search_with_recall
 
 
 @pytest.fixture
@@ -46,3 +46,61 @@ def test_features_without_structure_are_searched_exactly(monkeypatch):
     exact = search_neighbours(X, X, 10, bags, bags)
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", 1_000_000)
     assert np.array_equal(search_neighbours(X, X, 10, bags, bags)[1], exact[1])
+
+
+def test_an_approximate_search_never_claims_to_have_found_all(clustered, monkeypatch):
+    X, bags = clustered
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
+    assert search_with_recall(X, X, 1, bags, bags)[2] < 1
+
+
+def test_the_size_of_blocks_changes_no_neighbour(clustered, monkeypatch):
+    X, bags = clustered
+    expected = approximate.search_approximately(X, X, 10, bags, bags, 0)
+    monkeypatch.setattr(approximate, "QUERIES_AT_ONCE", 700)
+    found = approximate.search_approximately(X, X, 10, bags, bags, 0)
+    assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_all_pairs_in_blocks_give_the_true_neighbours(clustered, monkeypatch):
+    X, bags = clustered
+    true = search_neighbours(X[:50], X, 10, bags[:50], bags)[1]
+    monkeypatch.setattr(approximate, "VOTERS_AT_ONCE", 7)
+    found = approximate.search_all(X[:50], X, 10, bags[:50], bags)
+    assert np.array_equal(np.sort(found), np.sort(true))
+
+
+def test_where_there_are_too_few_voters_all_pairs_say_so():
+    X = np.eye(3, dtype=np.float32)
+    found = approximate.search_all(X, X, 4, np.arange(3), np.arange(3))
+    assert (np.sort(found) == [[-1, -1, 1, 2], [-1, -1, 0, 2], [-1, -1, 0, 1]]).all()
+
+
+def test_vectors_mapped_from_a_file_are_searched_alike(clustered, monkeypatch, tmp_path):
+    X, bags = clustered
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
+    found, expected = (search_neighbours(one, one, 10, bags, bags) for one in (mapped, X))
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_no_more_lists_are_looked_at_than_needed():
+    recalls = {2: 0.5, 4: 0.97, 8: 0.99}
+    efforts = [[approximate._Effort(n, 3, 2) for n in recalls]]
+    effort, recall = approximate._choose_effort(efforts, lambda one: recalls[one.n_lists])
+    assert (effort.n_lists, recall) == (4, 0.97)
+
+
+def test_more_candidates_are_measured_where_lists_do_not_help():
+    efforts = [[approximate._Effort(n, c, c) for n in (2, 4)] for c in (3, 8)]
+    effort, recall = approximate._choose_effort(efforts, lambda one: 0.8 + one.n_candidates / 100 + one.n_lists / 50)
+    assert (effort.n_lists, effort.n_candidates, recall) == (4, 8, 0.96)
+
+
+def test_graphs_of_few_and_of_many_rows_at_once_are_the_same(clustered, monkeypatch):
+    X, bags = clustered
+    squared, indices = search_neighbours(X, X, 10, bags, bags)
+    whole = neighbours.build_vote_graph(squared, indices, len(X))
+    monkeypatch.setattr(neighbours, "ROWS_PER_BLOCK", 7)
+    assert (whole != neighbours.build_vote_graph(squared, indices, len(X))).nnz == 0

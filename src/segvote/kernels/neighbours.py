@@ -9,12 +9,10 @@ are searched exactly, however long it takes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import build_index, search_approximately
+from segvote.kernels.approximate import centre_points, search_approximately
 from segvote.kernels.checks import check_finite
 
 __all__ = ["build_vote_graph", "search_neighbours", "search_with_recall"]
@@ -26,7 +24,8 @@ QUERIES_PER_BLOCK = 4096
 EXACT_PAIRS = 25_000**2
 # A large set is searched approximately only if that finds this part of the true neighbours of a sample.
 LEAST_RECALL = 0.9
-N_PROBES = 200
+# Rows of the vote graph that are computed at once.
+ROWS_PER_BLOCK = 65_536
 
 
 def search_neighbours(
@@ -64,7 +63,7 @@ def search_with_recall(
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """As `search_neighbours`, and the part of the true neighbours that was found: 1 where all pairs were looked at.
+    """As `search_neighbours`, and the part of the true neighbours found: 1 exactly where all pairs were looked at.
 
     The recall of a large set is that of queries spread evenly over it.
     """
@@ -72,46 +71,23 @@ def search_with_recall(
     k = n_neighbors
     if len(voters) == 0 or len(queries) == 0:
         return np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64), 1.0
-    centre = voters.mean(axis=0, dtype=np.float64)
-    points = _centre(voters, centre)
-    asked = points if queries is voters else _centre(queries, centre)
     bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     if len(queries) * len(voters) > EXACT_PAIRS:
-        index = build_index(points)
-        recall = _try_index(index, asked, points, k, bags)
-        if recall >= LEAST_RECALL:
-            return *search_approximately(index, asked, points, k, *(bags or (None, None))), recall
+        found = search_approximately(queries, voters, k, query_bags, voter_bags, LEAST_RECALL)
+        if found is not None:
+            return found
+    return *_search_exactly(queries, voters, k, bags), 1.0
+
+
+def _search_exactly(
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    centre = voters.mean(axis=0, dtype=np.float64)
+    points = centre_points(voters, centre)
+    asked = points if queries is voters else centre_points(queries, centre)
     blocks = [slice(start, start + QUERIES_PER_BLOCK) for start in range(0, len(queries), QUERIES_PER_BLOCK)]
     found = [_search_block(asked[rows], points, k, bags and (bags[0][rows], bags[1])) for rows in blocks]
-    return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found]), 1.0
-
-
-def _centre(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """Points about a centre in float32, subtracted in float64 without a copy of that size."""
-    return np.subtract(points, centre, out=np.empty(points.shape, dtype=np.float32), casting="same_kind")
-
-
-def _try_index(
-    index: Any, queries: np.ndarray, voters: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None
-) -> float:
-    """Part of the true neighbours of a sample that the index finds."""
-    rows = np.linspace(0, len(queries) - 1, min(N_PROBES, len(queries))).astype(np.int64)
-    sample = (None, None) if bags is None else (bags[0][rows], bags[1])
-    true = _search_all_pairs(queries[rows], voters, k, *sample)
-    tried = search_approximately(index, queries[rows], voters, k, *sample)[1]
-    return _count_found(true, tried)
-
-
-def _search_all_pairs(
-    queries: np.ndarray, voters: np.ndarray, k: int, query_bags: np.ndarray | None, voter_bags: np.ndarray | None
-) -> np.ndarray:
-    """(n_queries, at most k) the nearest voters of other bags, for a few queries and by one matrix product."""
-    squared = np.einsum("ij,ij->i", voters, voters) - 2 * queries @ voters.T
-    if query_bags is not None and voter_bags is not None:
-        squared[voter_bags == query_bags[:, None]] = np.inf
-    k = min(k, len(voters))
-    nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
-    return np.where(np.isfinite(np.take_along_axis(squared, nearest, 1)), nearest, -1)
+    return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
 
 def _search_block(
@@ -170,17 +146,20 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
     """
     heard = indices >= 0
-    count = heard.sum(axis=1)
+    pointers = np.concatenate([[0], np.cumsum(heard.sum(axis=1))])
+    votes = np.empty(pointers[-1])
+    # A few rows at a time: arrays of the size of all votes are the largest there are.
+    for start in range(0, len(indices), ROWS_PER_BLOCK):
+        rows = slice(start, min(start + ROWS_PER_BLOCK, len(indices)))
+        votes[pointers[rows.start] : pointers[rows.stop]] = _weigh_votes(squared_distances[rows], heard[rows])
+    return sparse.csr_matrix((votes, indices[heard], pointers), shape=(len(indices), n_voters))
+
+
+def _weigh_votes(squared_distances: np.ndarray, heard: np.ndarray) -> np.ndarray:
+    """(n_heard,) the votes of some rows, one after the other."""
     finite = np.where(heard, squared_distances, 0.0)
     bandwidth_squared = np.maximum(finite.max(axis=1, initial=0.0) / 4, np.finfo(float).tiny)
     relative = finite - finite[:, :1] if finite.shape[1] else finite
     votes = np.where(heard, np.exp(-relative / (2 * bandwidth_squared[:, None])), 0.0)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    pointers = np.concatenate([[0], np.cumsum(count)])
-    return sparse.csr_matrix((votes[heard], indices[heard], pointers), shape=(len(indices), n_voters))
-
-
-def _count_found(true: np.ndarray, found: np.ndarray) -> float:
-    """Part of the true neighbours, row by row, that are among the found ones."""
-    hits = [np.isin(one[one >= 0], other) for one, other in zip(true, found, strict=True)]
-    return float(np.concatenate(hits).mean()) if any(map(len, hits)) else 1.0
+    return votes[heard]

@@ -14,7 +14,7 @@ from segvote.io.run_folder import RunFolder
 from segvote.pipeline.describing import Described
 from segvote.pipeline.model import write_model
 from segvote.pipeline.progress import Progress
-from segvote.pipeline.record import make_record
+from segvote.pipeline.record import describe_search, make_record
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.voting_step import Table, Verdict
@@ -75,7 +75,7 @@ def write_outcome(
         write_model(run, settings, outcome.extractor, outcome.table, outcome.voter, outcome.verdict)
     remove_stale(run, [record.stem for record in records])
     bags = [vars(record) for record in records]
-    run.write_record(make_record(inputs, settings, key, True, bags, problems))
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, describe_search(outcome.voter)))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from segvote.pipeline.describing import Described
 from segvote.pipeline.model import MODEL_VERSION
 from segvote.pipeline.settings import Settings
 
-__all__ = ["list_versions", "make_record", "make_result_key"]
+__all__ = ["describe_search", "list_versions", "make_record", "make_result_key"]
 
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
@@ -37,8 +37,22 @@ def make_result_key(settings: Settings, described: Sequence[Described], correcti
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **said)
 
 
+def describe_search(voter: Any) -> dict[str, Any]:
+    """How a fitted voter looked for neighbours, and which part of them it found; empty if it looked for none."""
+    recall = getattr(voter, "recall_", None)
+    if recall is None:
+        return {}
+    return {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
+
+
 def make_record(
-    inputs: dict[str, str], settings: Settings, key: str, complete: bool, bags: Sequence = (), problems: Sequence = ()
+    inputs: dict[str, str],
+    settings: Settings,
+    key: str,
+    complete: bool,
+    bags: Sequence = (),
+    problems: Sequence = (),
+    search: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The content of ``run.json``."""
     return {
@@ -50,6 +64,7 @@ def make_record(
         "complete": complete,
         "bags": list(bags),
         "problems": list(problems),
+        **({"search": search} if search else {}),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from segvote.errors import BusyRunError
 from segvote.pipeline.model import write_model
 from segvote.pipeline.progress import Progress, ignore_progress
-from segvote.pipeline.record import make_record, make_result_key
+from segvote.pipeline.record import describe_search, make_record, make_result_key
 from segvote.pipeline.reopening import Voted
 from segvote.pipeline.run import Run
 from segvote.pipeline.writing import write_results
@@ -27,7 +27,8 @@ def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progre
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
         records = write_results(folder, opened.bags, opened.table, voted.verdict, settings, n_jobs, progress)
         write_model(folder, settings, opened.extractor, opened.table, voted.voter, voted.verdict)
-        folder.write_record(make_record(inputs, settings, key, True, [vars(one) for one in records], problems))
+        bags, search = [vars(one) for one in records], describe_search(voted.voter)
+        folder.write_record(make_record(inputs, settings, key, True, bags, problems, search))
     written = Run(folder.path)
     write_report(written)
     return written

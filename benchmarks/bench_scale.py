@@ -1,0 +1,219 @@
+"""A million segments on one machine: seconds, memory, recall and ranking of `EKDE` at three sizes; two workers of Dask
+against one; last line JSON.
+
+python benchmarks/bench_scale.py [--quick]
+
+Every size runs in a process of its own, so that its peak memory is its own. The segments are made: a mixture of many
+kinds that vary in a few directions each, in bags of a hundred, with an object planted in the *with* bags beside one of
+the kinds, some of it looking like that kind, and in every fifth *without* bag a segment that looks like it. What is
+made lies in memory already when the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from segvote.datasets import write_scenes
+from segvote.kernels import build_vote_graph, neighbours
+from segvote.kernels.approximate import search_all
+from segvote.metrics import average_precision
+from segvote.pipeline import annotate
+from segvote.scaling import open_cluster
+from segvote.voting.ekde import EKDE
+
+N_DIMS = 472
+SEGMENTS_PER_BAG = 100
+OBJECT_PER_BAG = 5
+N_KINDS = 300
+# Directions in which the segments of one kind differ.
+N_LATENT = 12
+# How much bags, and segments by accident, differ: as hard to search as the features of real photographs.
+BAG_SPREAD, NOISE = 0.2, 0.7
+# Segments whose true neighbours are looked for among all.
+N_JUDGED = 1000
+# Size of the part that is also fitted exactly as a whole.
+N_FITTED_TWICE = 40_000
+SIZES = (10_000, 100_000, 1_000_000)
+QUICK_SIZES = (2_000, 8_000, 32_000)
+AT_MOST = {"exponent": 1.3, "peak_gb": 6.0, "ap_difference": 0.01}
+AT_LEAST = {"recall": 0.95, "speedup_two_workers": 1.7}
+
+
+def make_set(n_segments: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Features (n, 472) float32 of unit length, tags, bags, which are object; made a bag at a time, without a copy."""
+    rng = np.random.default_rng(seed)
+    # Like the features of a network: some directions hold more of the variance than others.
+    scale = 1 / (1 + np.arange(N_DIMS) / 200)
+    centres = scale * rng.normal(size=(N_KINDS + 1, N_DIMS))
+    centres[-1] = centres[0]
+    apart = (0.9 * scale * rng.normal(size=N_DIMS)).astype(np.float32)
+    spread = (0.12 * scale * rng.normal(size=(N_KINDS + 1, N_LATENT, N_DIMS))).astype(np.float32)
+    often = 1 / (10 + np.arange(N_KINDS))
+    bags = np.arange(n_segments) // SEGMENTS_PER_BAG
+    y = bags % 2
+    truth = (y == 1) & (np.arange(n_segments) % SEGMENTS_PER_BAG < OBJECT_PER_BAG)
+    looks_like_it = truth | (np.arange(n_segments) % (10 * SEGMENTS_PER_BAG) == 0)
+    kinds = np.where(looks_like_it, N_KINDS, rng.choice(N_KINDS, size=n_segments, p=often / often.sum()))
+    X = np.empty((n_segments, N_DIMS), dtype=np.float32)
+    for start in range(0, n_segments, SEGMENTS_PER_BAG):
+        rows = slice(start, start + SEGMENTS_PER_BAG)
+        latent = rng.normal(size=(SEGMENTS_PER_BAG, 1, N_LATENT)).astype(np.float32)
+        X[rows] = centres[kinds[rows]] + (latent @ spread[kinds[rows]])[:, 0]
+        # Some of the object is as good as the kind beside it, some is far from it.
+        X[rows] += looks_like_it[rows, None] * rng.random((SEGMENTS_PER_BAG, 1), dtype=np.float32) * apart
+        # An image has a light of its own, and every segment its accidents.
+        X[rows] += BAG_SPREAD * scale * rng.normal(size=N_DIMS)
+        X[rows] += NOISE * scale * rng.normal(size=(SEGMENTS_PER_BAG, N_DIMS))
+        X[rows] /= np.linalg.norm(X[rows], axis=1, keepdims=True)
+    return X, y, bags, truth
+
+
+def measure_size(n_segments: int) -> dict[str, float]:
+    """One fit, and how its ranking of some segments differs from that with their true neighbours."""
+    X, y, bags, truth = make_set(n_segments)
+    started = time.perf_counter()
+    voter = EKDE().fit(X, y, bags=bags)
+    row = {
+        "n_segments": n_segments,
+        "seconds": time.perf_counter() - started,
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "features_gb": X.nbytes / 2**30,
+        "recall": voter.recall_,
+        "ap": measure_ap(voter, truth),
+    }
+    return row | judge_sample(voter, X, bags, truth)
+
+
+def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """AP among some segments, by the votes they got and by those of their true neighbours; and the true recall."""
+    rng = np.random.default_rng(1)
+    rows = np.sort(rng.choice(len(X), size=min(N_JUDGED, len(X)), replace=False))
+    true = search_truly(X, bags, rows, voter.n_neighbors)
+    heard = [voter.graph_.indices[voter.graph_.indptr[row] : voter.graph_.indptr[row + 1]] for row in rows]
+    gaps = [((X[one].astype(float) - X[row]) ** 2).sum(axis=1) for row, one in zip(rows, true, strict=True)]
+    order = np.argsort(gaps, axis=1)
+    graph = build_vote_graph(np.take_along_axis(np.array(gaps), order, 1), np.take_along_axis(true, order, 1), len(X))
+    exact = graph @ voter.get_state()["weights"]
+    return {
+        "recall_judged": float(np.mean([np.isin(a, b).mean() for a, b in zip(true, heard, strict=True)])),
+        "ap_judged": average_precision(voter.scores_[rows], truth[rows]),
+        "ap_judged_exact": average_precision(exact, truth[rows]),
+    }
+
+
+def search_truly(X: np.ndarray, bags: np.ndarray, rows: np.ndarray, k: int) -> np.ndarray:
+    """(n_rows, k) true neighbours, a few rows at a time."""
+    parts = np.array_split(rows, max(1, len(rows) // 500))
+    return np.concatenate([search_all(X[part], X, k, bags[part], bags) for part in parts])
+
+
+def fit_twice(n_segments: int) -> dict[str, float]:
+    """AP of a part of the set, fitted by the search that its size would get in a larger set, and exactly."""
+    X, y, bags, truth = make_set(n_segments)
+    usual = neighbours.EXACT_PAIRS
+    row: dict[str, float] = {"n_fitted_twice": n_segments}
+    for name, pairs in (("approximate", 0), ("exact", np.inf)):
+        neighbours.EXACT_PAIRS = pairs  # type: ignore[assignment]
+        started = time.perf_counter()
+        voter = EKDE().fit(X, y, bags=bags)
+        row |= {f"seconds_{name}": time.perf_counter() - started, f"ap_{name}": measure_ap(voter, truth)}
+        row[f"recall_{name}"] = voter.recall_
+    neighbours.EXACT_PAIRS = usual
+    return row
+
+
+def measure_ap(voter: EKDE, truth: np.ndarray) -> float:
+    return average_precision(voter.scores_, truth)
+
+
+def compare_workers(n_images: int) -> dict[str, float]:
+    """Seconds of the describing step with one worker of Dask and with two, and bytes of a run per image."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_scenes(folder, n_with=n_images // 2, n_without=n_images - n_images // 2)
+        seconds = [time_describing(folder, n_workers) for n_workers in (1, 2)]
+        sizes = {
+            f"{part}_bytes_per_image": sum(file.stat().st_size for file in (folder / "2" / part).rglob("*")) / n_images
+            for part in ("segments", "features", "masks", "heatmaps", "votes", "model")
+        }
+    return {"n_images": n_images, "seconds_one": seconds[0], "seconds_two": seconds[1]} | {
+        "speedup_two_workers": seconds[0] / seconds[1],
+        **sizes,
+    }
+
+
+def time_describing(folder: Path, n_workers: int) -> float:
+    out = folder / str(n_workers)
+    with open_cluster(n_workers) as cluster:
+        # The network is loaded before the clock starts, as it is for all but the first images of a large run.
+        cluster.client.run(load_network)
+        annotate(folder / "with", folder / "without", out)
+    steps = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return next(step["seconds"] for step in steps if step["step"] == "describe")
+
+
+def load_network() -> None:
+    from segvote.features import make_features
+
+    make_features("lite0").describe(np.zeros((64, 64, 3), dtype=np.uint8), np.zeros((64, 64), dtype=np.int32))
+
+
+def run_alone(part: str, n_segments: int) -> dict[str, float]:
+    """One part in a process of its own; what it prints last is its figures."""
+    command = [sys.executable, __file__, "--part", part, str(n_segments)]
+    figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+    print("  ".join(f"{name} {value:.4g}" for name, value in figures.items()), flush=True)
+    return figures
+
+
+def find_exponent(rows: list[dict[str, float]]) -> float:
+    """Slope of time over size, both as logarithms, by least squares."""
+    sizes, seconds = ([row[name] for row in rows] for name in ("n_segments", "seconds"))
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def sum_up(rows: list[dict[str, float]], twice: dict[str, float], workers: dict[str, float]) -> dict:
+    largest = rows[-1]
+    found = {
+        "exponent": find_exponent(rows),
+        "peak_gb": largest["peak_gb"],
+        "recall": min(row["recall_judged"] for row in rows),
+        "ap_difference": max(
+            abs(twice["ap_approximate"] - twice["ap_exact"]),
+            *(abs(row["ap_judged"] - row["ap_judged_exact"]) for row in rows),
+        ),
+    }
+    found["speedup_two_workers"] = workers["speedup_two_workers"]
+    met = {name: found[name] <= goal for name, goal in AT_MOST.items()}
+    met |= {name: found[name] >= goal for name, goal in AT_LEAST.items()}
+    return found | {"met": met, "sizes": rows, "twice": twice, "workers": workers}
+
+
+PARTS = {"size": measure_size, "twice": fit_twice, "workers": compare_workers}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--part", nargs=2, metavar=("PART", "N"), help="one part in this process")
+    options = parser.parse_args()
+    if options.part:
+        print(json.dumps(PARTS[options.part[0]](int(options.part[1]))))
+        return
+    rows = [run_alone("size", n) for n in (QUICK_SIZES if options.quick else SIZES)]
+    twice = run_alone("twice", N_FITTED_TWICE // (5 if options.quick else 1))
+    workers = run_alone("workers", 8 if options.quick else 48)
+    print(json.dumps(sum_up(rows, twice, workers)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
