@@ -1,6 +1,8 @@
 """Public data sets as experiments: links, frames, classes, and the paper's figures beside ours."""
 
 import json
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,8 +16,8 @@ from segvote.errors import BadInputError, UnknownNameError
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.pipeline import Settings
 from segvote.pipeline.benchmark import Benchmark, benchmark, make_paper_plan
-from segvote.pipeline.benchmark_folders import choose_frames, lay_out_class
-from segvote.pipeline.compare import Plan, list_combinations
+from segvote.pipeline.benchmark_folders import WHOLE, choose_frames, lay_out_class
+from segvote.pipeline.compare import Plan, compare, list_combinations
 from segvote.pipeline.compare_results import Combination, Comparison, Result
 from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
 from segvote.types import WITH, WITHOUT
@@ -86,6 +88,35 @@ def test_videos_are_judged_as_wholes_by_the_threshold_for_videos(videos, tmp_pat
     assert comparison.measure_corloc(result).mean == 1.0
     assert done.n_items == {"red": 2}
     assert done.resolution == 0.5
+
+
+def test_whole_videos_are_folders_that_the_main_job_takes_for_videos(videos, tmp_path):
+    laid = lay_out_class(DATASETS["neutral"](videos), "red", tmp_path / "images", n_frames=WHOLE, max_items=None)
+    assert sorted(path.name for path in laid.folders[0].iterdir()) == ["00000", "00001"]
+    assert len(list((laid.folders[0] / "00000").iterdir())) == 4
+    assert laid.groups == {"with/00000": "with/a", "with/00001": "with/b"}
+    assert sorted(laid.readers) == ["00000/00001", "00000/00003", "00001/00001", "00001/00003"]
+
+
+@pytest.mark.parametrize("truth", ["masks", "boxes"])
+def test_whole_videos_are_judged_by_their_supervoxels(videos, tmp_path, truth):
+    pytest.importorskip("numba")
+    data = DATASETS["neutral"](videos)
+    if truth == "boxes":
+        items = tuple(replace(item, masks={}, boxes=make_boxes(item)) for item in data.items["red"])
+        data = DataSet("made", {"red": items})
+    laid = lay_out_class(data, "red", tmp_path / "images", WHOLE, None)
+    settings = replace(QUICK, frames="video")
+    done = compare(*laid.folders, laid.readers, tmp_path / "out", PLAN, settings, threshold=VIDEO_THRESHOLD, n_jobs=1)
+    (result,) = done.good
+    assert result.names == ["with/00000", "with/00001"]
+    assert done.measure_corloc(result).mean == 1.0
+    unions = {union for _, union in result.overlaps["common"]}
+    assert truth == "masks" or unions == {2.0}  # one for each frame with boxes
+
+
+def make_boxes(item):
+    return {number: partial(np.array, [[10 + 5 * number, 10, 35 + 5 * number, 30]]) for number in item.masks}
 
 
 def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):

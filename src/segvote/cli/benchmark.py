@@ -25,7 +25,7 @@ def benchmark(
     class_name: str | None = typer.Option(None, "--class", help="One class only."),
     voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
-    frames: int = typer.Option(3, min=1, help="Frames used of each video."),
+    frames: int = typer.Option(3, min=0, help="Frames used of each video, as images; 0: videos as they are."),
     max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
     time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
     jobs: int = typer.Option(2, min=1, help="Number of processes that segment and describe."),

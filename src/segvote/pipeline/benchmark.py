@@ -6,7 +6,7 @@ their frames at once, by the paper's threshold for videos.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from segvote.datasets import DATASETS
 from segvote.datasets.paper_table import PAPER_METHODS, get_paper_corloc, measure_resolution
 from segvote.errors import UnknownNameError
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
-from segvote.pipeline.benchmark_folders import Laid, lay_out_class
+from segvote.pipeline.benchmark_folders import WHOLE, Laid, lay_out_class
 from segvote.pipeline.compare import Plan, compare
 from segvote.pipeline.compare_results import Comparison
 from segvote.pipeline.progress import Progress, ignore_progress
@@ -135,7 +135,8 @@ def benchmark(
     class_name
         One class, or None for all.
     n_frames, max_items
-        Frames used of each video; items at most of each kind and class.
+        Frames used of each video, as images; 0: videos as they are, cut into supervoxels. Items at most of each kind
+        and class.
     n_jobs, progress
         As for `annotate`.
     """
@@ -147,12 +148,14 @@ def benchmark(
         if laid.n_items == 0:
             continue  # nothing to measure: it still serves the other classes as *without*
         threshold = VIDEO_THRESHOLD if laid.is_video else IMAGE_THRESHOLD
+        whole = n_frames == WHOLE and laid.is_video
+        chosen = replace(settings or Settings(), frames="video") if whole else settings
         comparison = compare(
             *laid.folders,
             laid.readers,
             folder,
             plan,
-            settings,
+            chosen,
             threshold=threshold,
             n_jobs=n_jobs,
             progress=_name_steps(progress, wanted),

@@ -1,7 +1,7 @@
 """A class of a data set as two folders of images: links to the files, named in order, nothing copied.
 
-A video becomes a few of its frames, those with truth first; which frames belong together is kept, so that a video is
-judged over all its frames at once.
+A video becomes a few of its frames, those with truth first, or a folder of all of them, which the main job then takes
+for the video it is. Which frames belong together is kept, so that a video is judged over all its frames at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from segvote.errors import BadInputError
 from segvote.pipeline.evaluate_truth import Truth, TruthReader
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Laid", "lay_out_class"]
+__all__ = ["WHOLE", "Laid", "lay_out_class"]
+
+WHOLE = 0  # frames of each video: not images of their own
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
     folder
         Emptied first.
     n_frames
-        Frames of each video.
+        Frames of each video that are taken as images of their own; `WHOLE`: the video as it is.
     max_items
         At most so many items of each kind, evenly spread over the list; None: all.
     """
@@ -72,20 +74,28 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
     readers: dict[str, TruthReader] = {}
     groups: dict[str, str] = {}
     for place, item in enumerate(shown):
+        join = _choose_join(item, n_frames)
         for number in choose_frames(item, n_frames):
-            name = _link(item.frames[number], folder / WITH, place, number)
-            groups[f"{WITH}/{name}"] = item.name
+            name = _link(item.frames[number], folder / WITH, place, number, join)
+            groups[f"{WITH}/{name.split('/')[0]}"] = item.name
             if reader := _make_reader(item, number):
-                readers[Path(name).stem] = reader
+                readers[name.rsplit(".", 1)[0]] = reader
     for place, item in enumerate(absent):
         for number in choose_frames(item, n_frames):
-            _link(item.frames[number], folder / WITHOUT, place, number)
+            _link(item.frames[number], folder / WITHOUT, place, number, _choose_join(item, n_frames))
     n_items = sum(item.has_truth for item in shown)
     return Laid((folder / WITH, folder / WITHOUT), readers, groups, n_items, any(item.is_video for item in shown))
 
 
+def _choose_join(item: DataItem, n_frames: int) -> str:
+    """What stands between the number of an item and that of its frame: a whole video is a folder."""
+    return "/" if n_frames == WHOLE and item.is_video else "-"
+
+
 def choose_frames(item: DataItem, n_frames: int) -> list[int]:
     """Numbers of the frames to use: those with truth, evenly spread, then others until there are enough."""
+    if n_frames == WHOLE:
+        return list(range(len(item.frames)))
     known = sorted({*item.masks, *item.boxes})
     others = [number for number in range(len(item.frames)) if number not in known]
     chosen = _spread(known, n_frames)
@@ -99,8 +109,9 @@ def _spread(values: Sequence, count: int | None) -> list:
     return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)] if count > 0 else []
 
 
-def _link(path: Path, folder: Path, place: int, number: int) -> str:
-    name = f"{place:05d}-{number:05d}{path.suffix.lower()}"
+def _link(path: Path, folder: Path, place: int, number: int, join: str) -> str:
+    name = f"{place:05d}{join}{number:05d}{path.suffix.lower()}"
+    (folder / name).parent.mkdir(exist_ok=True)
     try:
         os.symlink(path.resolve(), folder / name)
     except OSError:  # Windows without the right to make links

@@ -12,14 +12,15 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.bags import list_bags
+from segvote.pipeline.bags import Bag, list_bags
 from segvote.pipeline.evaluate import find_bag_truth
-from segvote.pipeline.evaluate_segments import BoxedSegments, MaskedSegments, count_segments
+from segvote.pipeline.evaluate_segments import CountedTruth, count_segments
 from segvote.pipeline.evaluate_truth import TruthReader, find_truth
 from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.reopening import reopen
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.video_evaluate import count_video, list_video_truth
 from segvote.pipeline.voting_step import Table
 from segvote.types import WITH
 
@@ -44,7 +45,7 @@ class Stage:
 
     run: Run
     table: Table
-    truth: dict[int, MaskedSegments | BoxedSegments]
+    truth: dict[int, CountedTruth]
     n_matched: int
 
 
@@ -64,14 +65,23 @@ def prepare_stage(
     """Segment, describe and let the reference vote; count the truth of every segment."""
     name = settings.features.removesuffix(LENGTHS)
     run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
-    truth = {}
-    for index, read in find_bag_truth(run, readers, "the truth").items():
-        bag = run.bags[index]
-        truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
+    truth = _count_truth(run, readers)
     table = reopen(run).table
     if settings.features.endswith(LENGTHS):
         table = keep_lengths(run, table)
     return Stage(run, table, truth, int(run.votes["decisions"].sum()))
+
+
+def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, CountedTruth]:
+    """Bag number to the truth of its segments, of images and of videos."""
+    videos = list_video_truth(run, readers)
+    truth: dict[int, CountedTruth] = {index: count_video(run, index, frames) for index, frames in videos.items()}
+    has_images = any(not bag.n_frames and find_truth(readers, bag.name) for bag in run.bags)
+    for index, read in find_bag_truth(run, readers, "the truth").items() if has_images or not videos else ():
+        bag = run.bags[index]
+        if not bag.n_frames:
+            truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
+    return dict(sorted(truth.items()))
 
 
 def keep_lengths(run: Run, table: Table) -> Table:
@@ -89,17 +99,25 @@ def keep_lengths(run: Run, table: Table) -> Table:
     return replace(table, X=X)
 
 
-def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader]) -> str:
+def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], frames: str = "auto") -> str:
     """SHA-256 of all images and of all truth that belongs to them."""
     digest = hashlib.sha256()
     found = False
-    for bag in list_bags(*folders):
+    for bag in list_bags(*folders, frames):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
-        reader = find_truth(readers, bag.name) if bag.tag == WITH else None
-        if reader is not None:
+        for reader in _find_readers(readers, bag) if bag.tag == WITH else ():
             truth, found = reader(), True
             for array in (truth.mask, truth.boxes):
                 digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
     if not found:
         raise BadInputError("no truth is named like a *with* image; expected the image's name with any extension")
     return digest.hexdigest()
+
+
+def _find_readers(readers: Mapping[str, TruthReader], bag: Bag) -> list[TruthReader]:
+    """Of an image one or none; of a video those of its frames."""
+    if not bag.is_video:
+        reader = find_truth(readers, bag.name)
+        return [reader] if reader else []
+    start = bag.name.split("/", 1)[1] + "/" if bag.path.is_dir() else bag.name.split("/", 1)[1].rsplit(".", 1)[0] + "/"
+    return [readers[name] for name in sorted(readers) if name.removeprefix(f"{WITH}/").startswith(start)]

@@ -16,6 +16,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_co
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.pipeline.evaluate_segments import (
     BoxedSegments,
+    CountedTruth,
     MaskedSegments,
     count_segments,
     fit_mask,
@@ -184,7 +185,7 @@ def evaluate(
     has_images = any(not bag.n_frames and find_truth(known_truth, bag.name) for bag in run.bags)
     readers = find_bag_truth(run, known_truth, truth) if has_images or not videos else {}
     results, scores = [], []
-    counted: list[MaskedSegments | BoxedSegments] = []
+    counted: list[CountedTruth] = []
     for index, frames in count_along(list(videos.items()), "evaluate videos", len(videos), progress):
         video = measure_video(run, index, frames)
         results.append(_summarise_video(run, index, video))
@@ -220,9 +221,7 @@ def find_bag_truth(run: Run, readers: Mapping[str, TruthReader], where: object) 
     return found
 
 
-def rank_segments(
-    scores: Sequence[np.ndarray], counted: Sequence[MaskedSegments | BoxedSegments], n_curve: int = N_CURVE
-) -> Ranking:
+def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth], n_curve: int = N_CURVE) -> Ranking:
     """Average precision and curve over the segments of several images together.
 
     Parameters

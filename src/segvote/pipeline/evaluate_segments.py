@@ -19,7 +19,16 @@ from segvote.metrics.limit import resize_labels as resize_label_map
 from segvote.metrics.overlap import find_box, measure_box_iou
 from segvote.pipeline.evaluate_truth import Truth
 
-__all__ = ["BoxedSegments", "MaskedSegments", "Overlap", "count_segments", "find_main_box", "measure_ious"]
+__all__ = [
+    "BoxedFrames",
+    "BoxedSegments",
+    "CountedTruth",
+    "MaskedSegments",
+    "Overlap",
+    "count_segments",
+    "find_main_box",
+    "measure_ious",
+]
 
 Overlap = tuple[float, float]  # intersection, union
 
@@ -85,6 +94,46 @@ class BoxedSegments:
     def measure_limit(self) -> Overlap:
         """The same for the segments that lie in a box by majority."""
         return self.measure(self.fractions > 0.5)
+
+
+@dataclass(frozen=True)
+class BoxedFrames:
+    """Supervoxels of a video of which boxes are known in some frames; overlaps of the frames add up.
+
+    Attributes
+    ----------
+    frames
+        One for each frame with boxes; their label maps hold numbers of the whole video.
+    n_segments
+        Of the whole video.
+    """
+
+    frames: tuple[BoxedSegments, ...]
+    n_segments: int
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """(n_segments,) pixels in the frames with boxes."""
+        return np.sum([np.bincount(one.labels.ravel(), minlength=self.n_segments) for one in self.frames], axis=0)
+
+    @cached_property
+    def fractions(self) -> np.ndarray:
+        """(n_segments,) part of each supervoxel that lies in a box."""
+        inside = np.zeros(self.n_segments)
+        for one in self.frames:
+            inside[: len(one.areas)] += one.fractions * one.areas
+        return inside / np.maximum(self.areas, 1)
+
+    def measure(self, decisions: np.ndarray) -> Overlap:
+        """Best overlaps of the boxes around the selected region, out of one for each frame."""
+        return sum(one.measure(decisions)[0] for one in self.frames), float(len(self.frames))
+
+    def measure_limit(self) -> Overlap:
+        """The same for the supervoxels that lie in a box by majority."""
+        return self.measure(self.fractions > 0.5)
+
+
+CountedTruth = MaskedSegments | BoxedSegments | BoxedFrames
 
 
 def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> MaskedSegments | BoxedSegments:

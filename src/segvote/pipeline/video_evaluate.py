@@ -11,14 +11,14 @@ from segvote.errors import BadInputError
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
-from segvote.pipeline.evaluate_segments import MaskedSegments, fit_mask
+from segvote.pipeline.evaluate_segments import BoxedFrames, BoxedSegments, MaskedSegments, count_segments, fit_mask
 from segvote.pipeline.evaluate_truth import TruthReader, find_truth
 from segvote.pipeline.run import Run
 from segvote.pipeline.video_frames import StoredFrame, list_frame_stems, list_stored_frames
 from segvote.pipeline.video_writing import get_frame_mask_path
 from segvote.types import WITH
 
-__all__ = ["VideoResult", "find_video_truth", "list_video_truth", "measure_video"]
+__all__ = ["VideoResult", "count_video", "find_video_truth", "list_video_truth", "measure_video"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,27 @@ def measure_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Vid
                 raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
             counts.add(read_mask(get_frame_mask_path(run.folder, bag.stem, stem)) == 255, known, stored)
     return counts.finish()
+
+
+def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> MaskedSegments | BoxedFrames:
+    """The truth of a video counted per supervoxel: masks, or boxes where those are known."""
+    bag, arrays = run.bags[index], run.read_segments(index)
+    stems = list_frame_stems(run.find_source(index), arrays["frame_indices"])
+    inside, areas = np.zeros((2, len(arrays["areas"])))
+    boxed = []
+    for stem, stored in zip(stems, list_stored_frames(run.folder, bag.segments, int(arrays["n_files"])), strict=True):
+        if stem not in truth:
+            continue
+        counted = count_segments(stored.labels, truth[stem](), (bag.height, bag.width))
+        if isinstance(counted, BoxedSegments):
+            boxed.append(counted)
+            continue
+        n_known = len(counted.areas)
+        inside[:n_known] += counted.inside
+        areas[:n_known] += counted.areas
+    if boxed:
+        return BoxedFrames(tuple(boxed), len(areas))
+    return MaskedSegments(inside / np.maximum(areas, 1), areas)
 
 
 class _Counts:
