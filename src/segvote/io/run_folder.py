@@ -113,7 +113,9 @@ class RunFolder:
         The operating system lets go of the lock when the process ends, however it ends.
         """
         _make_folder(self.path)
-        with (self.path / ".lock").open("a+") as file:
+        with explain_failure(self.path / ".lock"):
+            file = (self.path / ".lock").open("a+")
+        with file:
             if not _try_lock(file.fileno()):
                 raise BusyRunError(
                     f"another segvote is writing to {self.path}; wait for it or choose another -o folder"
