@@ -90,13 +90,16 @@ def measure_size(n_segments: int) -> dict[str, float]:
         "recall": voter.recall_,
         "ap": measure_ap(voter, truth),
     }
+    print(json.dumps(row), flush=True)
     return row | judge_sample(voter, X, bags, truth)
 
 
 def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """AP among some segments, by the votes they got and by those of their true neighbours; and the true recall."""
     rng = np.random.default_rng(1)
-    rows = np.sort(rng.choice(len(X), size=min(N_JUDGED, len(X)), replace=False))
+    # A third of them object: among all, one in forty is, and an AP of few would be chance.
+    parts = [(np.flatnonzero(truth), N_JUDGED // 3), (np.flatnonzero(~truth), N_JUDGED - N_JUDGED // 3)]
+    rows = np.sort(np.concatenate([rng.choice(part, size=min(n, len(part)), replace=False) for part, n in parts]))
     true = search_truly(X, bags, rows, voter.n_neighbors)
     heard = [voter.graph_.indices[voter.graph_.indptr[row] : voter.graph_.indptr[row + 1]] for row in rows]
     gaps = [((X[one].astype(float) - X[row]) ** 2).sum(axis=1) for row, one in zip(rows, true, strict=True)]

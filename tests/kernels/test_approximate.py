@@ -1,5 +1,7 @@
 """The search of large sets: most of the true neighbours, measured from the full vectors."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,20 @@ def test_graphs_of_few_and_of_many_rows_at_once_are_the_same(clustered, monkeypa
     whole = neighbours.build_vote_graph(squared, indices, len(X))
     monkeypatch.setattr(neighbours, "ROWS_PER_BLOCK", 7)
     assert (whole != neighbours.build_vote_graph(squared, indices, len(X))).nnz == 0
+
+
+def test_the_vectors_are_never_copied_as_a_whole(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(20, 400))[rng.integers(20, size=6000)] + 0.1 * rng.normal(size=(6000, 400))).astype(
+        np.float32
+    )
+    for name in ("QUERIES_AT_ONCE", "VOTERS_AT_ONCE"):
+        monkeypatch.setattr(approximate, name, 500)
+    monkeypatch.setattr(approximate, "TRAINING_PER_LIST", 40)
+    monkeypatch.setattr(approximate, "N_SAMPLED", 20)
+    monkeypatch.setattr(approximate, "_count_lists", lambda n_voters: 16)
+    tracemalloc.start()
+    approximate.search_approximately(X, X, 3, None, None, 0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.75 * X.nbytes

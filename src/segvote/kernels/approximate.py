@@ -21,9 +21,8 @@ __all__ = ["Index", "centre_points", "search_all", "search_approximately"]
 N_COMPONENTS = 128
 # Times the root of the number of voters: the lists. More are shorter, and cost more to choose from.
 LISTS_PER_ROOT = 4
-TRAINING_PER_LIST = 64
-# Below so many voters each, lists are not learned but guessed.
-LEAST_PER_LIST = 48
+# Voters of which a list is learned; of fewer it would be guessed.
+TRAINING_PER_LIST = 48
 # The search looks no further once it finds this part of the true neighbours of so many queries.
 WANTED_RECALL = 0.96
 N_SAMPLED = 400
@@ -208,7 +207,7 @@ def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
 
 def _count_lists(n_voters: int) -> int:
     """A power of two, about so many times the root, of lists long enough to be learned."""
-    wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / LEAST_PER_LIST)
+    wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / TRAINING_PER_LIST)
     return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.1))
 
 
