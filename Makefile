@@ -32,12 +32,15 @@ test-data: install
 
 # The lowest version of every package that pyproject.toml allows, in an environment of their own.
 OLDEST := .venv-oldest
+OLDEST_TESTS := tests/kernels tests/refine tests/features/test_backbone.py tests/features/test_lite0.py \
+	tests/io/test_atomic.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
+	tests/review/test_review_guard.py tests/cli/test_command_line.py tests/pipeline/test_annotate.py
 test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(PYTHON) tests/trust/oldest.py > $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/pip install -q -r $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/pip install -q --no-deps -e .
-	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider tests/io tests/voting tests/segmentation tests/features tests/pipeline/test_annotate.py
+	$(OLDEST)/bin/python -m pytest -q -W default -p no:cacheprovider $(OLDEST_TESTS)
 
 # Everything a careful person would try against segvote; writes the table of docs/reliability.md.
 LEDGER := $(abspath docs/_build/trust.jsonl)

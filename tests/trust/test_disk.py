@@ -54,7 +54,7 @@ def test_a_disk_that_fills_up_at_many_moments_is_told_in_one_line(stage, world, 
     ledger.note(f"`{command}` on a disk that fills up (ENOSPC), repeated", 25, lost)
 
 
-@pytest.mark.parametrize("n_bytes", [1000, 4000])
+@pytest.mark.parametrize("n_bytes", [1000, pytest.param(4000, marks=pytest.mark.slow)])
 def test_a_limit_of_file_sizes_is_told_in_one_line(stage, world, ledger, n_bytes):
     lost = fail_and_repeat(stage, world, "annotate", lambda _: [{"kind": "limit", "n_bytes": n_bytes}])
     ledger.note("`annotate` under a limit of file sizes (EFBIG), repeated", 1, lost)

@@ -123,6 +123,8 @@ def kill_review(stage, run, seconds):
     page = Page(address)
     thread = threading.Thread(target=page.click)
     thread.start()
+    while not page.promised and thread.is_alive():
+        time.sleep(0.002)
     time.sleep(seconds)
     os.kill(started["pid"], signal.SIGKILL)
     thread.join()
