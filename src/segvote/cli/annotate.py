@@ -92,11 +92,12 @@ def annotate(
 
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
-    with open_workers(workers, scheduler, [*folders, out]) as places, show_progress() as progress:
+    own = choose_segments(segments, ucm)
+    with open_workers(workers, scheduler, [*folders, out, own]) as (*places, own), show_progress() as progress:
         run = start(
             *places,
             Settings(**chosen),
-            segments=choose_segments(segments, ucm),
+            segments=own,
             n_jobs=jobs,
             strict=strict,
             progress=progress,
@@ -125,7 +126,9 @@ def choose_segments(segments: Path | None, ucm: Path | None) -> Path | None:
 
 
 @contextlib.contextmanager
-def open_workers(n_workers: int | None, scheduler: str | None, places: Sequence[Path]) -> Iterator[Sequence[Path]]:
+def open_workers(
+    n_workers: int | None, scheduler: str | None, places: Sequence[Path | None]
+) -> Iterator[Sequence[Path | None]]:
     """The workers, where some are asked for, inside a ``with``; yields the places as those can find them."""
     if n_workers is None and scheduler is None:
         yield places
@@ -133,9 +136,11 @@ def open_workers(n_workers: int | None, scheduler: str | None, places: Sequence[
     from segvote.scaling import open_cluster
 
     # A worker may have been started anywhere.
-    full = [place.resolve() for place in places]
+    full = [None if place is None else place.resolve() for place in places]
     with open_cluster(n_workers, scheduler) as cluster:
-        cluster.check_folders(next(part for part in (place, *place.parents) if part.is_dir()) for place in full)
+        cluster.check_folders(
+            next(part for part in (place, *place.parents) if part.is_dir()) for place in full if place
+        )
         typer.echo(f"dashboard {cluster.dashboard}", err=True)
         yield full
 

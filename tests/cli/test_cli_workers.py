@@ -1,0 +1,49 @@
+"""`annotate --workers` and `--scheduler`: what is handed on, and what is said."""
+
+import contextlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from segvote import scaling
+from segvote.cli.annotate import open_workers
+from segvote.cli.app import app
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """What the cluster was asked for; no process is started."""
+    asked = SimpleNamespace(folders=[])
+
+    @contextlib.contextmanager
+    def open_nothing(n_workers, scheduler):
+        asked.n_workers, asked.scheduler = n_workers, scheduler
+        yield SimpleNamespace(check_folders=asked.folders.extend, dashboard="http://127.0.0.1:1/status")
+
+    monkeypatch.setattr(scaling, "open_cluster", open_nothing)
+    return asked
+
+
+def test_places_are_named_in_full_and_the_nearest_folder_is_looked_for(opened, tmp_path, monkeypatch, capsys):
+    (tmp_path / "with").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with open_workers(3, None, [Path("with"), Path("new/out"), None]) as places:
+        assert places == [tmp_path / "with", tmp_path / "new/out", None]
+    assert (opened.n_workers, opened.scheduler) == (3, None)
+    assert opened.folders == [tmp_path / "with", tmp_path]
+    assert "dashboard http://127.0.0.1:1/status" in capsys.readouterr().err
+
+
+def test_without_workers_nothing_is_opened(opened):
+    with open_workers(None, None, [Path("with")]) as places:
+        assert places == [Path("with")]
+    assert not hasattr(opened, "scheduler")
+
+
+def test_both_options_are_one_too_many(scenes, tmp_path):
+    command = ["annotate", str(scenes / "with"), str(scenes / "without"), "-o", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, [*command, "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"])
+    assert result.exit_code != 0
+    assert "give one" in str(result.exception)
