@@ -111,7 +111,7 @@ def find_sets(data: Path | None, out: Path, quick: bool) -> Iterator[tuple[str, 
     for name, style in list(MADE.items())[: 1 if quick else None]:
         folder = out / "made" / name.replace(": ", "-").replace(" ", "-")
         if not (folder / "masks").is_dir():
-            write_scenes(folder, *((8, 8) if quick else (30, 30)), seed=1, **style)
+            write_scenes(folder, *((8, 8) if quick else (40, 40)), seed=7, **style)
         yield name, folder
 
 
