@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from segvote import scaling
-from segvote.cli.annotate import open_workers
-from segvote.cli.app import app
+from segvote.cli.app import load_commands
+from segvote.cli.workers import open_workers
 
 
 @pytest.fixture
@@ -44,6 +44,6 @@ def test_without_workers_nothing_is_opened(opened):
 
 def test_both_options_are_one_too_many(scenes, tmp_path):
     command = ["annotate", str(scenes / "with"), str(scenes / "without"), "-o", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [*command, "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"])
+    result = CliRunner().invoke(load_commands(), [*command, "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"])
     assert result.exit_code != 0
     assert "give one" in str(result.exception)

@@ -12,6 +12,7 @@ import pytest
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.pipeline import Settings, annotate
+from segvote.pipeline.predict import predict
 from segvote.pipeline.workers import run_on_all, work_with
 from segvote.scaling import cluster as cluster_module
 from segvote.scaling import open_cluster
@@ -71,6 +72,19 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, scenes, tmp_path
         annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
     assert killed == ["segment and describe", "write masks"]
     assert read_files(tmp_path / "run") == expected
+
+
+def test_images_never_seen_are_predicted_alike(cluster, finished_run, scenes, tmp_path):
+    predict(finished_run.folder.path, scenes / "with", tmp_path / "near", n_jobs=1)
+    with work_with(cluster.run_on_all):
+        predict(finished_run.folder.path, scenes / "with", tmp_path / "far")
+    near, far = (read_all(tmp_path / name) for name in ("near", "far"))
+    assert near == far and any(name.endswith(".png") for name in near)
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "log.jsonl"]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def test_results_come_in_the_order_of_the_items(cluster):

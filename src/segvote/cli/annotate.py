@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
+from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.pipeline.settings import Settings
@@ -75,10 +74,8 @@ def annotate(
         None, help="Folder of published contour maps (ucm2 in .mat files), named like the images."
     ),
     jobs: int = typer.Option(2, min=1, help="Number of processes; the answer does not depend on it."),
-    workers: int | None = typer.Option(None, min=1, help="Instead of --jobs: so many workers of Dask on this machine."),
-    scheduler: str | None = typer.Option(
-        None, metavar="ADDRESS", help="Instead of --jobs: the workers of a Dask scheduler, tcp://host:8786."
-    ),
+    workers: int | None = WORKERS,
+    scheduler: str | None = SCHEDULER,
     strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
     """Find the thing that the images of one folder show and those of the other do not.
@@ -123,26 +120,6 @@ def choose_segments(segments: Path | None, ucm: Path | None) -> Path | None:
     if segments is not None and ucm is not None:
         raise BadInputError(f"expected --segments or --ucm, got both {segments} and {ucm}; leave one out")
     return segments if ucm is None else ucm
-
-
-@contextlib.contextmanager
-def open_workers(
-    n_workers: int | None, scheduler: str | None, places: Sequence[Path | None]
-) -> Iterator[Sequence[Path | None]]:
-    """The workers, where some are asked for, inside a ``with``; yields the places as those can find them."""
-    if n_workers is None and scheduler is None:
-        yield places
-        return
-    from segvote.scaling import open_cluster
-
-    # A worker may have been started anywhere.
-    full = [None if place is None else place.resolve() for place in places]
-    with open_cluster(n_workers, scheduler) as cluster:
-        cluster.check_folders(
-            next(part for part in (place, *place.parents) if part.is_dir()) for place in full if place
-        )
-        typer.echo(f"dashboard {cluster.dashboard}", err=True)
-        yield full
 
 
 def print_outcome(run: Any) -> None:

@@ -11,6 +11,7 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
+from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.pipeline.predict import predict as run_predict
 
 if TYPE_CHECKING:
@@ -32,16 +33,16 @@ def predict(
         DEFAULTS["false_alarms"], help="Which share of images without the thing may be said to show it."
     ),
     jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
+    workers: int | None = WORKERS,
+    scheduler: str | None = SCHEDULER,
     strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
     """Say of new images whether they show the thing, how probably, and where.
 
     Leaves masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
-    with show_progress() as progress:
-        found = run_predict(
-            model, folder, out, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress
-        )
+    with open_workers(workers, scheduler, [model, folder, out]) as places, show_progress() as progress:
+        found = run_predict(*places, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress)
     for _, reason in found.problems:
         typer.echo(f"left out: {make_plain(reason)}", err=True)
     if found.rate > false_alarms:
