@@ -105,14 +105,17 @@ def gather_table(
 
     On the scale of another run, if its standardiser is given; else on one of their own, that the named voter wants.
     """
-    if standardiser is None:
-        has_lengths = voter is not None and VOTERS[voter].wants_lengths
-        standardiser = fit_standardiser(_read_shards(run, bags), extractor.blocks, extractor.standardise, has_lengths)
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     X = np.empty((offsets[-1], extractor.n_dims), dtype=np.float32)
-    for start, shard in zip(offsets, _read_shards(run, bags), strict=False):
-        X[start : start + len(shard)] = standardiser.apply(shard)
+    shards = np.split(X, offsets[1:-1])
+    for place, shard in zip(shards, _read_shards(run, bags), strict=True):
+        place[:] = shard
+    if standardiser is None:
+        has_lengths = voter is not None and VOTERS[voter].wants_lengths
+        standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
+    for place in shards:
+        place[:] = standardiser.apply(place)
     geometry = [read_arrays(run.segments_path(bag.segments_key)) for bag in bags]
     return Table(
         X=X,
