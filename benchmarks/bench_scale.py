@@ -107,10 +107,15 @@ def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray
     order = np.argsort(gaps, axis=1)
     graph = build_vote_graph(np.take_along_axis(np.array(gaps), order, 1), np.take_along_axis(true, order, 1), len(X))
     exact = graph @ voter.get_state()["weights"]
+    judged = truth[rows]
+    # Each stands for as many as were there for one of its kind.
+    weights = np.where(judged, truth.sum() / judged.sum(), (~truth).sum() / (~judged).sum())
+    recalls = [np.isin(a, b).mean() for a, b in zip(true, heard, strict=True)]
     return {
-        "recall_judged": float(np.mean([np.isin(a, b).mean() for a, b in zip(true, heard, strict=True)])),
-        "ap_judged": average_precision(voter.scores_[rows], truth[rows]),
-        "ap_judged_exact": average_precision(exact, truth[rows]),
+        "recall_judged": float(np.average(recalls, weights=weights)),
+        "recall_judged_object": float(np.mean(np.array(recalls)[judged])),
+        "ap_judged": average_precision(voter.scores_[rows], judged, weights),
+        "ap_judged_exact": average_precision(exact, judged, weights),
     }
 
 
