@@ -119,6 +119,11 @@ def test_a_folder_that_workers_do_not_see_is_named(cluster, tmp_path):
         cluster.check_folders([tmp_path / "elsewhere"])
 
 
+def test_ctrl_c_is_for_the_one_who_asked_and_not_for_workers(cluster):
+    handlers = cluster.client.run(signal.getsignal, signal.SIGINT)
+    assert set(handlers.values()) == {signal.SIG_IGN}
+
+
 def test_there_is_a_dashboard(cluster):
     assert cluster.dashboard.startswith("http://127.0.0.1:")
 

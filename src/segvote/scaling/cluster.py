@@ -8,6 +8,8 @@ change a mask: the files they write are the bytes that one machine would write.
 from __future__ import annotations
 
 import contextlib
+import logging
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -127,6 +129,8 @@ def open_cluster(n_workers: int | None = None, scheduler: str | None = None) -> 
         address: Any = scheduler if n_workers is None else stack.enter_context(_start_local(n_workers))
         cluster = Cluster(stack.enter_context(_connect(address)))
         _await_worker(cluster.client)
+        if n_workers is not None:
+            cluster.client.register_plugin(_make_deaf())
         cluster.check_versions()
         stack.enter_context(work_with(cluster.run_on_all))
         yield cluster
@@ -151,7 +155,21 @@ def _start_local(n_workers: int) -> Any:
         host="127.0.0.1",
         dashboard_address="127.0.0.1:0",
         memory_limit=0,
+        silence_logs=logging.ERROR,
     )
+
+
+def _make_deaf() -> Any:
+    """What keeps workers on this terminal, also those that replace dead ones, from dying noisily of Ctrl-C."""
+    from distributed import WorkerPlugin
+
+    class Deaf(WorkerPlugin):
+        name = "segvote-deaf"
+
+        def setup(self, worker: Any) -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Deaf()
 
 
 def _connect(address: Any) -> Any:
