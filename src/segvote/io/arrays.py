@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Container
 from pathlib import Path
 from tokenize import TokenError
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -61,11 +63,20 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
     try:
         # numpy leaves the file open when it is no zip file; we do not.
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            _check_count(file, archive)
             return {name: archive[name] for name in archive.files if names is None or name in names}
     except FileNotFoundError:
         raise
     except DAMAGE as error:
         raise DamagedFileError(f"{path} is damaged ({error}); delete it and run the command again") from error
+
+
+def _check_count(file: BinaryIO, archive: Any) -> None:
+    """Refuse an archive that lists fewer members than its end says: a wrong length in the list hides those behind."""
+    file.seek(-22, os.SEEK_END)
+    n_members = int.from_bytes(file.read(22)[10:12], "little")
+    if n_members != len(archive.files):
+        raise zipfile.BadZipFile(f"{n_members} arrays are promised, {len(archive.files)} are listed")
 
 
 def read_if_whole(path: Path | str, names: Container[str] | None = None) -> dict[str, np.ndarray] | None:

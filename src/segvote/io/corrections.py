@@ -216,5 +216,5 @@ def _explain_damage(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise BusyRunError(f"{path} cannot be used now ({error}); close what holds it and try again") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
