@@ -95,8 +95,12 @@ class Page:
         self.host, self.promised = host, []
 
     def click(self):
-        with closing(HTTPConnection(self.host, timeout=20)) as connection:
-            self._click_on(connection)
+        limit = time.monotonic() + 30
+        # The address is printed a moment before anybody listens there.
+        while not self.promised and time.monotonic() < limit:
+            with closing(HTTPConnection(self.host, timeout=20)) as connection:
+                self._click_on(connection)
+            time.sleep(0.01)
 
     def _click_on(self, connection):
         port = self.host.rsplit(":", 1)[1]
