@@ -8,7 +8,7 @@ vectors is made, whatever their number; they may be mapped from a file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +91,7 @@ def search_approximately(
     return *index.search(queries, k, bags, effort), min(recall, 0.9999)
 
 
-def _choose_effort(efforts: list[list[_Effort]], measure: Any) -> tuple[_Effort, float]:
+def _choose_effort(efforts: list[list[_Effort]], measure: Callable[[_Effort], float]) -> tuple[_Effort, float]:
     """The first effort that finds enough, in the first row of efforts whose last one does; else the very last."""
     for row in efforts:
         recall = measure(row[-1])
