@@ -26,7 +26,7 @@ from segvote.datasets import write_scenes
 from segvote.kernels import build_vote_graph, neighbours
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
-from segvote.pipeline import annotate
+from segvote.pipeline import Settings, annotate
 from segvote.scaling import open_cluster
 from segvote.voting.ekde import EKDE
 
@@ -163,17 +163,21 @@ def compare_workers(n_images: int) -> dict[str, float]:
 def time_describing(folder: Path, n_workers: int) -> float:
     out = folder / str(n_workers)
     with open_cluster(n_workers) as cluster:
-        # The network is loaded before the clock starts, as it is for all but the first images of a large run.
-        cluster.client.run(load_network)
+        # Packages and network are loaded before the clock starts, as they are for most images of a large run.
+        cluster.client.run(load_parts)
         annotate(folder / "with", folder / "without", out)
     steps = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     return next(step["seconds"] for step in steps if step["step"] == "describe")
 
 
-def load_network() -> None:
+def load_parts() -> None:
     from segvote.features import make_features
+    from segvote.segmentation import SEGMENTERS
 
-    make_features("lite0").describe(np.zeros((64, 64, 3), dtype=np.uint8), np.zeros((64, 64), dtype=np.int32))
+    image = np.random.default_rng(0).integers(256, size=(64, 64, 3), dtype=np.uint8)
+    settings = Settings()
+    labels = SEGMENTERS[settings.segmenter](image, n_segments=10).labels
+    make_features(settings.features).describe(image, labels.astype(np.int32))
 
 
 def run_alone(part: str, n_segments: int) -> dict[str, float]:
