@@ -100,6 +100,13 @@ def test_more_candidates_are_measured_where_lists_do_not_help():
     assert (effort.n_lists, effort.n_candidates, recall) == (4, 8, 0.96)
 
 
+def test_lists_that_do_not_help_are_not_looked_at():
+    recalls = {2: 0.7, 4: 0.928, 8: 0.929, 16: 0.93}
+    efforts = [[approximate._Effort(n, 3, 2) for n in recalls]]
+    effort, recall = approximate._choose_effort(efforts, lambda one: recalls[one.n_lists])
+    assert (effort.n_lists, recall) == (4, 0.928)
+
+
 def test_graphs_of_few_and_of_many_rows_at_once_are_the_same(clustered, monkeypatch):
     X, bags = clustered
     squared, indices = search_neighbours(X, X, 10, bags, bags)

@@ -26,6 +26,8 @@ TRAINING_PER_LIST = 48
 # The search looks no further once it finds this part of the true neighbours of so many queries.
 WANTED_RECALL = 0.96
 N_SAMPLED = 400
+# Where it never does, so much less than the most that it can find is as good.
+NEARLY = 0.005
 FEWEST_LISTS_SEEN = 8
 # Above this part of the lists, looking at all pairs is not much slower.
 MOST_LISTS_SEEN = 1 / 8
@@ -92,15 +94,20 @@ def search_approximately(
 
 
 def _choose_effort(efforts: list[list[_Effort]], measure: Callable[[_Effort], float]) -> tuple[_Effort, float]:
-    """The first effort that finds enough, in the first row of efforts whose last one does; else the very last."""
+    """The least effort that finds enough, in the first row of efforts whose last one does.
+
+    Where none does, the least that finds nearly as much as the very last: more lists do not help where the components
+    are what cannot tell.
+    """
     for row in efforts:
-        recall = measure(row[-1])
-        if recall >= WANTED_RECALL:
-            for effort in row[:-1]:
-                if (less := measure(effort)) >= WANTED_RECALL:
-                    return effort, less
+        most = measure(row[-1])
+        if most >= WANTED_RECALL:
             break
-    return row[-1], recall
+    enough = WANTED_RECALL if most >= WANTED_RECALL else most - NEARLY
+    for effort in row[:-1]:
+        if (recall := measure(effort)) >= enough:
+            return effort, recall
+    return row[-1], most
 
 
 class Index:
