@@ -13,6 +13,7 @@ from typer.models import CommandInfo
 
 from segvote import __version__
 from segvote.cli.plain import make_plain
+from segvote.cli.stopping import listen_for_stop
 from segvote.errors import SegvoteError
 
 __all__ = ["app", "format_examples", "run_app"]
@@ -109,6 +110,7 @@ def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) ->
 
 def run_app() -> None:
     """Run with the arguments of the process."""
+    listen_for_stop()
     try:
         load_commands(choose_commands(sys.argv[1:], os.environ))()
     except SegvoteError as error:

@@ -18,7 +18,8 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.cli.stopping import check_stop
+from segvote.pipeline.progress import Progress
 
 __all__ = ["show_progress"]
 
@@ -35,7 +36,7 @@ def show_progress() -> Iterator[Progress]:
     """Give a progress callback that draws one bar per step."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield ignore_progress
+        yield _stay_quiet
         return
     columns = (
         SpinnerColumn(),
@@ -49,8 +50,13 @@ def show_progress() -> Iterator[Progress]:
         tasks: dict[str, int] = {}
 
         def report(step: str, done: int, total: int) -> None:
+            check_stop()
             if step not in tasks:
                 tasks[step] = bar.add_task(step, total=total)
             bar.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]
 
         yield report
+
+
+def _stay_quiet(step: str, done: int, total: int) -> None:
+    check_stop()
