@@ -10,7 +10,7 @@ from reader import Reader
 from segvote.io.images import list_images
 
 MAX_MEGABYTES = 2048  # of the whole process, whatever the file: 100 million pixels with transparency take 1,941
-MAX_SECONDS = 10.0
+MAX_SECONDS = 10.0  # of the processor: how long the clock runs is the machine's affair
 
 
 def read_corpus(folder, n_files, seed):
