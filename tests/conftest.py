@@ -4,10 +4,15 @@ import os
 import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from segvote.datasets import write_scenes
 from segvote.pipeline import Settings, annotate
+
+# No test judges by the clock, hypothesis neither.
+hypothesis.settings.register_profile("segvote", deadline=None)
+hypothesis.settings.load_profile("segvote")
 
 # Small and quick: colour words instead of a network, few segments.
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
