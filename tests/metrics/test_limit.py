@@ -3,7 +3,8 @@ import pytest
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.metrics import label_by_truth, measure_areas, measure_iou, measure_limit, resize_labels
+from segvote.kernels.resizing import resize_labels
+from segvote.metrics import label_by_truth, measure_areas, measure_iou, measure_limit
 
 LABELS = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 2, 3]])
 TRUTH = np.array([[255, 255, 0, 0], [255, 0, 128, 128], [255, 0, 0, 128]], dtype=np.uint8)
@@ -39,7 +40,7 @@ def test_limit_equals_the_slow_way():
 def test_resizing_is_pillows_nearest(size):
     labels = np.random.default_rng(0).integers(0, 255, (15, 20)).astype(np.uint8)
     expected = np.asarray(Image.fromarray(labels).resize(size[::-1], Image.Resampling.NEAREST))
-    np.testing.assert_array_equal(resize_labels(labels, *size), expected)
+    np.testing.assert_array_equal(resize_labels(labels, size), expected)
 
 
 def test_labels_are_resized_to_the_truth():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from segvote.metrics import measure_iou, measure_limit, resize_labels
+from segvote.kernels.resizing import resize_labels
+from segvote.metrics import measure_iou, measure_limit
 from segvote.pipeline.evaluate_segments import count_segments, find_main_box, measure_ious
 from segvote.pipeline.evaluate_truth import Truth
 
@@ -22,7 +23,7 @@ def test_counted_overlaps_equal_those_of_the_pixels(rng, scale):
         truth = rng.choice(np.array([0, 128, 255], dtype=np.uint8), size=(height, width))
         segments = count_segments(labels, Truth(mask=truth), (height, width))
         decisions = rng.random(12) < 0.5
-        mask = decisions[resize_labels(labels, height, width)]
+        mask = decisions[resize_labels(labels, (height, width))]
         assert measure_ious([segments.measure(decisions)])[0] == pytest.approx(measure_iou(mask, truth))
         assert measure_ious([segments.measure_limit()])[0] == pytest.approx(measure_limit(labels, truth))
 

@@ -18,6 +18,7 @@ from PIL import Image
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation
 from segvote.io.samples import scale_to_bytes
+from segvote.kernels.resizing import resize_labels
 
 __all__ = [
     "IMAGE_EXTENSIONS",
@@ -150,30 +151,6 @@ def resize_image(image: np.ndarray, longest: int, enlarge: bool = False) -> np.n
         return image
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return cv2.resize(image, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC)
-
-
-def resize_labels(labels: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Nearest-neighbour scaling, for label maps and masks.
-
-    Parameters
-    ----------
-    labels
-        (h, w) array of any type.
-    size
-        Wanted (height, width).
-
-    Returns
-    -------
-    ndarray
-        Array of that size whose values all occur in `labels`: each pixel takes the value under its centre.
-    """
-    rows, columns = (_find_centres(old, new) for old, new in zip(labels.shape, size, strict=True))
-    return labels[rows[:, None], columns]
-
-
-def _find_centres(old: int, new: int) -> np.ndarray:
-    # Whole numbers only: rounding of floats would differ between sizes that should give mirrored results.
-    return (2 * np.arange(new) + 1) * old // (2 * new)
 
 
 def _convert_to_rgb(picture: Image.Image) -> Image.Image:

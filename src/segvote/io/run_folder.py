@@ -80,15 +80,40 @@ class RunFolder:
         plain = json.loads(format_json(record))  # as it will be read
         write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
 
-    def list_strangers(self) -> list[str]:
-        """Names in the folder that a command does not leave there before its record: they are somebody else's."""
+    def is_claimed(self, record_path: Path, otherwise: str) -> bool:
+        """Whether the folder is that of an earlier call, which left its record there.
+
+        Parameters
+        ----------
+        record_path
+            Where that call says whose the folder is.
+        otherwise
+            What is said of a folder of something else: "not a run folder".
+        """
+        if self.path.is_file():
+            raise BadInputError(f"{self.path} is a file; -o wants a folder")
+        if record_path.is_file() or not self.path.exists():
+            return record_path.is_file()
         names = sorted(entry.name for entry in self.path.iterdir())
-        return [name for name in names if name not in (".lock", self.log_path.name) and not is_leftover(name)]
+        # What a command leaves before its record is nobody's yet.
+        strangers = [name for name in names if name not in (".lock", self.log_path.name) and not is_leftover(name)]
+        if strangers:
+            raise BadInputError(
+                f"{self.path} is not empty and {otherwise} (it holds {strangers[0]}); choose another -o folder"
+            )
+        return False
 
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""
         with explain_failure(self.log_path):
             self._append(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
+
+    @contextlib.contextmanager
+    def time_step(self, step: str) -> Iterator[None]:
+        """Log how long a step took."""
+        started = time.perf_counter()
+        yield
+        self.log(step=step, seconds=round(time.perf_counter() - started, 3))
 
     def _append(self, line: str) -> None:
         self.path.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
 from segvote.metrics.boundary import measure_boundary_f
-from segvote.metrics.limit import label_by_truth, measure_areas, measure_limit, resize_labels
+from segvote.metrics.limit import label_by_truth, measure_areas, measure_limit
 from segvote.metrics.overlap import (
     IMAGE_THRESHOLD,
     VIDEO_THRESHOLD,
@@ -31,5 +31,4 @@ __all__ = [
     "measure_iou",
     "measure_limit",
     "precision_recall",
-    "resize_labels",
 ]

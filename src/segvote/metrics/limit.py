@@ -10,35 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
+from segvote.kernels.resizing import resize_labels
 from segvote.metrics.overlap import measure_iou, split_truth
 
-__all__ = ["label_by_truth", "measure_areas", "measure_limit", "resize_labels"]
-
-
-def resize_labels(labels: ArrayLike, height: int, width: int) -> NDArray:
-    """Resize label maps to another size; every pixel takes the label under its centre.
-
-    Parameters
-    ----------
-    labels
-        (..., h, w) any type.
-    height, width
-        The size wanted.
-
-    Returns
-    -------
-    ndarray
-        (..., height, width) of the same type.
-    """
-    labels = np.asarray(labels)
-    rows = _find_centres(labels.shape[-2], height)
-    columns = _find_centres(labels.shape[-1], width)
-    return labels[..., rows[:, None], columns]
-
-
-def _find_centres(n_old: int, n_new: int) -> NDArray[np.int64]:
-    """Find the old index under the centre (i + 1/2) of each new one, in whole numbers so that no rounding moves it."""
-    return ((2 * np.arange(n_new) + 1) * n_old) // (2 * n_new)
+__all__ = ["label_by_truth", "measure_areas", "measure_limit"]
 
 
 def measure_areas(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
@@ -101,7 +76,7 @@ def _fit_labels(labels: ArrayLike, truth: NDArray[np.bool_]) -> NDArray:
     labels = np.asarray(labels)
     if labels.shape[:-2] != truth.shape[:-2]:
         raise BadInputError(f"labels and truth must have equally many frames, got {labels.shape} and {truth.shape}")
-    return resize_labels(labels, *truth.shape[-2:])
+    return resize_labels(labels, (truth.shape[-2], truth.shape[-1]))
 
 
 def _count_inside(labels: NDArray, inside: NDArray[np.bool_], n_segments: int) -> NDArray[np.int64]:

@@ -66,16 +66,7 @@ def annotate(
 
 
 def _check_owner(run: RunFolder, inputs: Inputs) -> None:
-    if run.path.is_file():
-        raise BadInputError(f"{run.path} is a file; -o wants a folder")
-    if not run.path.exists():
-        return
-    strangers = run.list_strangers()
-    if not run.record_path.exists():
-        if strangers:
-            raise BadInputError(
-                f"{run.path} is not empty and not a run folder (it holds {strangers[0]}); choose another -o"
-            )
+    if not run.is_claimed(run.record_path, "not a run folder"):
         return
     found = run.read_record().get("inputs", {})
     if isinstance(found, dict) and ("added" in found or "removed" in found):

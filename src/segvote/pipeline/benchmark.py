@@ -147,16 +147,15 @@ def benchmark(
         laid = lay_out_class(data, wanted, folder / "images", n_frames, max_items)
         if laid.n_items == 0:
             continue  # nothing to measure: it still serves the other classes as *without*
-        threshold = VIDEO_THRESHOLD if laid.is_video else IMAGE_THRESHOLD
-        whole = n_frames == WHOLE and laid.is_video
-        chosen = replace(settings or Settings(), frames="video") if whole else settings
+        # A whole shot is a video even where its few frames would not look like one.
+        chosen = replace(settings or Settings(), frames="video") if laid.is_video and n_frames == WHOLE else settings
         comparison = compare(
             *laid.folders,
             laid.readers,
             folder,
             plan,
             chosen,
-            threshold=threshold,
+            threshold=VIDEO_THRESHOLD if laid.is_video else IMAGE_THRESHOLD,
             n_jobs=n_jobs,
             progress=_name_steps(progress, wanted),
         )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from segvote import __version__
-from segvote.errors import BadInputError, UnreadableImageError
+from segvote.errors import BadInputError
 from segvote.features import FeatureExtractor
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
@@ -30,7 +30,7 @@ from segvote.pipeline.corrections import fix_table, move_bags, read_corrections
 from segvote.pipeline.describing import Described
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.outcome import Outcome, is_done, write_outcome
-from segvote.pipeline.preparing import check_names, describe_bags, keep_readable, list_problems
+from segvote.pipeline.preparing import check_names, check_strict, describe_bags, keep_readable, list_problems
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.record import list_versions, make_record, make_result_key
 from segvote.pipeline.run import Run
@@ -108,7 +108,7 @@ class _Job:
         described = describe_bags(
             self.folder, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
         )
-        _check_readable(described, strict)
+        check_strict(described, strict)
         kept = [(image, one) for image, one in zip(found.images, described, strict=True) if not one.problem]
         self.images, self.described = [image for image, _ in kept], [one for _, one in kept]
         keys = {name: self._annotate(name, described, found) for name in found.names}
@@ -226,24 +226,9 @@ def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
     return False
 
 
-def _check_readable(described: Sequence[Described], strict: bool) -> None:
-    bad = [one for one in described if one.problem]
-    if bad and strict:
-        raise UnreadableImageError(f"{len(bad)} unreadable image(s), and --strict is on: {bad[0].problem}")
-
-
 def _check_owner(folder: RunFolder, root: Path) -> None:
-    if folder.path.is_file():
-        raise BadInputError(f"{folder.path} is a file; -o wants a folder")
-    if not folder.path.exists():
-        return
     path = find_class_record(folder)
-    strangers = folder.list_strangers()
-    if not path.is_file():
-        if strangers:
-            raise BadInputError(
-                f"{folder.path} is not empty and holds no run on classes (it holds {strangers[0]}); choose another -o"
-            )
+    if not folder.is_claimed(path, "holds no run on classes"):
         return
     owner = read_json(path)
     if not isinstance(owner, dict) or owner.get("input") != str(root.resolve()):

@@ -21,7 +21,8 @@ from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_describing import describe_video
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.labels import find_neighbours, measure_areas, measure_border
+from segvote.segmentation.hierarchy import crop_segmentation, measure_means
+from segvote.segmentation.labels import list_edges, measure_areas, measure_border
 from segvote.types import WITH, Segmentation
 
 __all__ = ["Described", "Describer", "make_segments_key"]
@@ -157,7 +158,7 @@ class Describer:
         if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_pieces < settings.n_segments:
             return segment(working, n_segments=settings.n_segments), None
         fine = segment(working, n_segments=settings.n_pieces)
-        return _coarsen(fine, settings.n_segments), fine.labels
+        return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
 
     def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:
         path = self.run.features_path(key)
@@ -195,19 +196,10 @@ class _LazyImage:
         return self.read().shape[:2]  # type: ignore[return-value]
 
 
-def _coarsen(fine: Segmentation, n_segments: int) -> Segmentation:
-    from segvote.segmentation.hierarchy import crop_segmentation
-
-    return crop_segmentation(fine.labels, fine.parents, fine.altitudes, n_segments)
-
-
 def _measure_segments(segmentation: Segmentation, working: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
     """Everything later steps ask of the geometry, so that no label map has to be measured twice."""
-    from segvote.segmentation.hierarchy import measure_means
-
     labels = segmentation.labels
-    shared = find_neighbours(labels).tocoo()
-    once = shared.row < shared.col
+    edges, lengths = list_edges(labels)
     areas = measure_areas(labels)
     return {
         "labels": labels.astype(np.uint16 if segmentation.n_segments <= 1 << 16 else np.uint32),
@@ -215,8 +207,8 @@ def _measure_segments(segmentation: Segmentation, working: np.ndarray, shape: tu
         "altitudes": segmentation.altitudes.astype(np.float32),
         "areas": areas.astype(np.int64),
         "border": measure_border(labels).astype(np.float32),
-        "edges": np.column_stack([shared.row[once], shared.col[once]]).astype(np.int32),
-        "lengths": shared.data[once].astype(np.float32),
+        "edges": edges,
+        "lengths": lengths.astype(np.float32),
         "colours": measure_means(convert_to_lab(working), labels, areas).astype(np.float32),
         "shape": np.array(shape, dtype=np.int64),
     }

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import ndimage
 
 from segvote.errors import BadInputError
+from segvote.io.images import resize_labels
 from segvote.metrics.limit import label_by_truth, measure_areas
-from segvote.metrics.limit import resize_labels as resize_label_map
 from segvote.metrics.overlap import find_box, measure_box_iou
 from segvote.pipeline.evaluate_truth import Truth
 
@@ -188,4 +188,4 @@ def _paint_boxes(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def fit_mask(mask: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """A mask at the size of its truth."""
-    return mask if mask.shape == shape else resize_label_map(mask, *shape)
+    return mask if mask.shape == shape else resize_labels(mask, shape)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,21 +74,22 @@ class _Job:
         self._claim(len(bags))
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
-        described = self._time(
-            "describe",
-            lambda: describe_bags(
+        with self.run.time_step("describe"):
+            described = describe_bags(
                 self.run, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
-            ),
-        )
+            )
         good = keep_readable(described, strict)
         key = make_result_key(self.settings, good, corrections)
         if is_done(self.run, key) and self.run.read_record()["inputs"] == self.inputs:
             return
         self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
-        table = self._time("gather", lambda: gather_table(self.run, good, self.extractor, voter=self.settings.voter))
+        with self.run.time_step("gather"):
+            table = gather_table(self.run, good, self.extractor, voter=self.settings.voter)
         fixed = fix_table(self.run, good, corrections)
-        voter = self._time("vote", lambda: self._vote(table, fixed))
-        verdict = self._time("decide", lambda: decide_bags(table, voter, self.settings, fixed))
+        with self.run.time_step("vote"):
+            voter = self._vote(table, fixed)
+        with self.run.time_step("decide"):
+            verdict = decide_bags(table, voter, self.settings, fixed)
         outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)
         write_outcome(self.run, outcome, self.inputs, key, list_problems(described), self.n_jobs, self.progress)
 
@@ -104,9 +104,3 @@ class _Job:
         voter = fit_voter(table, self.settings, fixed)
         self.progress("vote", 1, 1)
         return voter
-
-    def _time(self, step: str, function: Callable[[], Any]) -> Any:
-        started = time.perf_counter()
-        result = function()
-        self.run.log(step=step, seconds=round(time.perf_counter() - started, 3))
-        return result

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,17 +67,10 @@ def write_outcome(
     """Write masks, heat maps, COCO file, votes, model and record; what is half old, half new is not complete."""
     settings = outcome.settings
     run.write_record(make_record(inputs, settings, key, complete=False))
-    with _timed(run, "write"):
+    with run.time_step("write"):
         records = write_results(run, outcome.bags, outcome.table, outcome.verdict, settings, n_jobs, progress)
-    with _timed(run, "model"):
+    with run.time_step("model"):
         write_model(run, settings, outcome.extractor, outcome.table, outcome.voter, outcome.verdict)
     remove_stale(run, [record.stem for record in records])
     bags = [vars(record) for record in records]
     run.write_record(make_record(inputs, settings, key, True, bags, problems, describe_search(outcome.voter)))
-
-
-@contextlib.contextmanager
-def _timed(run: RunFolder, step: str) -> Iterator[None]:
-    started = time.perf_counter()
-    yield
-    run.log(step=step, seconds=round(time.perf_counter() - started, 3))

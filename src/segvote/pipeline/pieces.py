@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.io.arrays import read_if_whole, write_arrays
+from segvote.io.images import resize_image
 from segvote.io.run_folder import RunFolder
 from segvote.refine import Pieces
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.labels import find_neighbours, measure_areas
+from segvote.segmentation.hierarchy import measure_means
+from segvote.segmentation.labels import list_edges, measure_areas
 
 __all__ = ["PIECES_SEGMENTER", "CutImage", "cut_image", "fetch_pieces", "measure_pieces", "store_pieces"]
 
@@ -47,26 +49,25 @@ def cut_image(working: np.ndarray, segments: np.ndarray, n_pieces: int) -> CutIm
 def measure_pieces(working: np.ndarray, segments: np.ndarray, labels: np.ndarray) -> CutImage:
     """As `cut_image`, with the label map (h, w) of the pieces known already."""
     areas = measure_areas(labels)
-    shared = find_neighbours(labels).tocoo()
-    once = shared.row < shared.col
+    edges, lengths = list_edges(labels)
     pieces = Pieces(
         areas=areas.astype(np.float32),
-        colours=_average(convert_to_lab(working), labels, areas),
-        edges=np.column_stack([shared.row[once], shared.col[once]]).astype(np.int32),
-        lengths=shared.data[once].astype(np.float32),
+        colours=measure_means(convert_to_lab(working), labels, areas).astype(np.float32),
+        edges=edges,
+        lengths=lengths.astype(np.float32),
         segments=_find_majority(labels, segments),
     )
     return CutImage(labels.astype(np.uint16 if len(areas) <= 1 << 16 else np.uint32), pieces)
 
 
 def fetch_pieces(
-    run: RunFolder, segments_key: str, n_pieces: int, segments: np.ndarray, read_working: Callable[[], np.ndarray]
+    run: RunFolder, segments_key: str, n_pieces: int, segments: np.ndarray, read_image: Callable[[], np.ndarray]
 ) -> CutImage:
     """The pieces of a bag from the run folder; cut from the picture, and kept, where they are not there."""
     arrays = read_if_whole(run.segments_path(_name_pieces(segments_key, n_pieces)))
     if arrays is not None:
         return CutImage(arrays.pop("labels"), Pieces(**arrays))
-    cut = cut_image(read_working(), segments, n_pieces)
+    cut = cut_image(resize_image(read_image(), max(segments.shape)), segments, n_pieces)
     store_pieces(run, segments_key, n_pieces, cut)
     return cut
 
@@ -79,11 +80,6 @@ def store_pieces(run: RunFolder, segments_key: str, n_pieces: int, cut: CutImage
 
 def _name_pieces(segments_key: str, n_pieces: int) -> str:
     return f"{segments_key}.pieces-{PIECES_VERSION}-{n_pieces}"
-
-
-def _average(values: np.ndarray, labels: np.ndarray, areas: np.ndarray) -> np.ndarray:
-    sums = [np.bincount(labels.ravel(), weights=values[..., channel].ravel()) for channel in range(values.shape[-1])]
-    return (np.column_stack(sums) / areas[:, None]).astype(np.float32)
 
 
 def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from segvote.pipeline.class_runs import find_class_record
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.model import Model, read_model
 from segvote.pipeline.predictor import Predictor
+from segvote.pipeline.preparing import check_strict, describe_with
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import BagRecord, Run
 from segvote.pipeline.stale import remove_stale
@@ -133,8 +134,7 @@ def predict(
     with target.lock():
         _claim(target, Path(folder))
         describer = Describer(target, model.settings, model.extractor, _name_state(model))
-        results = run_on_all(describer, bags, n_jobs)
-        described = list(count_along(results, "segment and describe", len(bags), progress))
+        described = describe_with(describer, bags, n_jobs, progress)
         return _Job(target, predictor).carry_out(_keep_good(described, strict), described, n_jobs, progress)
 
 
@@ -233,17 +233,8 @@ def _claim(target: RunFolder, folder: Path) -> None:
 
 
 def _check_owner(target: RunFolder, folder: Path) -> None:
-    if target.path.is_file():
-        raise BadInputError(f"{target.path} is a file; -o wants a folder")
-    if not target.path.exists():
-        return
     path = _get_record_path(target)
-    if not path.is_file():
-        strangers = target.list_strangers()
-        if strangers:
-            raise BadInputError(
-                f"{target.path} is not empty and holds no predictions (it holds {strangers[0]}); choose another -o"
-            )
+    if not target.is_claimed(path, "holds no predictions"):
         return
     owner = read_json(path)
     if not isinstance(owner, dict) or owner.get("input") != str(folder.resolve()):
@@ -251,7 +242,8 @@ def _check_owner(target: RunFolder, folder: Path) -> None:
 
 
 def _keep_good(described: Sequence[Described], strict: bool) -> list[Described]:
-    bad = [one for one in described if one.problem]
-    if bad and (strict or len(bad) == len(described)):
-        raise UnreadableImageError(f"{len(bad)} of {len(described)} images cannot be read: {bad[0].problem}")
-    return [one for one in described if not one.problem]
+    check_strict(described, strict)
+    good = [one for one in described if not one.problem]
+    if not good:
+        raise UnreadableImageError(f"none of the {len(described)} images can be read: {described[0].problem}")
+    return good

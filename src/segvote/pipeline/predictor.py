@@ -16,7 +16,7 @@ from segvote.pipeline.drawing import draw_mask
 from segvote.pipeline.model import Model
 from segvote.refine import Scores, decide, prefer_inside, scale_heat, vote_again
 from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.labels import find_neighbours, measure_areas, measure_border
+from segvote.segmentation.labels import list_edges, measure_areas, measure_border
 
 __all__ = ["Choice", "Judgement", "Predictor"]
 
@@ -114,9 +114,7 @@ class Predictor:
         features = model.extractor.describe(image, labels.astype(np.int32)).astype(np.float32)
         survival = prefer_inside(measure_border(labels).astype(np.float32), model.settings.border_survival)
         votes = self.voter.decision_function(model.standardiser.apply(features), survival=survival)
-        shared = find_neighbours(labels).tocoo()
-        once = shared.row < shared.col
-        return vote_again(votes, np.column_stack([shared.row[once], shared.col[once]]), model.settings.second_vote)
+        return vote_again(votes, list_edges(labels)[0], model.settings.second_vote)
 
     def choose(self, scores: np.ndarray, areas: np.ndarray) -> Choice:
         """From the scores and areas of an image's segments to those that are the thing."""

@@ -15,7 +15,7 @@ from segvote.io.videos import open_video
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.label_maps import LabelMaps
-from segvote.pipeline.progress import Progress, count_along
+from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import run_on_all
 from segvote.refine.decide import check_decision
@@ -23,7 +23,7 @@ from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH, WITHOUT
 from segvote.voting import VOTERS
 
-__all__ = ["check_names", "describe_bags", "keep_readable", "list_problems"]
+__all__ = ["check_names", "check_strict", "describe_bags", "describe_with", "keep_readable", "list_problems"]
 
 # Frames of a video from which words are learned: neighbours show the same.
 LEARNED_EVERY = 10
@@ -48,19 +48,25 @@ def describe_bags(
 ) -> list[Described]:
     """Segments and features of all bags, in their order; what is on disk already is not done again."""
     state_key = _learn_words(run, bags, settings, extractor, progress)
-    describer = Describer(run, settings, extractor, state_key, label_maps)
-    # What is known is looked up here: no process has to start for it.
-    known = {bag.name: found for bag in bags if (found := describer.find(bag))}
-    missing = [bag for bag in bags if bag.name not in known]
-    results = run_on_all(describer, missing, n_jobs)
-    known |= {one.bag.name: one for one in count_along(results, "segment and describe", len(missing), progress)}
-    described = [known[bag.name] for bag in bags]
+    described = describe_with(Describer(run, settings, extractor, state_key, label_maps), bags, n_jobs, progress)
     totals: dict[str, float] = {}
     for one in described:
         for name, seconds in one.seconds.items():
             totals[name] = totals.get(name, 0.0) + seconds
     run.log(step="bags", n_jobs=n_jobs, worker_seconds=totals)
     return described
+
+
+def describe_with(
+    describer: Describer, bags: Sequence[Bag], n_jobs: int, progress: Progress = ignore_progress
+) -> list[Described]:
+    """All bags by a describer that is ready, in their order."""
+    # What is known is looked up here: no process has to start for it.
+    known = {bag.name: found for bag in bags if (found := describer.find(bag))}
+    missing = [bag for bag in bags if bag.name not in known]
+    results = run_on_all(describer, missing, n_jobs)
+    known |= {one.bag.name: one for one in count_along(results, "segment and describe", len(missing), progress)}
+    return [known[bag.name] for bag in bags]
 
 
 def _learn_words(
@@ -94,15 +100,23 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
 
 def keep_readable(described: Sequence[Described], strict: bool) -> list[Described]:
     """Those that could be read; with `strict` the first that could not is an error."""
+    check_strict(described, strict)
     bad = [one for one in described if one.problem]
-    if bad and strict:
-        raise UnreadableImageError(f"{len(bad)} unreadable image(s), and --strict is on: {bad[0].problem}")
     good = [one for one in described if not one.problem]
     for tag in (WITH, WITHOUT):
         if not any(one.bag.tag == tag for one in good):
             reason = next((one.problem for one in bad if one.bag.tag == tag), "there is none")
             raise BadInputError(f"none of the *{tag}* images can be read; the first reason: {reason}")
     return good
+
+
+def check_strict(described: Sequence[Described], strict: bool) -> None:
+    """With `strict` the first image that could not be read is an error."""
+    bad = [one for one in described if one.problem]
+    if bad and strict:
+        raise UnreadableImageError(
+            f"{len(bad)} of {len(described)} images cannot be read, and --strict is on: {bad[0].problem}"
+        )
 
 
 def list_problems(described: Sequence[Described]) -> list[dict[str, str]]:

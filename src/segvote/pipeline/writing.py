@@ -97,13 +97,7 @@ class MaskWriter:
     def _fetch_pieces(self, task: WriteTask, labels: np.ndarray, image: np.ndarray) -> CutImage | None:
         if not (self.settings.n_pieces and task.decisions.any()):
             return None
-        return fetch_pieces(
-            self.run,
-            task.record.segments,
-            self.settings.n_pieces,
-            labels,
-            lambda: resize_image(image, max(labels.shape)),
-        )
+        return fetch_pieces(self.run, task.record.segments, self.settings.n_pieces, labels, lambda: image)
 
 
 def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 import numpy as np
 
 from segvote.errors import SegvoteError
-from segvote.io.images import resize_image, resize_labels
+from segvote.io.images import resize_labels
 from segvote.pipeline.drawing import draw_mask_along
 from segvote.pipeline.pieces import fetch_pieces
 from segvote.pipeline.run import Run
@@ -31,13 +31,7 @@ def draw_shown(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     decisions, fixed = snapshot.decisions[part], snapshot.fixed[part]
     if run.bags[bag].n_frames or not run.settings.n_pieces or not decisions.any():
         return decisions[labels]
-    cut = fetch_pieces(
-        run.folder,
-        run.bags[bag].segments,
-        run.settings.n_pieces,
-        labels,
-        lambda: resize_image(run.read_image(bag), max(labels.shape)),
-    )
+    cut = fetch_pieces(run.folder, run.bags[bag].segments, run.settings.n_pieces, labels, lambda: run.read_image(bag))
     heat = scale_bag(snapshot, bag).astype(np.float32)
     return draw_mask_along(cut, labels, heat, decisions, fixed, labels.shape)  # type: ignore[arg-type]
 

@@ -7,11 +7,10 @@ root is last and its own parent. Altitudes never fall on the way up. This is the
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.labels import find_neighbours, measure_areas
+from segvote.segmentation.labels import list_edges, measure_areas
 from segvote.types import Segmentation
 
 __all__ = ["build_segmentation", "build_tree", "crop_segmentation", "crop_tree", "cut_tree", "link_ward"]
@@ -117,11 +116,10 @@ def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarr
     areas = measure_areas(labels)
     if len(areas) == 1:
         return np.zeros(1, np.int32), np.zeros(1, np.float32)
-    shared = sparse.triu(find_neighbours(labels)).tocoo()
     import higra as hg  # with it comes matplotlib: only where a tree is built
 
     graph = hg.UndirectedGraph(len(areas))
-    graph.add_edges(shared.row, shared.col)
+    graph.add_edges(*list_edges(labels)[0].T)
     means = measure_means(lab, labels, areas)
     tree, altitudes = hg.binary_partition_tree_ward_linkage(graph, means, areas.astype(np.float64))
     return tree.parents().astype(np.int32), altitudes.astype(np.float32)

@@ -12,12 +12,14 @@ from scipy.sparse.csgraph import connected_components
 from skimage.measure import label as label_components
 
 from segvote.errors import BadInputError
+from segvote.kernels.resizing import resize_labels
 
 __all__ = [
     "absorb_small",
     "check_labels",
     "find_border",
     "find_neighbours",
+    "list_edges",
     "measure_areas",
     "measure_border",
     "relabel_connected",
@@ -68,21 +70,8 @@ def check_labels(labels: np.ndarray, shape: tuple[int, int] | None = None) -> np
         )
     dense = compress_numbers(labels)
     if shape is not None and dense.shape != tuple(shape):
-        dense = resize_nearest(dense, shape)
+        dense = resize_labels(dense, shape)
     return relabel_connected(dense)
-
-
-def resize_nearest(labels: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Resize a label map so that each new pixel takes the label under its centre."""
-    # INTER_NEAREST samples corners and shifts the map by half a pixel; the exact variant samples centres, but only of
-    # bytes and halves on some builds, so the rows and columns are picked here.
-    rows, columns = (pick_centres(old, new) for old, new in zip(labels.shape, shape, strict=True))
-    return labels[np.ix_(rows, columns)]
-
-
-def pick_centres(n_old: int, n_new: int) -> np.ndarray:
-    """Indices of the old cells under the centres of the new ones."""
-    return ((2 * np.arange(n_new) + 1) * n_old) // (2 * n_new)
 
 
 def find_neighbours(labels: np.ndarray) -> sparse.csr_matrix:
@@ -103,6 +92,24 @@ def find_neighbours(labels: np.ndarray) -> sparse.csr_matrix:
     pairs = (keys // n_segments, keys % n_segments)
     shared = sparse.coo_matrix((counts.astype(np.float64), pairs), shape=(n_segments, n_segments))
     return sparse.csr_matrix(shared + shared.T)
+
+
+def list_edges(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbouring segments and how much boundary they share.
+
+    Parameters
+    ----------
+    labels
+        As for `find_neighbours`.
+
+    Returns
+    -------
+    edges, lengths
+        (m, 2) int32, each pair once, the smaller number first; (m,) float64 pixel faces.
+    """
+    shared = find_neighbours(labels).tocoo()
+    once = shared.row < shared.col
+    return np.column_stack([shared.row[once], shared.col[once]]).astype(np.int32), shared.data[once]
 
 
 def list_faces(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

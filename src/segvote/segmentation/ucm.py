@@ -6,8 +6,9 @@ import higra as hg
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.kernels.resizing import resize_labels
 from segvote.segmentation.hierarchy import crop_segmentation
-from segvote.segmentation.labels import relabel_connected, resize_nearest
+from segvote.segmentation.labels import relabel_connected
 from segvote.types import Segmentation
 
 __all__ = ["segment_ucm"]
@@ -53,7 +54,7 @@ def resize_regions(
     labels: np.ndarray, parents: np.ndarray, altitudes: np.ndarray, shape: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Regions and tree on a grid of another size: neighbouring pixels merge where their regions did."""
-    regions = resize_nearest(labels, shape).ravel()
+    regions = resize_labels(labels, shape).ravel()
     graph = hg.get_4_adjacency_graph(shape)
     first, second = (regions[ends].astype(np.int64) for ends in graph.edge_list())
     if len(parents) == 1:
