@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -115,9 +116,11 @@ def _wait(order):
             os.kill(order["pid"], signal.SIGKILL)
         time.sleep(0.002)
     texts = {name: _read(order[name]) for name in ("output", "errors")}
+    n_moments = int(_read(order["moments"]) or 0)
+    shutil.rmtree(Path(order["output"]).parent)
     code = os.waitstatus_to_exitcode(status)
     seconds = time.monotonic() - order["started"]
-    return {"code": code, "hung": hung, "seconds": seconds, "moments": int(_read(order["moments"]) or 0), **texts}
+    return {"code": code, "hung": hung, "seconds": seconds, "moments": n_moments, **texts}
 
 
 def _read(path):
