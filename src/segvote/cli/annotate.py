@@ -9,11 +9,13 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.memory import MEMORY
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
+from segvote.pipeline.memory import limit_memory
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_bags import FRAMES
 from segvote.refine import DECISIONS
@@ -76,6 +78,7 @@ def annotate(
     jobs: int = typer.Option(2, min=1, help="Number of processes; the answer does not depend on it."),
     workers: int | None = WORKERS,
     scheduler: str | None = SCHEDULER,
+    memory: str | None = MEMORY,
     strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
     """Find the thing that the images of one folder show and those of the other do not.
@@ -90,7 +93,11 @@ def annotate(
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     own = choose_segments(segments, ucm)
-    with open_workers(workers, scheduler, [*folders, out, own]) as (*places, own), show_progress() as progress:
+    with (
+        limit_memory(memory),
+        open_workers(workers, scheduler, [*folders, out, own]) as (*places, own),
+        show_progress() as progress,
+    ):
         run = start(
             *places,
             Settings(**chosen),

@@ -9,7 +9,9 @@ import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
+from segvote.cli.memory import MEMORY
 from segvote.cli.progress import show_progress
+from segvote.pipeline.memory import limit_memory
 from segvote.pipeline.update import update as run_update
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}
@@ -30,6 +32,7 @@ def update(
     restore: list[str] = typer.Option([], help="Name of an image that was removed, to take it back."),
     segments: Path | None = typer.Option(DEFAULTS["segments"], help="Your own label maps, if the run has such."),
     jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
+    memory: str | None = MEMORY,
     strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
     """Add images to a run or take some out; the result is that of a fresh run, in a fraction of the time.
@@ -38,7 +41,7 @@ def update(
     """
     from segvote.api import update as update_with_report
 
-    with show_progress() as progress:
+    with limit_memory(memory), show_progress() as progress:
         run = update_with_report(
             run_folder,
             add_with=add_with,

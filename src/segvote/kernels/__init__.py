@@ -1,14 +1,19 @@
 """Kernel sums and neighbour graphs: arrays in, arrays out; numpy, scipy and faiss only."""
 
+from segvote.kernels.approximate import estimate_index
 from segvote.kernels.gaussian import KernelMatrix, sum_kernel
 from segvote.kernels.neighbours import build_vote_graph, search_neighbours, search_with_recall
 from segvote.kernels.otsu import otsu_threshold
+from segvote.kernels.room import Room, use_room
 
 __all__ = [
     "KernelMatrix",
+    "Room",
     "build_vote_graph",
+    "estimate_index",
     "otsu_threshold",
     "search_neighbours",
     "search_with_recall",
     "sum_kernel",
+    "use_room",
 ]

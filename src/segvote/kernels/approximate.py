@@ -2,21 +2,23 @@
 
 The index lives on the leading principal components, where a scan is several times cheaper. How many of its lists are
 looked at is decided by trying: as few as find `WANTED_RECALL` of the true neighbours of a sample. No second copy of the
-vectors is made, whatever their number; they may be mapped from a file.
+vectors is made, whatever their number; they, the index and what it finds may be mapped from files (see `Room`).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-__all__ = ["Index", "centre_points", "search_all", "search_approximately"]
+from segvote.kernels.room import MEMORY, Lent, LentIndex, Room, cut, get_room
+
+__all__ = ["Bags", "Index", "centre_points", "estimate_index", "search_all", "search_approximately", "search_in_blocks"]
+
+# Of queries and of voters.
+Bags = tuple[np.ndarray, np.ndarray]
 
 N_COMPONENTS = 128
 # Times the root of the number of voters: the lists. More are shorter, and cost more to choose from.
@@ -38,8 +40,11 @@ CANDIDATES_AND_MEASURED = ((3, 2), (5, 4), (8, 6), (12, 9), (16, 12))
 LEAST_CANDIDATES = 24
 # So few that their candidates' vectors stay in the processor's cache.
 QUERIES_PER_BLOCK = 32
-QUERIES_AT_ONCE = 16_384
+# What one thread, or one worker elsewhere, searches and hands back.
+QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 32_768
+# Of so many one part of an index is made: the most that is in memory of an index that lies in files.
+VOTERS_PER_PART = 524_288
 
 
 @dataclass(frozen=True)
@@ -77,9 +82,9 @@ def search_approximately(
     squared_distances, indices, recall
         As from `search_with_recall`; or None where the index finds fewer: the features have no structure.
     """
-    index = Index(voters)
+    index = Index(voters, room := get_room())
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
-    bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
+    bags: Bags | None = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     sample = bags and (bags[0][rows], bags[1])
     asked = queries[rows]
     true = search_all(asked, voters, k, *(sample or (None, None)))
@@ -91,7 +96,20 @@ def search_approximately(
     if recall < least_recall:
         return None
     # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
-    return *index.search(queries, k, bags, effort), min(recall, 0.9999)
+    search = _IndexSearch(index, room.lend(queries), bags and (room.lend(bags[0]), room.lend(bags[1])), k, effort)
+    return *search_in_blocks(search, len(queries), k, QUERIES_AT_ONCE), min(recall, 0.9999)
+
+
+def search_in_blocks(
+    search: Callable[[slice], tuple[np.ndarray, np.ndarray]], n_queries: int, k: int, size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What `search` finds for slices of queries, put together in the room we are in by those who work there."""
+    room, blocks = get_room(), cut(n_queries, size)
+    squared = room.make_array((n_queries, k), np.float64)
+    indices = room.make_array((n_queries, k), np.int64)
+    for rows, found in zip(blocks, room.run(search, blocks), strict=True):
+        squared[rows], indices[rows] = found
+    return squared, indices
 
 
 def _choose_effort(efforts: list[list[_Effort]], measure: Callable[[_Effort], float]) -> tuple[_Effort, float]:
@@ -112,31 +130,38 @@ def _choose_effort(efforts: list[list[_Effort]], measure: Callable[[_Effort], fl
 
 
 class Index:
-    """An inverted index over the leading principal components of the voters.
+    """An inverted index over the leading principal components of the voters, in parts that are searched one by one.
 
     Parameters
     ----------
     voters
         (n_voters, d); kept, not copied.
+    room
+        Where the parts lie; other processes open those that lie in files.
     """
 
-    def __init__(self, voters: np.ndarray) -> None:
-        self.voters = voters
+    def __init__(self, voters: np.ndarray, room: Room = MEMORY) -> None:
         self.centre = voters.mean(axis=0, dtype=np.float64)
         self.n_lists = _count_lists(len(voters))
-        self._faiss = self._build()
+        self._voters = room.lend(voters)
+        trained = self._train(voters)
+        self._parts = [self._fill_part(trained, rows, room) for rows in cut(len(voters), VOTERS_PER_PART)]
 
-    def _build(self) -> Any:
+    def _train(self, voters: np.ndarray) -> Any:
         import faiss
 
-        n_dims, lists = self.voters.shape[1], f"IVF{self.n_lists},Flat"
+        n_dims, lists = voters.shape[1], f"IVF{self.n_lists},Flat"
         index = faiss.index_factory(n_dims, f"PCA{N_COMPONENTS},{lists}" if n_dims > N_COMPONENTS else lists)
-        # Every so many, not a random draw: the same sample on every machine.
-        step = max(1, len(self.voters) // (TRAINING_PER_LIST * self.n_lists))
-        index.train(centre_points(self.voters[::step], self.centre))
-        for rows in _cut(len(self.voters), VOTERS_AT_ONCE):
-            index.add(centre_points(self.voters[rows], self.centre))
+        index.train(centre_points(voters[:: _find_step(len(voters))], self.centre))
         return index
+
+    def _fill_part(self, trained: Any, rows: slice, room: Room) -> LentIndex:
+        import faiss
+
+        part, voters = faiss.clone_index(trained), self._voters.array[rows]
+        for some in cut(len(voters), VOTERS_AT_ONCE):
+            part.add(centre_points(voters[some], self.centre))
+        return room.lend_index(part)
 
     def list_efforts(self) -> list[list[_Effort]]:
         """Efforts to try: in a row those that look at more and more lists; each row measures more candidates."""
@@ -144,41 +169,70 @@ class Index:
         n_lists = [FEWEST_LISTS_SEEN << i for i in range(12) if FEWEST_LISTS_SEEN << i < most] + [most]
         return [[_Effort(n, *each) for n in n_lists] for each in CANDIDATES_AND_MEASURED]
 
-    def search(
-        self, queries: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None, effort: _Effort
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, queries: np.ndarray, k: int, bags: Bags | None, effort: _Effort) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances and indices of most of the k nearest voters, as `search_neighbours` gives them."""
-        squared = np.full((len(queries), k), np.inf)
-        indices = np.full((len(queries), k), -1, dtype=np.int64)
-        for rows in _cut(len(queries), QUERIES_AT_ONCE):
-            asked = queries[rows]
-            candidates = self._propose(asked, k, bags and (bags[0][rows], bags[1]), effort)
-            self._order(asked, candidates, squared[rows], indices[rows])
-        return squared, indices
+        candidates = self._propose(queries, k, bags, effort)
+        found = [
+            _keep_nearest(queries[rows], self._voters.array, candidates[rows], k)
+            for rows in cut(len(queries), QUERIES_PER_BLOCK)
+        ]
+        return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
-    def _propose(
-        self, queries: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None, effort: _Effort
-    ) -> np.ndarray:
+    def _propose(self, queries: np.ndarray, k: int, bags: Bags | None, effort: _Effort) -> np.ndarray:
         """(n_queries, n) the most promising voters, -1 where there are fewer."""
-        import faiss
-
-        faiss.extract_index_ivf(self._faiss).nprobe = effort.n_lists
-        asked = centre_points(queries, self.centre)
-        candidates = self._faiss.search(asked, max(effort.n_candidates * k, LEAST_CANDIDATES))[1]
+        asked = _Asked(centre_points(queries, self.centre), self._parts[0].index, effort.n_lists)
+        n_candidates = max(effort.n_candidates * k, LEAST_CANDIDATES)
+        found = [asked.search(part.index, n_candidates) for part in self._parts]
+        candidates = _join([squared for squared, _ in found], [indices for _, indices in found], n_candidates)
         if bags is not None:
             candidates[bags[1][candidates] == bags[0][:, None]] = -1
         # The index proposes the nearest first: the first usable ones are the promising ones.
         first = np.argsort(candidates < 0, axis=1, kind="stable")[:, : max(effort.n_measured * k, LEAST_CANDIDATES)]
         return np.take_along_axis(candidates, first, 1)
 
-    def _order(self, queries: np.ndarray, candidates: np.ndarray, squared: np.ndarray, indices: np.ndarray) -> None:
-        """Measure candidates from the full vectors and write the nearest to the last two arguments."""
 
-        def order(rows: slice) -> None:
-            squared[rows], indices[rows] = _keep_nearest(queries[rows], self.voters, candidates[rows], squared.shape[1])
+@dataclass(frozen=True)
+class _IndexSearch:
+    """Slices of queries to what an index finds for them, here or elsewhere."""
 
-        with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(order, _cut(len(queries), QUERIES_PER_BLOCK)))
+    index: Index
+    queries: Lent
+    bags: tuple[Lent, Lent] | None
+    k: int
+    effort: _Effort
+
+    def __call__(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
+        return self.index.search(self.queries.array[rows], self.k, bags, self.effort)
+
+
+class _Asked:
+    """Queries as components with the lists that each looks at: the same for all parts of an index."""
+
+    def __init__(self, queries: np.ndarray, index: Any, n_lists: int) -> None:
+        import faiss
+
+        if isinstance(index, faiss.IndexPreTransform):
+            queries = faiss.downcast_VectorTransform(index.chain.at(0)).apply(queries)  # type: ignore[attr-defined]
+        self.queries, self.n_lists = queries, n_lists
+        self.gaps, self.lists = faiss.extract_index_ivf(index).quantizer.search(queries, n_lists)
+
+    def search(self, part: Any, n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
+        """Squared distances of components and numbers within the part, nearest first; -1 where there are fewer."""
+        import faiss
+
+        lists: Any = faiss.extract_index_ivf(part)
+        lists.nprobe = self.n_lists
+        return lists.search_preassigned(self.queries, n_candidates, self.lists, self.gaps)
+
+
+def _join(squared: list[np.ndarray], indices: list[np.ndarray], n_candidates: int) -> np.ndarray:
+    """(n_queries, n_candidates) the nearest of all parts, numbered over all of them."""
+    if len(indices) == 1:
+        return indices[0]
+    numbers = [np.where(one < 0, -1, one + i * VOTERS_PER_PART) for i, one in enumerate(indices)]
+    nearest = np.argsort(np.hstack(squared), axis=1, kind="stable")[:, :n_candidates]
+    return np.take_along_axis(np.hstack(numbers), nearest, 1)
 
 
 def search_all(
@@ -199,7 +253,7 @@ def search_all(
     asked = centre_points(queries, centre)
     nearest = np.full((len(queries), k), np.inf, dtype=np.float32)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
-    for rows in _cut(len(voters), VOTERS_AT_ONCE):
+    for rows in cut(len(voters), VOTERS_AT_ONCE):
         points = centre_points(voters[rows], centre)
         squared = np.einsum("ij,ij->i", points, points) - 2 * asked @ points.T
         if query_bags is not None and voter_bags is not None:
@@ -213,14 +267,24 @@ def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return np.subtract(points, centre, out=np.empty(points.shape, dtype=np.float32), casting="same_kind")
 
 
+def estimate_index(n_voters: int, n_dims: int) -> tuple[int, int]:
+    """Bytes of an index, and of what is in memory while it is made, wherever it lies."""
+    # Components and a number; lists that grow take half as much again.
+    each = 6 * min(n_dims, N_COMPONENTS) + 12
+    n_learned = -(-n_voters // _find_step(n_voters))
+    # Faiss learns from a copy of what it is given.
+    return each * n_voters, max(each * min(n_voters, VOTERS_PER_PART), 8 * n_dims * n_learned)
+
+
+def _find_step(n_voters: int) -> int:
+    """Every so many voters are learned from; not a random draw: the same sample on every machine."""
+    return max(1, n_voters // (TRAINING_PER_LIST * _count_lists(n_voters)))
+
+
 def _count_lists(n_voters: int) -> int:
     """A power of two, about so many times the root, of lists long enough to be learned."""
     wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / TRAINING_PER_LIST)
     return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.1))
-
-
-def _cut(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
 def _merge(

@@ -4,16 +4,20 @@ Small sets are searched exactly: faiss proposes a few more than k candidates, wh
 vectors in float64 and ordered by (distance, index), so that rounding, threads and ties cannot change who is heard.
 Beyond `EXACT_PAIRS` pairs the candidates come from an inverted index over principal components, and are measured from
 the full vectors, provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure
-are searched exactly, however long it takes.
+are searched exactly, however long it takes. Queries are searched in blocks, by threads or by others, and what is found
+lies in memory or in files: see `Room`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import centre_points, search_approximately
+from segvote.kernels.approximate import Bags, centre_points, search_approximately, search_in_blocks
 from segvote.kernels.checks import check_finite
+from segvote.kernels.room import Lent, Room, cut, get_room
 
 __all__ = ["build_vote_graph", "search_neighbours", "search_with_recall"]
 
@@ -24,7 +28,7 @@ QUERIES_PER_BLOCK = 4096
 EXACT_PAIRS = 25_000**2
 # A large set is searched approximately only if that finds this part of the true neighbours of a sample.
 LEAST_RECALL = 0.9
-# Rows of the vote graph that are computed at once.
+# Rows of the vote graph, or of centred points, that are computed at once.
 ROWS_PER_BLOCK = 65_536
 
 
@@ -80,19 +84,38 @@ def search_with_recall(
 
 
 def _search_exactly(
-    queries: np.ndarray, voters: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    centre = voters.mean(axis=0, dtype=np.float64)
-    points = centre_points(voters, centre)
-    asked = points if queries is voters else centre_points(queries, centre)
-    blocks = [slice(start, start + QUERIES_PER_BLOCK) for start in range(0, len(queries), QUERIES_PER_BLOCK)]
-    found = [_search_block(asked[rows], points, k, bags and (bags[0][rows], bags[1])) for rows in blocks]
-    return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+    room, centre = get_room(), voters.mean(axis=0, dtype=np.float64)
+    points = _centre_in(room, voters, centre)
+    asked = points if queries is voters else _centre_in(room, queries, centre)
+    lent = bags and (room.lend(bags[0]), room.lend(bags[1]))
+    search = _ExactSearch(room.lend(asked), room.lend(points), k, lent)
+    return search_in_blocks(search, len(queries), k, QUERIES_PER_BLOCK)
 
 
-def _search_block(
-    queries: np.ndarray, voters: np.ndarray, k: int, bags: tuple[np.ndarray, np.ndarray] | None
-) -> tuple[np.ndarray, np.ndarray]:
+def _centre_in(room: Room, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    centred = room.make_array(points.shape, np.float32)
+    for rows in cut(len(points), ROWS_PER_BLOCK):
+        centred[rows] = centre_points(points[rows], centre)
+    return centred
+
+
+@dataclass(frozen=True)
+class _ExactSearch:
+    """Slices of queries to their nearest voters of all, here or elsewhere."""
+
+    queries: Lent
+    voters: Lent
+    k: int
+    bags: tuple[Lent, Lent] | None
+
+    def __call__(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
+        return _search_block(self.queries.array[rows], self.voters.array, self.k, bags)
+
+
+def _search_block(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None) -> tuple[np.ndarray, np.ndarray]:
     """Ask for more and more candidates until every query has k from other bags."""
     squared = np.full((len(queries), k), np.inf)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
@@ -145,14 +168,19 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     -------
     (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
     """
-    heard = indices >= 0
-    pointers = np.concatenate([[0], np.cumsum(heard.sum(axis=1))])
-    votes = np.empty(pointers[-1])
+    room = get_room()
+    n_heard = [(indices[rows] >= 0).sum(axis=1) for rows in cut(len(indices), ROWS_PER_BLOCK)]
+    pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_heard]))])
+    n_votes = int(pointers[-1])
+    # As scipy would choose: anything else it would copy.
+    kind = np.int32 if max(n_votes, n_voters) <= np.iinfo(np.int32).max else np.int64
+    votes, voters = room.make_array((n_votes,), np.float64), room.make_array((n_votes,), kind)
     # A few rows at a time: arrays of the size of all votes are the largest there are.
-    for start in range(0, len(indices), ROWS_PER_BLOCK):
-        rows = slice(start, min(start + ROWS_PER_BLOCK, len(indices)))
-        votes[pointers[rows.start] : pointers[rows.stop]] = _weigh_votes(squared_distances[rows], heard[rows])
-    return sparse.csr_matrix((votes, indices[heard], pointers), shape=(len(indices), n_voters))
+    for rows in cut(len(indices), ROWS_PER_BLOCK):
+        heard, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
+        votes[place] = _weigh_votes(squared_distances[rows], heard)
+        voters[place] = indices[rows][heard]
+    return sparse.csr_matrix((votes, voters, pointers.astype(kind)), shape=(len(indices), n_voters))
 
 
 def _weigh_votes(squared_distances: np.ndarray, heard: np.ndarray) -> np.ndarray:

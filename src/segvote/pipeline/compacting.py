@@ -11,6 +11,7 @@ import numpy as np
 __all__ = ["pack", "unpack"]
 
 STEPS = 127  # of int8, on either side of zero
+ROWS_AT_ONCE = 16_384
 
 
 def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -28,9 +29,14 @@ def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     scales
         (n_segments,) float32: what one step stands for.
     """
-    largest = np.abs(X).max(axis=1, initial=0.0)
-    scales = (np.where(largest > 0, largest, 1.0) / STEPS).astype(np.float32)
-    return np.rint(X / scales[:, None]).astype(np.int8), scales
+    codes, scales = np.empty(X.shape, dtype=np.int8), np.empty(len(X), dtype=np.float32)
+    # A few at a time: X may be larger than what is left of memory.
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        largest = np.abs(X[rows]).max(axis=1, initial=0.0)
+        scales[rows] = np.where(largest > 0, largest, 1.0) / STEPS
+        codes[rows] = np.rint(X[rows] / scales[rows, None])
+    return codes, scales
 
 
 def unpack(codes: np.ndarray, scales: np.ndarray) -> np.ndarray:

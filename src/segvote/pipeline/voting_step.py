@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
 from segvote.io.run_folder import RunFolder
+from segvote.kernels import Room, use_room
 from segvote.pipeline.describing import Described
+from segvote.pipeline.memory import choose_room
 from segvote.pipeline.settings import Settings
 from segvote.refine import Outlines, Scores, decide, learn_shift, measure_outlines, prefer_inside, vote_again
 from segvote.refine.motion import prefer_moving
@@ -19,6 +21,9 @@ from segvote.types import WITH
 from segvote.voting import VOTERS
 
 __all__ = ["Table", "Verdict", "decide_bags", "fit_voter", "gather_table", "measure_survival"]
+
+# What is read of a bag's segments: not the label map, which is the most of them.
+GEOMETRY = ("areas", "border", "edges", "distinct", "lengths", "colours")
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Table:
         for one that is an image.
     outlines
         Boundaries between the segments of each bag, None where their colours are not known (videos).
+    room
+        Where X lies, and what is large of the vote on it.
     """
 
     X: np.ndarray
@@ -56,6 +63,7 @@ class Table:
     standardiser: Standardiser
     motion: Sequence[np.ndarray | None] = ()
     outlines: Sequence[Outlines | None] = ()
+    room: Room = field(default_factory=Room)
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """(n_segments,) values to one array per bag."""
@@ -107,7 +115,8 @@ def gather_table(
     """
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    X = np.empty((offsets[-1], extractor.n_dims), dtype=np.float32)
+    room = Room() if voter is None else choose_room(run.path, VOTERS[voter](), int(offsets[-1]), extractor.n_dims)
+    X = room.make_array((int(offsets[-1]), extractor.n_dims), np.float32)
     shards = np.split(X, offsets[1:-1])
     for place, shard in zip(shards, _read_shards(run, bags), strict=True):
         place[:] = shard
@@ -116,7 +125,7 @@ def gather_table(
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)
-    geometry = [read_arrays(run.segments_path(bag.segments_key)) for bag in bags]
+    geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
     return Table(
         X=X,
         bags=np.repeat(np.arange(len(bags)), counts),
@@ -128,6 +137,7 @@ def gather_table(
         standardiser=standardiser,
         motion=[arrays.get("distinct") for arrays in geometry],
         outlines=[_measure_outlines(arrays) for arrays in geometry],
+        room=room,
     )
 
 
@@ -146,7 +156,8 @@ def fit_voter(table: Table, settings: Settings, fixed: np.ndarray | None = None)
     """Let the segments vote."""
     voter = VOTERS[settings.voter](**settings.voter_options)
     survival = measure_survival(table, settings)
-    return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival, fixed=fixed)
+    with use_room(table.room):
+        return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival, fixed=fixed)
 
 
 def measure_survival(table: Table, settings: Settings) -> np.ndarray:

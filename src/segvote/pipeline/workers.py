@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from segvote.errors import SegvoteError
 
-__all__ = ["MapAll", "run_on_all", "work_with"]
+__all__ = ["MapAll", "get_others", "run_on_all", "work_with"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,6 +34,11 @@ def work_with(others: MapAll | None) -> Iterator[None]:
         yield
     finally:
         _others.reset(token)
+
+
+def get_others() -> MapAll | None:
+    """Who does the work in the place of this machine's processes; None: nobody."""
+    return _others.get()
 
 
 def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:

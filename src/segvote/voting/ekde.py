@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from segvote.kernels import build_vote_graph, otsu_threshold, search_neighbours, search_with_recall
+from segvote.kernels import build_vote_graph, estimate_index, otsu_threshold, search_neighbours, search_with_recall
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments, check_segments, encode_tags
 
@@ -73,6 +73,13 @@ class EKDE(BaseVoter):
         votes = self._iterate(segments, self._early_weights, self._n_last_steps)
         self.n_iter_ = self.n_steps
         return votes
+
+    def estimate_arrays(self, n_segments: int, n_dims: int) -> tuple[int, int]:
+        """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
+        components, learning = estimate_index(n_segments, n_dims)
+        # Distance and number of each neighbour; then its vote and number, while the former are still there.
+        found, votes = 16 * self.n_neighbors * n_segments, 12 * self.n_neighbors * n_segments
+        return found + max(components, votes), learning
 
     @property
     def _n_last_steps(self) -> int:
