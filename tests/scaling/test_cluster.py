@@ -8,9 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.kernels import Room, approximate, neighbours, search_with_recall, use_room
 from segvote.pipeline import Settings, annotate
 from segvote.pipeline.predict import predict
 from segvote.pipeline.workers import run_on_all, work_with
@@ -72,6 +74,32 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, scenes, tmp_path
         annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
     assert killed == ["segment and describe", "write masks"]
     assert read_files(tmp_path / "run") == expected
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("pairs", [0, np.inf], ids=["approximate", "exact"])
+def test_workers_find_the_neighbours_that_one_process_finds(pairs, is_killed, cluster, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 150))[rng.integers(40, size=3000)] + 0.3 * rng.normal(size=(3000, 150))
+    X, bags = X.astype(np.float32), np.arange(3000) // 20
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", pairs)
+    for module, name in ((approximate, "QUERIES_AT_ONCE"), (neighbours, "QUERIES_PER_BLOCK")):
+        monkeypatch.setattr(module, name, 400)
+    monkeypatch.setattr(approximate, "VOTERS_PER_PART", 1100)
+    blocks = []
+
+    def work(function, items):
+        for item, result in zip(items, cluster.run_on_all(function, items), strict=True):
+            if is_killed and len(blocks) == 1:
+                kill_one(cluster)
+            blocks.append(item)
+            yield result
+
+    near = search_with_recall(X, X, 10, bags, bags)
+    with use_room(Room(tmp_path, work)):
+        far = search_with_recall(X, X, 10, bags, bags)
+    assert len(blocks) == 8
+    assert all(np.array_equal(a, b) for a, b in zip(near, far, strict=True))
 
 
 def test_images_never_seen_are_predicted_alike(cluster, finished_run, scenes, tmp_path):

@@ -145,7 +145,9 @@ class Index:
         self.n_lists = _count_lists(len(voters))
         self._voters = room.lend(voters)
         trained = self._train(voters)
-        self._parts = [self._fill_part(trained, rows, room) for rows in cut(len(voters), VOTERS_PER_PART)]
+        cuts = cut(len(voters), VOTERS_PER_PART)
+        self._starts = [rows.start for rows in cuts]
+        self._parts = [self._fill_part(trained, rows, room) for rows in cuts]
 
     def _train(self, voters: np.ndarray) -> Any:
         import faiss
@@ -182,8 +184,8 @@ class Index:
         """(n_queries, n) the most promising voters, -1 where there are fewer."""
         asked = _Asked(centre_points(queries, self.centre), self._parts[0].index, effort.n_lists)
         n_candidates = max(effort.n_candidates * k, LEAST_CANDIDATES)
-        found = [asked.search(part.index, n_candidates) for part in self._parts]
-        candidates = _join([squared for squared, _ in found], [indices for _, indices in found], n_candidates)
+        parts = zip(self._parts, self._starts, strict=True)
+        candidates = _join([asked.search(part.index, n_candidates, start) for part, start in parts], n_candidates)
         if bags is not None:
             candidates[bags[1][candidates] == bags[0][:, None]] = -1
         # The index proposes the nearest first: the first usable ones are the promising ones.
@@ -217,22 +219,22 @@ class _Asked:
         self.queries, self.n_lists = queries, n_lists
         self.gaps, self.lists = faiss.extract_index_ivf(index).quantizer.search(queries, n_lists)
 
-    def search(self, part: Any, n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
-        """Squared distances of components and numbers within the part, nearest first; -1 where there are fewer."""
+    def search(self, part: Any, n_candidates: int, start: int) -> tuple[np.ndarray, np.ndarray]:
+        """Squared distances of components, ascending, and numbers of the voters of a part, whose first has `start`."""
         import faiss
 
         lists: Any = faiss.extract_index_ivf(part)
         lists.nprobe = self.n_lists
-        return lists.search_preassigned(self.queries, n_candidates, self.lists, self.gaps)
+        squared, indices = lists.search_preassigned(self.queries, n_candidates, self.lists, self.gaps)
+        return squared, indices if start == 0 else np.where(indices < 0, -1, indices + start)
 
 
-def _join(squared: list[np.ndarray], indices: list[np.ndarray], n_candidates: int) -> np.ndarray:
-    """(n_queries, n_candidates) the nearest of all parts, numbered over all of them."""
-    if len(indices) == 1:
-        return indices[0]
-    numbers = [np.where(one < 0, -1, one + i * VOTERS_PER_PART) for i, one in enumerate(indices)]
-    nearest = np.argsort(np.hstack(squared), axis=1, kind="stable")[:, :n_candidates]
-    return np.take_along_axis(np.hstack(numbers), nearest, 1)
+def _join(found: list[tuple[np.ndarray, np.ndarray]], n_candidates: int) -> np.ndarray:
+    """(n_queries, n_candidates) numbers of the nearest of all parts, -1 where there are fewer."""
+    if len(found) == 1:
+        return found[0][1]
+    squared, indices = (np.hstack(both) for both in zip(*found, strict=True))
+    return np.take_along_axis(indices, np.argsort(squared, axis=1, kind="stable")[:, :n_candidates], 1)
 
 
 def search_all(
