@@ -89,6 +89,27 @@ def test_amounts_on_the_page_sum_to_the_score_after_a_correction(engine):
     assert explanation.score == engine.snapshot.scores[5]
 
 
+def test_a_correction_is_a_line_of_its_own_in_who_voted(engine):
+    first = wait_for(engine, 0)
+    turned = int(not first.decisions[7])
+    click(engine, 0, [7], turned)
+    (line,) = [line for line in engine.explain(0, 7).lines if line.kind == "correction"]
+    assert (line.bag, line.segment, line.amount > 0) == (0, 7, bool(turned))
+
+
+def test_every_score_that_changed_has_a_correction_to_thank(engine):
+    first = wait_for(engine, 0)
+    best = int(np.argmax(first.scores[first.get_slice(0)]))
+    after = click(engine, 0, [best], 0)
+    changed = np.flatnonzero(after.scores != first.scores)
+    assert 1 < len(changed) < len(first.scores)
+    for flat in changed[:20]:
+        bag = int(np.searchsorted(after.offsets, flat, side="right")) - 1
+        explanation = engine.explain(bag, int(flat - after.offsets[bag]))
+        amount = sum(line.amount for line in explanation.lines if line.kind == "correction")
+        assert amount == pytest.approx(after.scores[flat] - first.scores[flat], abs=1e-9)
+
+
 def test_a_moved_image_counts_as_the_other_kind_and_its_file_stays(engine, run):
     moved = wait_for(engine, engine.move(0, "without"))
     assert not moved.tags[0] and moved.moved[0] and not moved.decisions[moved.get_slice(0)].any()
@@ -108,12 +129,13 @@ def test_export_writes_what_annotate_would_write(engine, run, scenes):
     wait_for(engine, engine.move(1, "without"))
     written = export_run(engine.settle())
     exported = {path.name: path.read_bytes() for path in (written.folder.path / "masks" / "with").iterdir()}
-    record = written.folder.record_path.read_bytes()
+    record, votes = written.folder.record_path.read_bytes(), written.folder.votes_path.read_bytes()
     # Annotate finds nothing to do; and made to do it again, it writes the same.
     annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)
     assert written.folder.record_path.read_bytes() == record
     run.folder.votes_path.unlink()
     annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)
+    assert run.folder.votes_path.read_bytes() == votes
     for name, content in exported.items():
         assert (run.folder.path / "masks" / "with" / name).read_bytes() == content
     assert not Run(run.folder.path).read_mask(1).any()

@@ -37,7 +37,7 @@ from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.sharing import share_parts
 from segvote.pipeline.stale import remove_stale
-from segvote.pipeline.voting_step import Table, decide_bags, fit_voter, gather_table
+from segvote.pipeline.voting_step import Table, decide_bags, fit_voter, gather_table, vote_on_tags
 from segvote.types import WITH, WITHOUT, Annotation
 
 __all__ = ["annotate_classes"]
@@ -141,15 +141,12 @@ class _Job:
     def _vote(self, settings: Settings, bags: list[Described], fixed: np.ndarray | None) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
         table = replace(self._table, tags=np.array([one.bag.tag == WITH for one in bags]))
-        if self._voter is not None and hasattr(self._voter, "revote"):
-            # Who is near whom does not depend on the class.
-            said = np.full(len(table.X), -1, dtype=np.int8) if fixed is None else fixed
-            voter = self._voter.revote(said, table.tags[table.bags])
-        else:
-            voter = self._voter = fit_voter(table, settings, fixed)
-        verdict = decide_bags(table, voter, settings, fixed)
+        # Who is near whom does not depend on the class.
+        known = self._voter is not None
+        self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)
+        verdict = decide_bags(table, self._voter, settings, fixed)
         self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, voter, verdict)
+        return Outcome(settings, self.extractor, bags, table, self._voter, verdict)
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""

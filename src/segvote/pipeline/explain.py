@@ -1,4 +1,4 @@
-"""Who voted for a segment: the votes of other images and the pull of its neighbours, which together make its score."""
+"""Who voted for a segment: other images, what a person corrected, and its neighbours, which together make its score."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.pipeline.reopening import Voted
 from segvote.pipeline.run import Run
+from segvote.pipeline.voting_step import Table
+from segvote.refine import ResidualVotes
 
 __all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
 
-VOTE, NEIGHBOUR = "vote", "neighbour"
+VOTE, NEIGHBOUR, CORRECTION = "vote", "neighbour", "correction"
 SAID = {-1: "", 0: "background, by a person's word", 1: "object, by a person's word"}
 
 
@@ -23,7 +25,8 @@ class VoteLine:
     Attributes
     ----------
     kind
-        ``"vote"``: a segment of another image; ``"neighbour"``: a segment beside it, in the second voting.
+        ``"vote"``: a segment of another image; ``"neighbour"``: a segment beside it, in the second voting;
+        ``"correction"``: a segment like it, of any image, that a person corrected, or it itself.
     bag, segment
         Number of its bag, and its own within the bag.
     amount
@@ -34,6 +37,11 @@ class VoteLine:
     bag: int
     segment: int
     amount: float
+
+    @property
+    def place(self) -> str:
+        """Which segment of its image, in words."""
+        return f"segment {self.segment}{', corrected' if self.kind == CORRECTION else ''}"
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,9 @@ class SegmentExplanation:
     lines: tuple[VoteLine, ...]
     constant: float
 
-    def list_best(self, sign: int, kind: str = VOTE) -> list[VoteLine]:
-        """Lines of one kind for (1) or against (-1) the segment."""
-        return [line for line in self.lines if line.kind == kind and sign * line.amount > 0]
+    def list_best(self, sign: int, kinds: tuple[str, ...] = (VOTE, CORRECTION)) -> list[VoteLine]:
+        """Lines of some kinds for (1) or against (-1) the segment."""
+        return [line for line in self.lines if line.kind in kinds and sign * line.amount > 0]
 
     def sum_amounts(self, kind: str) -> float:
         return float(sum(line.amount for line in self.lines if line.kind == kind))
@@ -88,12 +96,8 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     beside = _find_beside(table.edges[bag], segment)
     share = share if len(beside) else 0.0
     own = voted.voter.explain(flat)
-    lines = [
-        VoteLine(
-            VOTE, int(table.bags[voter]), int(voter - table.offsets[table.bags[voter]]), float((1 - share) * amount)
-        )
-        for voter, amount in zip(own.voters, own.amounts, strict=True)
-    ]
+    lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
+    lines += _list_corrections(table, verdict.residuals, flat)
     lines += [
         VoteLine(NEIGHBOUR, bag, int(other), float(share * verdict.votes[start + other] / len(beside)))
         for other in beside
@@ -110,6 +114,19 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
         tuple(lines),
         (1 - share) * own.constant,
     )
+
+
+def _list_lines(kind: str, table: Table, voters: np.ndarray, amounts: np.ndarray) -> list[VoteLine]:
+    bags = table.bags[voters]
+    places = zip(bags, voters - table.offsets[bags], amounts, strict=True)
+    return [VoteLine(kind, int(bag), int(segment), float(amount)) for bag, segment, amount in places]
+
+
+def _list_corrections(table: Table, residuals: ResidualVotes | None, segment: int) -> list[VoteLine]:
+    if residuals is None:
+        return []
+    row = residuals.amounts[[segment]]
+    return _list_lines(CORRECTION, table, residuals.voters[row.indices], row.data)
 
 
 def _find_beside(edges: np.ndarray, segment: int) -> np.ndarray:
@@ -171,9 +188,7 @@ def format_amount(amount: float) -> str:
 def _format_group(title: str, lines: list[VoteLine], run: Run, n_lines: int) -> list[str]:
     total = sum(line.amount for line in lines)
     text = [f"{format_amount(total):>10}  {title}, of {len(lines)} segments"]
-    text += [
-        f"{'':12}{line.amount:+.4f}  {run.bags[line.bag].name}  segment {line.segment}" for line in lines[:n_lines]
-    ]
+    text += [f"{'':12}{line.amount:+.4f}  {run.bags[line.bag].name}  {line.place}" for line in lines[:n_lines]]
     if len(lines) > n_lines:
         rest = sum(line.amount for line in lines[n_lines:])
         text.append(f"{'':12}{rest:+.4f}  {len(lines) - n_lines} more")

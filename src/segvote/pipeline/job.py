@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from segvote import __version__
 from segvote.features import FeatureExtractor
 from segvote.io.run_folder import RunFolder
@@ -87,7 +85,7 @@ class _Job:
             table = gather_table(self.run, good, self.extractor, voter=self.settings.voter)
         fixed = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
-            voter = self._vote(table, fixed)
+            voter = self._vote(table)
         with self.run.time_step("decide"):
             verdict = decide_bags(table, voter, self.settings, fixed)
         outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)
@@ -99,8 +97,8 @@ class _Job:
             self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
-    def _vote(self, table: Table, fixed: np.ndarray | None) -> Any:
+    def _vote(self, table: Table) -> Any:
         self.progress("vote", 0, 1)
-        voter = fit_voter(table, self.settings, fixed)
+        voter = fit_voter(table, self.settings)
         self.progress("vote", 1, 1)
         return voter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ def write_model(
     """
     from safetensors.numpy import save
 
+    voter = _hear_corrections(voter, verdict.fixed)
     chosen = verdict.thresholds[table.tags]
     arrays: dict[str, np.ndarray] = {
         **_pack(table.X),
@@ -84,6 +86,13 @@ def _name(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _join_edges(table: Table) -> np.ndarray:
     """(m, 2) neighbours of all bags, numbered over all bags."""
     return np.concatenate([edges + start for edges, start in zip(table.edges, table.offsets, strict=False)])
+
+
+def _hear_corrections(voter: Any, fixed: np.ndarray) -> Any:
+    """A voter for unseen images, whose segments are like none that was corrected here: it hears corrections itself."""
+    if (fixed < 0).all() or not hasattr(voter, "revote"):
+        return voter
+    return copy.copy(voter).revote(fixed)
 
 
 def _get_voter_state(voter: Any, table: Table, settings: Settings) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from segvote.pipeline.corrections import Corrections
 from segvote.pipeline.describing import Described
 from segvote.pipeline.model import MODEL_VERSION
 from segvote.pipeline.settings import Settings
+from segvote.refine.residual import RESIDUAL_VERSION
 
 __all__ = ["describe_search", "list_versions", "make_record", "make_result_key"]
 
@@ -33,7 +34,7 @@ DECIDING_PACKAGES = (
 def make_result_key(settings: Settings, described: Sequence[Described], corrections: Corrections) -> str:
     """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
     bags = [(one.bag.name, one.features_key) for one in described]
-    said = {"corrections": corrections.digest} if corrections.digest else {}
+    said = {"corrections": corrections.digest, "residual": RESIDUAL_VERSION} if corrections.digest else {}
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **said)
 
 

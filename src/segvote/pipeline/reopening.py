@@ -84,5 +84,5 @@ def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Tab
 def vote(opened: Reopened) -> Voted:
     """The vote of `annotate`, with the corrections of now."""
     settings = opened.run.settings
-    voter = fit_voter(opened.table, settings, opened.fixed)
+    voter = fit_voter(opened.table, settings)
     return Voted(opened, voter, decide_bags(opened.table, voter, settings, opened.fixed))

@@ -15,12 +15,24 @@ from segvote.kernels import Room, use_room
 from segvote.pipeline.describing import Described
 from segvote.pipeline.memory import choose_room
 from segvote.pipeline.settings import Settings
-from segvote.refine import Outlines, Scores, decide, learn_shift, measure_outlines, prefer_inside, vote_again
+from segvote.refine import (
+    Likeness,
+    Outlines,
+    ResidualVotes,
+    Scores,
+    decide,
+    learn_shift,
+    measure_outlines,
+    pass_on,
+    prefer_inside,
+    select_above,
+    vote_again,
+)
 from segvote.refine.motion import prefer_moving
 from segvote.types import WITH
 from segvote.voting import VOTERS
 
-__all__ = ["Table", "Verdict", "decide_bags", "fit_voter", "gather_table", "measure_survival"]
+__all__ = ["Table", "Verdict", "decide_bags", "fit_voter", "gather_table", "measure_survival", "vote_on_tags"]
 
 # What is read of a bag's segments: not the label map, which is the most of them.
 GEOMETRY = ("areas", "border", "edges", "distinct", "lengths", "colours")
@@ -49,6 +61,8 @@ class Table:
         for one that is an image.
     outlines
         Boundaries between the segments of each bag, None where their colours are not known (videos).
+    likeness
+        Which segments hear a correction; None: found out whenever there is one.
     room
         Where X lies, and what is large of the vote on it.
     """
@@ -63,6 +77,7 @@ class Table:
     standardiser: Standardiser
     motion: Sequence[np.ndarray | None] = ()
     outlines: Sequence[Outlines | None] = ()
+    likeness: Likeness | None = None
     room: Room = field(default_factory=Room)
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
@@ -77,7 +92,8 @@ class Verdict:
     Attributes
     ----------
     scores
-        (n_segments,) after the second voting; the scale is the voter's, 0 its global threshold.
+        (n_segments,) after the second voting and a person's corrections; the scale is the voter's, 0 its global
+        threshold.
     votes
         (n_segments,) the voter's own scores, before the second voting.
     weights
@@ -90,6 +106,8 @@ class Verdict:
         (n_segments,) int8: a person's corrections, -1 where there is none.
     shift
         How far the run's pictures moved all thresholds; 0 for rules that do not look at them.
+    residuals
+        What the corrections added to the scores; None where there are none.
     """
 
     scores: np.ndarray
@@ -99,6 +117,7 @@ class Verdict:
     thresholds: np.ndarray
     fixed: np.ndarray
     shift: float = 0.0
+    residuals: ResidualVotes | None = None
 
 
 def gather_table(
@@ -126,9 +145,10 @@ def gather_table(
     for place in shards:
         place[:] = standardiser.apply(place)
     geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
+    numbers = np.repeat(np.arange(len(bags)), counts)
     return Table(
         X=X,
-        bags=np.repeat(np.arange(len(bags)), counts),
+        bags=numbers,
         offsets=offsets,
         tags=np.array([bag.bag.tag == WITH for bag in bags]),
         areas=np.concatenate([arrays["areas"] for arrays in geometry]),
@@ -137,6 +157,7 @@ def gather_table(
         standardiser=standardiser,
         motion=[arrays.get("distinct") for arrays in geometry],
         outlines=[_measure_outlines(arrays) for arrays in geometry],
+        likeness=Likeness(X, numbers),
         room=room,
     )
 
@@ -152,12 +173,19 @@ def _read_shards(run: RunFolder, bags: Sequence[Described]) -> Iterator[np.ndarr
         yield read_arrays(run.features_path(bag.features_key))["features"]
 
 
-def fit_voter(table: Table, settings: Settings, fixed: np.ndarray | None = None) -> Any:
-    """Let the segments vote."""
+def fit_voter(table: Table, settings: Settings) -> Any:
+    """Let the segments vote; what a person said is heard after the vote, by `decide_bags`."""
     voter = VOTERS[settings.voter](**settings.voter_options)
     survival = measure_survival(table, settings)
     with use_room(table.room):
-        return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival, fixed=fixed)
+        return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
+
+
+def vote_on_tags(voter: Any, table: Table, settings: Settings) -> Any:
+    """The vote of a voter fitted to the same segments when their bags had other tags: who is near whom is known."""
+    if hasattr(voter, "revote"):
+        return voter.revote(np.full(len(table.X), -1, dtype=np.int8), table.tags[table.bags])
+    return fit_voter(table, settings)
 
 
 def measure_survival(table: Table, settings: Settings) -> np.ndarray:
@@ -172,7 +200,7 @@ def measure_survival(table: Table, settings: Settings) -> np.ndarray:
 
 
 def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray | None = None) -> Verdict:
-    """Second voting and decision; a person's word stands above both."""
+    """Second voting and decision; then a person's word, and what is like it."""
     scores = [
         vote_again(votes, edges, settings.second_vote)
         for votes, edges in zip(table.split(voter.scores_), table.edges, strict=True)
@@ -188,10 +216,29 @@ def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray 
     selected = np.concatenate(flat)
     all_thresholds = np.zeros(len(scores))
     all_thresholds[chosen] = thresholds
-    fixed = np.full(len(selected), -1, dtype=np.int8) if fixed is None else fixed
-    selected = np.where(fixed >= 0, fixed == 1, selected)
-    return Verdict(
-        np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds, fixed, bags.shift or 0.0
+    nothing_said = np.full(len(selected), -1, dtype=np.int8)
+    verdict = Verdict(
+        np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds, nothing_said, bags.shift or 0.0
+    )
+    return verdict if fixed is None or (fixed < 0).all() else _hear_corrections(table, verdict, fixed)
+
+
+def _hear_corrections(table: Table, verdict: Verdict, fixed: np.ndarray) -> Verdict:
+    """Thresholds stay where the vote left them: a correction moves what is like it, not all the rest of its image."""
+    likeness = table.likeness or Likeness(table.X, table.bags)
+    residuals = pass_on(likeness, verdict.scores, verdict.thresholds, table.bags, table.tags, fixed)
+    selected = np.zeros(len(fixed), dtype=bool)
+    for index in np.flatnonzero(table.tags):
+        part = slice(table.offsets[index], table.offsets[index + 1])
+        selected[part] = select_above(residuals.scores[part], verdict.thresholds[index])
+    is_said = fixed >= 0
+    return replace(
+        verdict,
+        scores=residuals.scores,
+        weights=np.where(is_said, fixed, verdict.weights),
+        decisions=np.where(is_said, fixed == 1, selected),
+        fixed=fixed,
+        residuals=residuals,
     )
 
 

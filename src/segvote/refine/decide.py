@@ -15,7 +15,7 @@ from segvote.errors import UnknownNameError
 from segvote.kernels import otsu_threshold
 from segvote.refine.outlines import Outlines, choose_shift, gather_contrasts, shift_threshold
 
-__all__ = ["DECISIONS", "Scores", "check_decision", "decide", "learn_shift"]
+__all__ = ["DECISIONS", "Scores", "check_decision", "decide", "learn_shift", "select_above"]
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,12 @@ def decide(bags: Scores, rule: str = "outlines") -> tuple[list[np.ndarray], np.n
         (n_bags,) the scores above which segments were taken.
     """
     thresholds = DECISIONS[check_decision(rule)](bags)
-    decisions = []
-    for scores, threshold in zip(bags.scores, thresholds, strict=True):
-        selected = scores > threshold
-        selected[np.argmax(scores)] = True
-        decisions.append(selected)
+    decisions = [select_above(scores, threshold) for scores, threshold in zip(bags.scores, thresholds, strict=True)]
     return decisions, np.array(thresholds, dtype=np.float64)
+
+
+def select_above(scores: np.ndarray, threshold: float) -> np.ndarray:
+    """(n_segments,) bool: the segments of a *with* bag above its threshold, and always the best of them."""
+    selected = scores > threshold
+    selected[np.argmax(scores)] = True
+    return selected

@@ -1,7 +1,7 @@
 """The part that thinks while the page stays quick: one thread that loads the run, votes, and publishes snapshots.
 
-A click is written to the log first; then the thread reads the log, shows the word at once, and votes on it, starting
-from the weights of the first vote. What the page ends on is what `annotate` would write.
+A click is written to the log first; then the thread reads the log, shows the word at once, and lets all that is like
+it hear it; the first vote stands. What the page ends on is what `annotate` would write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from segvote.pipeline.corrections import Corrections, fix_segments, replay
 from segvote.pipeline.explain import SegmentExplanation, explain_segment
 from segvote.pipeline.reopening import Voted, list_described, reopen
 from segvote.pipeline.run import Run
-from segvote.pipeline.voting_step import Table, Verdict, decide_bags, fit_voter
+from segvote.pipeline.voting_step import Table, Verdict, decide_bags, fit_voter, vote_on_tags
 from segvote.review.masks import measure_redrawn
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
 from segvote.types import WITH, WITHOUT
@@ -165,7 +165,7 @@ class Engine:
 
     def _load(self) -> None:
         opened = reopen(self.run)
-        voter = fit_voter(opened.table, self.run.settings, opened.fixed)
+        voter = fit_voter(opened.table, self.run.settings)
         self._voted = Voted(opened, voter, decide_bags(opened.table, voter, self.run.settings, opened.fixed))
         self._note_signs(self._voted)
         self.status = "ready"
@@ -251,10 +251,9 @@ class Engine:
         bags = list_described(self.run, self.corrections)
         table = replace(opened.table, tags=snapshot.tags)
         fixed = snapshot.fixed if (snapshot.fixed >= 0).any() else None
-        if hasattr(self._voted.voter, "revote"):
-            voter = self._voted.voter.revote(snapshot.fixed, snapshot.tags[table.bags])
-        else:
-            voter = fit_voter(table, self.run.settings, fixed)
+        voter = self._voted.voter
+        if not np.array_equal(table.tags, opened.table.tags):
+            voter = vote_on_tags(voter, table, self.run.settings)
         verdict = decide_bags(table, voter, self.run.settings, fixed)
         opened = replace(opened, table=table, bags=bags, corrections=self.corrections, fixed=fixed)
         self._voted = Voted(opened, voter, verdict)

@@ -72,7 +72,7 @@ def _format_sum(explanation: SegmentExplanation) -> str:
 def _format_side(kind: str, title: str, lines: list[VoteLine], run: Run, pictures: Pictures, n_pictures: int) -> str:
     items = [
         f"<li>{_draw(pictures, line.bag, line.segment)}<b>{line.amount:+.4f}</b>"
-        f"<span class='quiet'>{escape(run.bags[line.bag].name)}, segment {line.segment}</span>"
+        f"<span class='quiet'>{escape(run.bags[line.bag].name)}, {line.place}</span>"
         for line in lines[:n_pictures]
     ]
     rest = sum(line.amount for line in lines[n_pictures:])

@@ -75,8 +75,9 @@ function makeGroup(title, group) {
   const grid = make("div", "voters");
   for (const line of group.lines) {
     const button = make("button", "voter");
-    button.title = `${shortName(line.bag)}, segment ${line.segment}`;
-    button.append(crop(line.bag, line.segment), make("span", "amount", formatScore(line.amount)), make("span", "whose", shortName(line.bag).split("/").pop()));
+    const corrected = line.kind === "correction";
+    button.title = `${shortName(line.bag)}, segment ${line.segment}${corrected ? ", corrected by you" : ""}`;
+    button.append(crop(line.bag, line.segment), make("span", "amount", formatScore(line.amount)), make("span", "whose", `${corrected ? "you: " : ""}${shortName(line.bag).split("/").pop()}`));
     button.addEventListener("click", () => tell("go", line.bag));
     grid.append(button);
   }
