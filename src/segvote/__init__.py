@@ -20,6 +20,7 @@ _PUBLIC = {
     "VOTERS": "segvote.voting",
     "annotate": "segvote.api",
     "annotate_classes": "segvote.api",
+    "evaluate": "segvote.api",
     "export": "segvote.api",
     "predict": "segvote.api",
     "update": "segvote.api",

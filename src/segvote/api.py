@@ -1,20 +1,30 @@
-"""The Python face: the commands as functions, with all they leave behind."""
+"""The Python face: the commands as functions, with all they leave behind.
+
+Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.pipeline.places`. What is
+returned then reads from the mirror of the folder on this machine.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segvote.pipeline.annotate import annotate as run_annotate
 from segvote.pipeline.class_runs import ClassRuns
 from segvote.pipeline.classes import annotate_classes as run_annotate_classes
-from segvote.pipeline.export import export
-from segvote.pipeline.predict import predict
+from segvote.pipeline.export import export as run_export
+from segvote.pipeline.places import open_places, open_run
+from segvote.pipeline.predict import Predictions
+from segvote.pipeline.predict import predict as run_predict
+from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.update import update as run_update
 
-__all__ = ["annotate", "annotate_classes", "export", "predict", "update"]
+if TYPE_CHECKING:
+    from segvote.pipeline.evaluate import Evaluation
+
+__all__ = ["annotate", "annotate_classes", "evaluate", "export", "predict", "update"]
 
 
 def annotate(
@@ -22,6 +32,9 @@ def annotate(
     without_folder: Path | str,
     out: Path | str,
     settings: Settings | None = None,
+    *,
+    segments: Path | str | None = None,
+    progress: Progress = ignore_progress,
     **options: Any,
 ) -> Run:
     """Masks of the thing that one folder of images shows and the other does not, and the report about them.
@@ -31,12 +44,22 @@ def annotate(
     """
     from segvote.report import write_report
 
-    run = run_annotate(with_folder, without_folder, out, settings, **options)
-    write_report(run)
+    with open_places([with_folder, without_folder, segments], [out], progress=progress) as here:
+        one, other, own = here.inputs
+        run = run_annotate(one, other, here.outs[0], settings, segments=own, progress=here.progress, **options)
+        write_report(run)
     return run
 
 
-def annotate_classes(root: Path | str, out: Path | str, settings: Settings | None = None, **options: Any) -> ClassRuns:
+def annotate_classes(
+    root: Path | str,
+    out: Path | str,
+    settings: Settings | None = None,
+    *,
+    segments: Path | str | None = None,
+    progress: Progress = ignore_progress,
+    **options: Any,
+) -> ClassRuns:
     """Masks of several things at once, and the reports about them.
 
     Parameters are those of `segvote.pipeline.classes.annotate_classes`; see `annotate` about scripts.
@@ -44,20 +67,75 @@ def annotate_classes(root: Path | str, out: Path | str, settings: Settings | Non
     from segvote.report import write_report
     from segvote.report.classes_page import write_classes_report
 
-    runs = run_annotate_classes(root, out, settings, **options)
-    for run in runs.runs.values():
-        write_report(run)
-    write_classes_report(runs)
+    with open_places([root, segments], [out], progress=progress) as here:
+        folder, own = here.inputs
+        runs = run_annotate_classes(folder, here.outs[0], settings, segments=own, progress=here.progress, **options)
+        for run in runs.runs.values():
+            write_report(run)
+        write_classes_report(runs)
     return runs
 
 
-def update(run: Run | Path | str, **options: Any) -> Run:
+def update(
+    run: Run | Path | str,
+    *,
+    add_with: Any = (),
+    add_without: Any = (),
+    segments: Path | str | None = None,
+    progress: Progress = ignore_progress,
+    **options: Any,
+) -> Run:
     """Add images to a run or take some out, and write its report anew.
 
     Parameters are those of `segvote.pipeline.update.update`; see `annotate` about scripts.
     """
     from segvote.report import write_report
 
-    updated = run_update(run, **options)
-    write_report(updated)
+    add_with, add_without = list(add_with), list(add_without)
+    with open_run(run, progress) as (folder, report), open_places([*add_with, *add_without, segments]) as here:
+        *added, own = here.inputs
+        more: dict[str, Any] = {"add_with": added[: len(add_with)], "add_without": added[len(add_with) :]}
+        updated = run_update(folder, **more, segments=own, progress=report, **options)
+        write_report(updated)
     return updated
+
+
+def predict(
+    model: Any, folder: Path | str, out: Path | str, *, progress: Progress = ignore_progress, **options: Any
+) -> Predictions:
+    """Say of images never seen whether they show the thing, and draw it.
+
+    Parameters are those of `segvote.pipeline.predict.predict`; see `annotate` about scripts.
+    """
+    with open_places([folder], [out], [model], progress) as here:
+        return run_predict(here.models[0], here.inputs[0], here.outs[0], progress=here.progress, **options)
+
+
+def evaluate(
+    run: Run | Path | str, truth: Path | str, *, progress: Progress = ignore_progress, **options: Any
+) -> Evaluation:
+    """Masks of a run against truth: CorLoc, IoU, AP and boundaries.
+
+    Parameters are those of `segvote.pipeline.evaluate.evaluate`; `run` may be its folder.
+    """
+    from segvote.pipeline.evaluate import evaluate as run_evaluate
+
+    with open_run(run, progress) as (folder, report), open_places([truth], progress=progress) as here:
+        opened = folder if isinstance(folder, Run) else Run(folder)
+        return run_evaluate(opened, here.inputs[0], report, **options)
+
+
+def export(
+    run: Run | ClassRuns | Path | str,
+    format: str,
+    folder: Path | str | None = None,
+    *,
+    progress: Progress = ignore_progress,
+    **options: Any,
+) -> Path:
+    """Write the masks of a run in the format of another tool; returns the file or folder to open there.
+
+    Parameters are those of `segvote.pipeline.export.export`.
+    """
+    with open_run(run, progress) as (opened, report), open_places(outs=[folder], progress=report) as here:
+        return run_export(opened, format, here.outs[0], progress=here.progress, **options)

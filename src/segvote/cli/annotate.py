@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
+from segvote.cli.places import Place, format_place
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
@@ -31,15 +31,27 @@ SETTING_NAMES = {field.name for field in fields(Settings)}
         "segvote annotate photos/with photos/without -o out",
         "segvote annotate with without -o out --voter crane --jobs 4",
         "segvote annotate --classes photos -o out",
+        "segvote annotate s3://bucket/with s3://bucket/without -o s3://bucket/out",
     )
 )
 def annotate(
-    with_folder: Path | None = typer.Argument(None, metavar="WITH", help="Folder of images that show the thing."),
-    without_folder: Path | None = typer.Argument(None, metavar="WITHOUT", help="Folder of images that do not."),
-    out: Path = typer.Option(..., "-o", "--out", help="Run folder to write; an unfinished run there is continued."),
-    classes: Path | None = typer.Option(
+    with_folder: Place | None = typer.Argument(
+        None, metavar="WITH", parser=Place, help="Folder of images that show the thing; a path or s3://bucket/folder."
+    ),
+    without_folder: Place | None = typer.Argument(
+        None, metavar="WITHOUT", parser=Place, help="Folder of images that do not."
+    ),
+    out: Place = typer.Option(
+        ...,
+        "-o",
+        "--out",
+        parser=Place,
+        help="Run folder to write, a path or s3://bucket/folder; an unfinished run there is continued.",
+    ),
+    classes: Place | None = typer.Option(
         None,
         metavar="ROOT",
+        parser=Place,
         help="Instead of WITH and WITHOUT: a folder with one folder of images for each class, and perhaps none/.",
     ),
     voter: str = typer.Option(DEFAULTS.voter, help=f"Who votes: {', '.join(VOTERS)}."),
@@ -71,9 +83,11 @@ def annotate(
     every: int = typer.Option(DEFAULTS.every, min=1, help="Of a video, every n-th frame."),
     fps: float = typer.Option(DEFAULTS.fps, min=0.0, help="Of a video, about this many frames per second; 0: all."),
     seed: int = typer.Option(DEFAULTS.seed, help="Of everything random."),
-    segments: Path | None = typer.Option(None, help="Folder of your own label maps, named like the images."),
-    ucm: Path | None = typer.Option(
-        None, help="Folder of published contour maps (ucm2 in .mat files), named like the images."
+    segments: Place | None = typer.Option(
+        None, parser=Place, help="Folder of your own label maps, named like the images."
+    ),
+    ucm: Place | None = typer.Option(
+        None, parser=Place, help="Folder of published contour maps (ucm2 in .mat files), named like the images."
     ),
     jobs: int = typer.Option(2, min=1, help="Number of processes; the answer does not depend on it."),
     workers: int | None = WORKERS,
@@ -109,7 +123,7 @@ def annotate(
     print_outcome(run)
 
 
-def choose_folders(with_folder: Path | None, without_folder: Path | None, classes: Path | None) -> list[Path]:
+def choose_folders(with_folder: Place | None, without_folder: Place | None, classes: Place | None) -> list[Place]:
     """The two folders, or the one with the classes."""
     if classes is None:
         if with_folder is None or without_folder is None:
@@ -122,7 +136,7 @@ def choose_folders(with_folder: Path | None, without_folder: Path | None, classe
     return [classes]
 
 
-def choose_segments(segments: Path | None, ucm: Path | None) -> Path | None:
+def choose_segments(segments: Place | None, ucm: Place | None) -> Place | None:
     """The folder of a user's own segments, of whichever kind."""
     if segments is not None and ucm is not None:
         raise BadInputError(f"expected --segments or --ucm, got both {segments} and {ucm}; leave one out")
@@ -133,6 +147,6 @@ def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
-    typer.echo(f"masks    {run.folder.path / 'masks'}")
-    typer.echo(f"coco     {run.folder.coco_path}")
-    typer.echo(f"report   {run.folder.report_path}")
+    typer.echo(f"masks    {format_place(run.folder.path / 'masks')}")
+    typer.echo(f"coco     {format_place(run.folder.coco_path)}")
+    typer.echo(f"report   {format_place(run.folder.report_path)}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.places import Place
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 
@@ -16,22 +16,32 @@ from segvote.cli.progress import show_progress
     epilog=format_examples("segvote doctor with without", "segvote doctor with without --json", "segvote doctor out")
 )
 def doctor(
-    folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing; or a run folder."),
-    without_folder: Path | None = typer.Argument(None, metavar="WITHOUT", help="Folder of images that do not."),
-    out: Path | None = typer.Option(None, "-o", "--out", help="Run folder that keeps the work, for `annotate` to use."),
+    folder: Place = typer.Argument(
+        ..., metavar="WITH", parser=Place, help="Folder of images that show the thing; or a run folder."
+    ),
+    without_folder: Place | None = typer.Argument(
+        None, metavar="WITHOUT", parser=Place, help="Folder of images that do not."
+    ),
+    out: Place | None = typer.Option(
+        None, "-o", "--out", parser=Place, help="Run folder that keeps the work, for `annotate` to use."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print every image with its suspicion as JSON."),
     lines: int = typer.Option(20, min=1, help="How many suspects to list."),
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
 ) -> None:
     """Find images that look filed in the wrong folder, the same image twice, and files that cannot be read."""
     from segvote.pipeline.doctor import diagnose_folders, diagnose_run, format_diagnosis
+    from segvote.pipeline.places import open_places, open_run
     from segvote.pipeline.run import Run
 
     with show_progress() as progress:
         if without_folder is None:
-            diagnosis = diagnose_run(Run(folder))
+            with open_run(folder, progress) as (run, _):
+                diagnosis = diagnose_run(Run(run))
         else:
-            diagnosis = diagnose_folders(folder, without_folder, out, n_jobs=jobs, progress=progress)
+            with open_places([folder, without_folder], [out], progress=progress) as here:
+                one, other = here.inputs
+                diagnosis = diagnose_folders(one, other, here.outs[0], n_jobs=jobs, progress=here.progress)
     typer.echo(
         json.dumps(diagnosis.to_dict()) if as_json else make_plain(format_diagnosis(diagnosis, lines), keep="\n")
     )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.places import Place
 from segvote.cli.progress import show_progress
+from segvote.io.addresses import find_place
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 
 if TYPE_CHECKING:
@@ -25,9 +27,12 @@ CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found")
     )
 )
 def evaluate(
-    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
-    truth: Path = typer.Option(
+    run_folder: Place = typer.Argument(
+        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    ),
+    truth: Place = typer.Option(
         ...,
+        parser=Place,
         help="Folder of masks named like the images (255 object, 128 ignore, 0 background), VOC folder, COCO or other "
         "annotation file, or boxes (VOC XML, COCO, CSV).",
     ),
@@ -40,14 +45,12 @@ def evaluate(
     html: Path | None = typer.Option(None, help="Write a page there."),
 ) -> None:
     """Measure a run: CorLoc, IoU, AP and boundaries, beside the limit that its segments set."""
+    from segvote.api import evaluate as run_evaluate
     from segvote.io.tables import format_json
-    from segvote.pipeline.evaluate import evaluate as run_evaluate
-    from segvote.pipeline.run import Run
 
-    run = Run(run_folder)
     with show_progress() as progress:
-        evaluation = run_evaluate(run, truth, progress, label=label, threshold=threshold)
-    write_files(evaluation, csv, html, run_folder.resolve().name)
+        evaluation = run_evaluate(run_folder, truth, label=label, threshold=threshold, progress=progress)
+    write_files(evaluation, csv, html, find_place(run_folder).resolve().name)
     typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
 
 

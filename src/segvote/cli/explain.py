@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.places import Place
 
 
 @app.command(
@@ -17,18 +18,27 @@ from segvote.cli.app import app, format_examples
     )
 )
 def explain(
-    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    run_folder: Place = typer.Argument(
+        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    ),
     image: str = typer.Argument(..., metavar="IMAGE", help="Name of an image of the run."),
     segment: str = typer.Argument("", metavar="[SEGMENT]", help="Its number, or a point x,y in it; default: the best."),
     html: Path | None = typer.Option(None, help="Write a page with pictures, too."),
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
     """Say which segments voted for a segment and which against; the amounts sum to its score."""
+    from segvote.pipeline.places import open_run
+
+    with open_run(run_folder) as (folder, _):
+        explain_run(folder, image, segment, html, lines)
+
+
+def explain_run(folder: Path, image: str, segment: str, html: Path | None, lines: int) -> None:
     from segvote.pipeline.explain import explain_segment, find_segment, format_explanation
     from segvote.pipeline.reopening import reopen, vote
     from segvote.pipeline.run import Run
 
-    run = Run(run_folder)
+    run = Run(folder)
     bag = run.find(image)
     find_segment(run, bag, segment)  # a wrong name or number is said before the votes are counted
     voted = vote(reopen(run))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.places import Place, format_place
 from segvote.cli.progress import show_progress
 from segvote.io import EXPORTS
 
@@ -19,9 +18,13 @@ from segvote.io import EXPORTS
     )
 )
 def export(
-    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    run_folder: Place = typer.Argument(
+        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    ),
     format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}."),
-    out: Path | None = typer.Option(None, "-o", "--out", help="Folder to write; default RUN/exports/FORMAT."),
+    out: Place | None = typer.Option(
+        None, "-o", "--out", parser=Place, help="Folder to write; default RUN/exports/FORMAT."
+    ),
     label: str | None = typer.Option(None, help="What the thing is called there; default: as in the run."),
     unsure: float = typer.Option(
         0.0,
@@ -37,7 +40,7 @@ def export(
     overwrite: bool = typer.Option(False, "--overwrite", help="Write into a folder that holds something already."),
 ) -> None:
     """Write the masks of a run in the format of another tool."""
-    from segvote.pipeline.export import export as run_export
+    from segvote.api import export as run_export
 
     with show_progress() as progress:
         written = run_export(
@@ -53,4 +56,4 @@ def export(
             overwrite=overwrite,
             progress=progress,
         )
-    typer.echo(f"{format:8} {written}")
+    typer.echo(f"{format:8} {format_place(written)}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.places import Place, format_place
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.pipeline.settings import Settings
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow"),
 )
 def import_(
-    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    run_folder: Place = typer.Argument(
+        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    ),
     file: Path = typer.Argument(
         ...,
         metavar="FILE",
@@ -39,11 +42,12 @@ def import_(
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
     from segvote.pipeline.importing import import_corrections
+    from segvote.pipeline.places import open_run
     from segvote.pipeline.run import Run
 
-    run = Run(run_folder)
-    with show_progress() as progress:
-        imported = import_corrections(run, file, label=label, confirm=confirm, progress=progress)
+    with show_progress() as progress, open_run(run_folder, progress) as (folder, report):
+        run = Run(folder)
+        imported = import_corrections(run, file, label=label, confirm=confirm, progress=report)
     for name, reason in imported.problems:
         typer.echo(f"left out: {make_plain(f'{name}: {reason}')}", err=True)
     typer.echo(format_imported(imported, run))
@@ -61,8 +65,9 @@ def format_command(run: Run) -> str:
     """What votes again: `update`; for one class of several, the `annotate` that made them, with its options."""
     with_folder, without_folder = (Path(run.record["inputs"][tag]) for tag in (WITH, WITHOUT))
     if without_folder not in with_folder.parents:
-        return shlex.join(["segvote", "update", str(run.folder.path)])
-    words = ["segvote", "annotate", "--classes", str(without_folder), "-o", str(run.folder.path.parents[1])]
+        return shlex.join(["segvote", "update", format_place(run.folder.path)])
+    root, out = run.record["inputs"][WITHOUT], format_place(run.folder.path.parents[1])
+    words = ["segvote", "annotate", "--classes", root, "-o", out]
     default = Settings()
     for field in fields(Settings):
         value = getattr(run.settings, field.name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.places import Place, format_place
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
@@ -24,11 +24,16 @@ DEFAULTS = {name: one.default for name, one in inspect.signature(run_predict).pa
     epilog=format_examples("segvote predict out photos/new -o new", "segvote predict out new -o new --false-alarms 0.1")
 )
 def predict(
-    model: Path = typer.Argument(
-        ..., metavar="MODEL", help="Run folder of `segvote annotate`, or the model folder in it, wherever it lies now."
+    model: Place = typer.Argument(
+        ...,
+        metavar="MODEL",
+        parser=Place,
+        help="Run folder of `segvote annotate`, or the model folder in it, wherever it lies now, s3://bucket/run too.",
     ),
-    folder: Path = typer.Argument(..., metavar="NEW", help="Folder of images of which nobody knows what they show."),
-    out: Path = typer.Option(..., "-o", "--out", help="Folder to write."),
+    folder: Place = typer.Argument(
+        ..., metavar="NEW", parser=Place, help="Folder of images of which nobody knows what they show."
+    ),
+    out: Place = typer.Option(..., "-o", "--out", parser=Place, help="Folder to write."),
     false_alarms: float = typer.Option(
         DEFAULTS["false_alarms"], help="Which share of images without the thing may be said to show it."
     ),
@@ -41,8 +46,10 @@ def predict(
 
     Leaves masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
+    from segvote.api import predict as predict_places
+
     with open_workers(workers, scheduler, [model, folder, out]) as places, show_progress() as progress:
-        found = run_predict(*places, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress)
+        found = predict_places(*places, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress)
     for _, reason in found.problems:
         typer.echo(f"left out: {make_plain(reason)}", err=True)
     if found.rate > false_alarms:
@@ -59,8 +66,8 @@ def format_predictions(found: Predictions) -> str:
     n_contain = sum(one.contains for one in found.images)
     lines = [
         f"shows it  {n_contain} of {len(found)} images (false alarms {found.rate:.3g})",
-        f"masks     {found.path / 'masks'}",
-        f"coco      {found.path / 'annotations.coco.json'}",
-        f"table     {found.path / 'predictions.csv'}",
+        f"masks     {format_place(found.path / 'masks')}",
+        f"coco      {format_place(found.path / 'annotations.coco.json')}",
+        f"table     {format_place(found.path / 'predictions.csv')}",
     ]
     return "\n".join(lines)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import threading
 import webbrowser
-from pathlib import Path
 
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.places import Place
 
 
 @app.command(epilog=format_examples("segvote review out", "segvote review out --port 8765 --no-browser"))
 def review(
-    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
+    run_folder: Place = typer.Argument(
+        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    ),
     port: int = typer.Option(0, min=0, max=65535, help="Where to listen on 127.0.0.1; 0: any free port."),
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
+    from segvote.pipeline.places import open_run
     from segvote.review.server import serve
 
     def announce(address: str) -> None:
@@ -27,4 +30,11 @@ def review(
             # A browser may take its time to start; the server must listen meanwhile.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    serve(run_folder, port, announce)
+    stop: KeyboardInterrupt | None = None
+    with open_run(run_folder) as (folder, _):
+        try:
+            serve(folder, port, announce)
+        except KeyboardInterrupt as asked:  # the usual way to end: corrections still go to the run's store
+            stop = asked
+    if stop is not None:
+        raise stop

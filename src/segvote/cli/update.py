@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 
 import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
+from segvote.cli.places import Place
 from segvote.cli.progress import show_progress
 from segvote.pipeline.memory import limit_memory
 from segvote.pipeline.update import update as run_update
@@ -25,12 +25,20 @@ DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).par
     )
 )
 def update(
-    run_folder: Path = typer.Argument(..., metavar="RUN", help="Run folder of `segvote annotate`."),
-    add_with: list[Path] = typer.Option([], help="Folder of more images that show the thing; may be repeated."),
-    add_without: list[Path] = typer.Option([], help="Folder of more images that do not; may be repeated."),
+    run_folder: Place = typer.Argument(
+        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    ),
+    add_with: list[Place] = typer.Option(
+        [], parser=Place, help="Folder of more images that show the thing; may be repeated."
+    ),
+    add_without: list[Place] = typer.Option(
+        [], parser=Place, help="Folder of more images that do not; may be repeated."
+    ),
     remove: list[str] = typer.Option([], help="Name of an image to leave out from now on; may be repeated."),
     restore: list[str] = typer.Option([], help="Name of an image that was removed, to take it back."),
-    segments: Path | None = typer.Option(DEFAULTS["segments"], help="Your own label maps, if the run has such."),
+    segments: Place | None = typer.Option(
+        DEFAULTS["segments"], parser=Place, help="Your own label maps, if the run has such."
+    ),
     jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
     memory: str | None = MEMORY,
     strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),

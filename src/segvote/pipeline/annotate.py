@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segvote.errors import BadInputError
+from segvote.io.addresses import name_place
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.bags import list_bags
 from segvote.pipeline.inputs import Inputs
@@ -57,7 +58,7 @@ def annotate(
     check_names(settings)
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run = RunFolder(out)
-    inputs = Inputs({tag: str(folder.resolve()) for tag, folder in folders.items()})
+    inputs = Inputs({tag: name_place(folder) for tag, folder in folders.items()})
     _check_owner(run, inputs)
     bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames)
     return annotate_bags(

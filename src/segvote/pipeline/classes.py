@@ -18,6 +18,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError
 from segvote.features import FeatureExtractor
+from segvote.io.addresses import name_place
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
@@ -122,7 +123,7 @@ class _Job:
     def _annotate(self, name: str, described: Sequence[Described], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
         run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
-        inputs = {WITH: str((self.root / name).resolve()), WITHOUT: str(self.root.resolve())}
+        inputs = {WITH: name_place(self.root / name), WITHOUT: name_place(self.root)}
         with run.lock():
             corrections = read_corrections(run)
             bags = move_bags([image.tag(name) for image in found.images], corrections)
@@ -206,7 +207,7 @@ def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any)
     record = {
         "segvote": __version__,
         "versions": list_versions(),
-        "input": str(root.resolve()),
+        "input": name_place(root),
         "complete": complete,
         "classes": [],
         "images": [],
@@ -228,5 +229,5 @@ def _check_owner(folder: RunFolder, root: Path) -> None:
     if not folder.is_claimed(path, "holds no run on classes"):
         return
     owner = read_json(path)
-    if not isinstance(owner, dict) or owner.get("input") != str(root.resolve()):
+    if not isinstance(owner, dict) or owner.get("input") != name_place(root):
         raise BadInputError(f"{folder.path} belongs to a run on other classes; choose another -o folder")

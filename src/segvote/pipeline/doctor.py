@@ -15,6 +15,7 @@ from typing import Any
 
 from segvote.errors import BadInputError
 from segvote.features import make_features
+from segvote.io.addresses import name_place
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.bags import Bag, list_all_bags
 from segvote.pipeline.describing import Described, Describer
@@ -135,7 +136,7 @@ def diagnose_folders(
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
-    inputs = {tag: str(folder.resolve()) for tag, folder in folders.items()}
+    inputs = {tag: name_place(folder) for tag, folder in folders.items()}
     if not run.record_path.exists():
         run.write_record(make_record(inputs, settings, "", complete=False))
     elif run.read_record().get("inputs") != inputs:

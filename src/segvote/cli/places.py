@@ -1,0 +1,21 @@
+"""Folders on the command line: paths, or addresses of a store (``s3://bucket/folder``), which no path can hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from segvote.io.addresses import is_url, name_place
+
+__all__ = ["Place", "format_place"]
+
+
+class Place(str):
+    """A path or an address as it was typed: a `Path` would make one slash of an address's two."""
+
+    __slots__ = ()
+
+
+def format_place(path: Path) -> str:
+    """The address of a folder that mirrors one, the path of any other as it was given."""
+    named = name_place(path)
+    return named if is_url(named) else str(path)
