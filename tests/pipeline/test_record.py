@@ -13,6 +13,8 @@ from segvote.pipeline.record import describe_search, make_record
     [
         (SimpleNamespace(recall_=1.0), {"neighbours": "exact", "recall": 1.0}),
         (SimpleNamespace(recall_=0.96789), {"neighbours": "approximate", "recall": 0.9679}),
+        (SimpleNamespace(kernel_error_=0.01239), {"kernels": "sampled", "kernel_error": 0.0124}),
+        (SimpleNamespace(kernel_error_=None), {}),
         (SimpleNamespace(), {}),
     ],
 )

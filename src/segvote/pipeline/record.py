@@ -39,11 +39,16 @@ def make_result_key(settings: Settings, described: Sequence[Described], correcti
 
 
 def describe_search(voter: Any) -> dict[str, Any]:
-    """How a fitted voter looked for neighbours, and which part of them it found; empty if it looked for none."""
-    recall = getattr(voter, "recall_", None)
-    if recall is None:
-        return {}
-    return {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
+    """How a fitted voter looked for neighbours, and which part of them it found; the error of sums that it estimated.
+
+    Empty if it did neither.
+    """
+    told: dict[str, Any] = {}
+    if (recall := getattr(voter, "recall_", None)) is not None:
+        told |= {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
+    if (error := getattr(voter, "kernel_error_", None)) is not None:
+        told |= {"kernels": "sampled", "kernel_error": round(float(error), 4)}
+    return told
 
 
 def make_record(

@@ -6,7 +6,7 @@ import numpy as np
 
 from segvote.kernels import search_neighbours, sum_kernel
 
-__all__ = ["find_typical_distance", "sum_votes"]
+__all__ = ["find_typical_distance", "measure_relative_error", "sum_votes"]
 
 
 def sum_votes(
@@ -32,3 +32,9 @@ def find_typical_distance(
     squared, indices = search_neighbours(X, voters, n_neighbors, bags, voter_bags)
     heard = squared[indices >= 0]
     return float(np.sqrt(np.median(heard))) or 1.0 if len(heard) else 1.0
+
+
+def measure_relative_error(errors: np.ndarray, sums: np.ndarray) -> float:
+    """Standard errors of sums relative to these: what 95 % of the segments stay below."""
+    relative = np.divide(errors, sums, out=np.zeros(len(sums)), where=sums > 0)
+    return float(np.quantile(relative, 0.95)) if len(relative) else 0.0

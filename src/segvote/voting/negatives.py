@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.kernels import search_neighbours, sum_kernel
+from segvote.kernels import SampledKernel, search_neighbours, sum_kernel
 from segvote.voting.base import BaseVoter
-from segvote.voting.kernel_votes import find_typical_distance, sum_votes
-from segvote.voting.limits import MAX_PAIRS, check_pairs
+from segvote.voting.kernel_votes import find_typical_distance, measure_relative_error, sum_votes
+from segvote.voting.limits import MAX_PAIRS
 from segvote.voting.segments import Segments
 
 __all__ = ["NegMin", "NegativeVotes"]
@@ -78,7 +78,13 @@ class NegativeVotes(BaseVoter):
     bandwidth
         Of the Gaussian kernel; None: the median distance from a segment to its tenth nearest negative.
     max_pairs
-        More pairs of segments than this are refused.
+        Above this many pairs of segments the sums of a fit are estimated: near negatives exactly, the far ones by a
+        sample (see `segvote.kernels.sampled`).
+
+    Attributes
+    ----------
+    kernel_error_
+        Standard error of a sum relative to it, where the sums were estimated: of 95 % of the segments less; else None.
     """
 
     N_TYPICAL = 10
@@ -89,10 +95,19 @@ class NegativeVotes(BaseVoter):
 
     def _learn(self, segments: Segments) -> np.ndarray:
         self._negatives = np.flatnonzero(~segments.positive)
-        check_pairs("f_neg", len(segments), len(self._negatives), self.max_pairs)
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
         self.bandwidth_ = self._choose_bandwidth(segments) if self.bandwidth is None else self.bandwidth
+        self.kernel_error_: float | None = None
+        if len(segments) * len(self._voters) > self.max_pairs:
+            return self._estimate(segments)
         return self._score(segments.X, segments.bags, segments.survival)
+
+    def _estimate(self, segments: Segments) -> np.ndarray:
+        kernel = SampledKernel(segments.X, self._voters, self.bandwidth_, segments.bags, self._voter_bags)
+        ones = np.ones(len(self._voters))
+        sums = kernel.multiply(ones)
+        self.kernel_error_ = measure_relative_error(kernel.measure_error(ones), sums)
+        return -sums
 
     def _choose_bandwidth(self, segments: Segments) -> float:
         return find_typical_distance(segments.X, self._voters, self.N_TYPICAL, segments.bags, self._voter_bags)

@@ -9,16 +9,17 @@ as printed.
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.kernels import KernelMatrix, sum_kernel
+from segvote.kernels import SampledKernel, make_kernel, sum_kernel
 from segvote.voting.base import NO_BAG, BaseVoter
-from segvote.voting.kernel_votes import sum_votes
+from segvote.voting.kernel_votes import measure_relative_error, sum_votes
 from segvote.voting.learning_bags import spread_out
-from segvote.voting.limits import check_pairs
+from segvote.voting.limits import MAX_PAIRS
 from segvote.voting.segments import Segments
 
 __all__ = ["PaperEKDE", "choose_bandwidths"]
@@ -47,8 +48,8 @@ class PaperEKDE(BaseVoter):
         Whether segments of one's own bag vote (the sums of the paper run over all of P). Without them the text's
         "patterns in different positive bags" is taken at its word.
     max_pairs
-        More pairs of *with* segments than this are refused: up to here their kernels are kept in memory, 2 GB for each
-        bandwidth; beyond, every round would take them anew.
+        Above this many pairs of *with* segments the sums are estimated: near segments exactly, the far ones by a sample
+        (see `segvote.kernels.sampled`). Up to here all their kernels are kept in memory, 2 GB for each bandwidth.
 
     Attributes
     ----------
@@ -56,6 +57,8 @@ class PaperEKDE(BaseVoter):
         Spectral radius of J, J_ij = k+_ij / b_i. Up to 1 the only limit of the iteration is "nothing is object".
     n_iter_
         Rounds until w stopped changing.
+    kernel_error_
+        Standard error of A + B relative to it, where the sums were estimated: of 95 % of the segments less; else None.
     """
 
     def __init__(
@@ -84,9 +87,10 @@ class PaperEKDE(BaseVoter):
 
     def _learn(self, segments: Segments) -> np.ndarray:
         n_positive = int(segments.positive.sum())
-        check_pairs("the printed iteration", n_positive, n_positive, self.max_pairs)
+        is_sampled = n_positive**2 > self.max_pairs or len(segments) ** 2 > MAX_PAIRS
         self._set_bandwidths(segments)
-        sums = _Sums(segments, self.bandwidth_for_, self.bandwidth_against_, self.own_bag)
+        bandwidths = self.bandwidth_for_, self.bandwidth_against_
+        sums = _Sums(segments, *bandwidths, self.own_bag, segments.positive, is_sampled)
         known = segments.fixed[sums.positives]
         weights = np.where(known == 0, 0.0, np.ones(len(sums.positives)))
         for n_iter in range(1, self.max_iter + 1):  # noqa: B007
@@ -100,7 +104,13 @@ class PaperEKDE(BaseVoter):
         self.rho_ = sums.measure_rho()
         self._weights, self._positives, self._negatives = weights, sums.positives, sums.negatives
         self._keep_voters(segments)
-        votes_for, votes_against = self._count_votes(segments.X, segments.bags if not self.own_bag else None)
+        self.kernel_error_: float | None = None
+        if is_sampled:
+            sums = _Sums(segments, *bandwidths, self.own_bag, np.ones(len(segments), dtype=bool), is_sampled)
+            votes_for, votes_against = sums.count(weights)
+            self.kernel_error_ = measure_relative_error(sums.measure_error(weights), votes_for + votes_against)
+        else:
+            votes_for, votes_against = self._count_votes(segments.X, segments.bags if not self.own_bag else None)
         self._warn_all_or_nothing((votes_for - votes_against)[sums.positives])
         return votes_for - votes_against
 
@@ -189,21 +199,37 @@ class PaperEKDE(BaseVoter):
 
 
 class _Sums:
-    """A and B at the segments of P; the sum over N does not depend on w and is taken once."""
+    """A and B at some segments; the sum over N does not depend on w and is taken once."""
 
-    def __init__(self, segments: Segments, bandwidth_for: float, bandwidth_against: float, own_bag: bool) -> None:
+    def __init__(
+        self,
+        segments: Segments,
+        bandwidth_for: float,
+        bandwidth_against: float,
+        own_bag: bool,
+        asked: np.ndarray,
+        is_sampled: bool,
+    ) -> None:
         self.positives, self.negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
-        P, N = segments.X[self.positives], segments.X[self.negatives]
-        bags = None if own_bag else segments.bags
-        P_bags = None if bags is None else bags[self.positives]
-        N_bags = None if bags is None else bags[self.negatives]
-        self._for = KernelMatrix(P, P, bandwidth_for, P_bags, P_bags)
-        same = bandwidth_for == bandwidth_against
-        self._against = self._for if same else KernelMatrix(P, P, bandwidth_against, P_bags, P_bags)
-        self._from_negatives = sum_kernel(P, N, [bandwidth_against], None, P_bags, N_bags)[0]
+        rows, bags = np.flatnonzero(asked), None if own_bag else segments.bags
+
+        def pair(voters: np.ndarray, bandwidth: Any) -> tuple[Any, ...]:
+            own = (None, None) if bags is None else (bags[rows], bags[voters])
+            return segments.X[rows], segments.X[voters], bandwidth, *own
+
+        self._for = make_kernel(*pair(self.positives, bandwidth_for), is_sampled=is_sampled)
+        self._against = self._for
+        if bandwidth_for != bandwidth_against:
+            self._against = make_kernel(*pair(self.positives, bandwidth_against), is_sampled=is_sampled)
+        self._from_negatives, self._error = _sum_once(*pair(self.negatives, bandwidth_against), is_sampled=is_sampled)
 
     def count(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._for.multiply(weights), self._from_negatives + self._against.multiply(1 - weights)
+
+    def measure_error(self, weights: np.ndarray) -> np.ndarray:
+        """Standard errors of A + B where the sums are sampled; those of one sample at most add up."""
+        assert isinstance(self._for, SampledKernel) and isinstance(self._against, SampledKernel)
+        return self._for.measure_error(weights) + self._against.measure_error(1 - weights) + self._error
 
     def measure_rho(self, n_steps: int = 100) -> float:
         """Spectral radius of J_ij = k+_ij / b_i, b_i = sum_N k- + sum_P k-, by power iteration."""
@@ -217,6 +243,23 @@ class _Sums:
                 break
             vector /= rho
         return rho
+
+
+def _sum_once(
+    queries: np.ndarray,
+    voters: np.ndarray,
+    bandwidth: float,
+    query_bags: np.ndarray | None,
+    voter_bags: np.ndarray | None,
+    *,
+    is_sampled: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(n_queries,) sums of the kernels of voters that all weigh one, and their standard errors."""
+    if is_sampled:
+        kernel, ones = SampledKernel(queries, voters, bandwidth, query_bags, voter_bags), np.ones(len(voters))
+        return kernel.multiply(ones), kernel.measure_error(ones)
+    sums = sum_kernel(queries, voters, [bandwidth], None, query_bags, voter_bags)[0]
+    return sums, np.zeros(len(sums))
 
 
 def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tuple[float, float]:
