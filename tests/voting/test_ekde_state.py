@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from segvote.errors import BadInputError
 from segvote.metrics import measure_auc
 from segvote.voting.ekde import EKDE
 
@@ -59,3 +60,17 @@ def test_corrections_are_heard_by_held_out_bags_of_others_only(planted):
         voter.score_held_out(alone)[planted.bags == 0] + voter.threshold_,
         free.score_held_out(alone)[planted.bags == 0] + free.threshold_,
     )
+
+
+def test_a_graph_taken_from_an_earlier_fit_gives_the_same_scores_without_a_search(fitted, planted, monkeypatch):
+    monkeypatch.delattr(EKDE, "_search")
+    again = EKDE(n_neighbors=20).take_graph(fitted.graph_, fitted.recall_)
+    np.testing.assert_array_equal(again.fit(planted.X, planted.y, bags=planted.bags).scores_, fitted.scores_)
+
+
+def test_a_graph_taken_serves_one_fit_and_must_be_of_as_many_segments(fitted, planted):
+    part = planted.bags < 15
+    voter = EKDE(n_neighbors=20).take_graph(fitted.graph_, fitted.recall_)
+    with pytest.raises(BadInputError, match="graph taken"):
+        voter.fit(planted.X[part], planted.y[part], bags=planted.bags[part])
+    assert voter.fit(planted.X[part], planted.y[part], bags=planted.bags[part]).graph_.shape[0] == part.sum()

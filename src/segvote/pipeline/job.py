@@ -18,6 +18,7 @@ from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.record import make_record, make_result_key
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.vote_graph import keep_graph, name_graph
 from segvote.pipeline.voting_step import Table, decide_bags, fit_voter, gather_table
 
 __all__ = ["annotate_bags"]
@@ -86,6 +87,8 @@ class _Job:
         fixed = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
             voter = self._vote(table)
+        with self.run.time_step("keep votes"):
+            keep_graph(self.run, name_graph(self.settings, good), voter)
         with self.run.time_step("decide"):
             verdict = decide_bags(table, voter, self.settings, fixed)
         outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)

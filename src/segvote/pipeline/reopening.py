@@ -13,6 +13,7 @@ from segvote.pipeline.bags import Bag
 from segvote.pipeline.corrections import Corrections, fix_table, read_corrections
 from segvote.pipeline.describing import Described
 from segvote.pipeline.run import Run
+from segvote.pipeline.vote_graph import keep_graph, name_graph, read_graph
 from segvote.pipeline.voting_step import Table, Verdict, decide_bags, fit_voter, gather_table
 
 __all__ = ["Reopened", "Voted", "list_described", "reopen", "vote"]
@@ -81,8 +82,20 @@ def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Tab
         ) from error
 
 
-def vote(opened: Reopened) -> Voted:
-    """The vote of `annotate`, with the corrections of now."""
-    settings = opened.run.settings
-    voter = fit_voter(opened.table, settings)
+def vote(opened: Reopened, keep: bool = False) -> Voted:
+    """The vote of `annotate`, with the corrections of now.
+
+    Parameters
+    ----------
+    opened
+        The run.
+    keep
+        Whether to store who hears whom for the next time, where that is not stored yet.
+    """
+    settings, folder = opened.run.settings, opened.run.folder
+    name = name_graph(settings, opened.bags)
+    known = read_graph(folder, name, len(opened.table.X))
+    voter = fit_voter(opened.table, settings, known)
+    if keep and known is None:
+        keep_graph(folder, name, voter)
     return Voted(opened, voter, decide_bags(opened.table, voter, settings, opened.fixed))

@@ -173,9 +173,11 @@ def _read_shards(run: RunFolder, bags: Sequence[Described]) -> Iterator[np.ndarr
         yield read_arrays(run.features_path(bag.features_key))["features"]
 
 
-def fit_voter(table: Table, settings: Settings) -> Any:
-    """Let the segments vote; what a person said is heard after the vote, by `decide_bags`."""
+def fit_voter(table: Table, settings: Settings, known: tuple[Any, float] | None = None) -> Any:
+    """Let the segments vote, on a known graph if there is one; a person is heard after the vote, by `decide_bags`."""
     voter = VOTERS[settings.voter](**settings.voter_options)
+    if known is not None:
+        voter.take_graph(*known)
     survival = measure_survival(table, settings)
     with use_room(table.room):
         return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)

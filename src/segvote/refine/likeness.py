@@ -71,6 +71,10 @@ class Likeness:
             self._known[segment] = near, alike[near]
         return self._known[segment]
 
+    def prepare(self) -> None:
+        """Measure now what the first correction would wait for."""
+        _ = self._width
+
     def join(self, segments: np.ndarray) -> sparse.csc_matrix:
         """(n_segments, len(segments)): how alike every segment is to each of these, in [0, 1]."""
         columns = [self._get_column(int(segment)) for segment in segments]

@@ -19,9 +19,9 @@ from segvote.io.corrections import Action, CorrectionLog
 from segvote.io.rle import encode_rle
 from segvote.pipeline.corrections import Corrections, fix_segments, replay
 from segvote.pipeline.explain import SegmentExplanation, explain_segment
-from segvote.pipeline.reopening import Voted, list_described, reopen
+from segvote.pipeline.reopening import Voted, list_described, reopen, vote
 from segvote.pipeline.run import Run
-from segvote.pipeline.voting_step import Table, Verdict, decide_bags, fit_voter, vote_on_tags
+from segvote.pipeline.voting_step import Table, Verdict, decide_bags, vote_on_tags
 from segvote.review.masks import measure_redrawn
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
 from segvote.types import WITH, WITHOUT
@@ -164,12 +164,12 @@ class Engine:
             return not self._stop
 
     def _load(self) -> None:
-        opened = reopen(self.run)
-        voter = fit_voter(opened.table, self.run.settings)
-        self._voted = Voted(opened, voter, decide_bags(opened.table, voter, self.run.settings, opened.fixed))
+        self._voted = vote(reopen(self.run), keep=True)
         self._note_signs(self._voted)
         self.status = "ready"
         self.tell()
+        if self._voted.opened.table.likeness is not None:
+            self._voted.opened.table.likeness.prepare()
 
     def _note_signs(self, voted: Voted) -> None:
         """What the queue goes by beside the scores."""

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from segvote.errors import BadInputError
 from segvote.kernels import build_vote_graph, estimate_index, otsu_threshold, search_neighbours, search_with_recall
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments, check_segments, encode_tags
@@ -56,12 +57,24 @@ class EKDE(BaseVoter):
         self.n_correction_steps = n_correction_steps
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        squared, indices, self.recall_ = search_with_recall(
-            segments.X, segments.X, self.n_neighbors, segments.bags, segments.bags
-        )
-        self.graph_ = build_vote_graph(squared, indices, len(segments))
+        taken: tuple[sparse.csr_matrix, float] | None = self.__dict__.pop("_taken", None)
+        self.graph_, self.recall_ = taken or self._search(segments)
+        if self.graph_.shape != (len(segments), len(segments)):
+            raise BadInputError(f"the graph taken is one of {self.graph_.shape[0]} segments; got {len(segments)}")
         self._early_weights: np.ndarray | None = None
         return self._count(segments)
+
+    def _search(self, segments: Segments) -> tuple[sparse.csr_matrix, float]:
+        """Who hears whom, and the part of the true neighbours among them."""
+        squared, indices, recall = search_with_recall(
+            segments.X, segments.X, self.n_neighbors, segments.bags, segments.bags
+        )
+        return build_vote_graph(squared, indices, len(segments)), recall
+
+    def take_graph(self, graph: sparse.csr_matrix, recall: float) -> EKDE:
+        """Let the next `fit` vote on the ``graph_`` and ``recall_`` of an earlier one on the same segments."""
+        self._taken = graph, recall
+        return self
 
     def _count(self, segments: Segments) -> np.ndarray:
         """All rounds, those before corrections are heard only where they are not known yet."""
