@@ -1,7 +1,7 @@
 """Review: how long from a click to new scores, and what fifty clicks are worth.
 
 Two questions. (1) At 20,000 segments: the median time of a correction, written to the disk, voted on and packed for the
-page, as a share of the first vote. (2) A simulated person with street photographs and their truth: mean IoU against the
+page, as a share of the first vote. (2) A simulated person with photographs and their truth: mean IoU against the
 number of clicks (a correction, or an image accepted as it is), for the queue with re-vote, for images in random order,
 and for corrections that nobody votes on. The person sees, and judges, the mask as the page draws it. Measured are the
 masks as an export would draw them, after 0, 10, 25 and 50 clicks, and the decided segments, after every click. The
@@ -31,7 +31,7 @@ from segvote.pipeline.pieces import CutImage, cut_image
 from segvote.pipeline.reopening import reopen
 from segvote.pipeline.run import Run
 from segvote.pipeline.voting_step import Table, decide_bags, fit_voter
-from segvote.refine import prefer_inside
+from segvote.refine import Likeness, prefer_inside
 from segvote.review.encoding import encode_update, scale_bag
 from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels
@@ -64,7 +64,8 @@ def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table
     offsets = np.arange(n_bags + 1) * n_per_bag
     border = np.tile(side % 7 == 0, n_bags).astype(np.float32)
     no_scale: Any = None  # nobody asks on what scale X is
-    return Table(X, bags, offsets, tags, np.full(n_segments, 600), border, [edges] * n_bags, no_scale)
+    areas, likeness = np.full(n_segments, 600), Likeness(X, bags)
+    return Table(X, bags, offsets, tags, areas, border, [edges] * n_bags, no_scale, likeness=likeness)
 
 
 def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
@@ -94,7 +95,7 @@ def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
             for image, strokes in corrections.strokes.items():
                 fixed[int(image) * n_per_bag : (int(image) + 1) * n_per_bag] = fix_segments(strokes, labels)
             said = say(snapshot, corrections.last, fixed, snapshot.tags, snapshot.moved, snapshot.looked)
-            verdict = decide_bags(table, voter.revote(fixed), settings, fixed)
+            verdict = decide_bags(table, voter, settings, fixed)
             heard = hear(said, verdict.scores, verdict.decisions, verdict.thresholds, snapshot.decisions, voter.graph_)
             encode_update(heard, snapshot.version)
             seconds.append(time.perf_counter() - started)
@@ -259,7 +260,7 @@ class Simulation:
         said = say(shown, 0, fixed, shown.tags, shown.moved, shown.looked)
         if not votes:
             return said
-        verdict = decide_bags(self.table, self.voter.revote(fixed), self.run.settings, fixed)
+        verdict = decide_bags(self.table, self.voter, self.run.settings, fixed)
         return hear(said, verdict.scores, verdict.decisions, verdict.thresholds, shown.decisions, self.voter.graph_)
 
 
@@ -320,21 +321,22 @@ def draw_curves(curves: dict[str, list[Curve]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer segments, no simulated person")
-    parser.add_argument("--run", type=Path, help="finished run on street-cars; default: annotate now")
+    parser.add_argument("--set", default="street-cars", help="which folder of photographs and truth")
+    parser.add_argument("--run", type=Path, help="finished run on that set; default: annotate now")
     parser.add_argument("--clicks", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=5, help="of the random orders")
     parser.add_argument("--plot", type=Path, help="where to draw the curves")
     arguments = parser.parse_args()
     figures: dict[str, Any] = dict(time_clicks(20 if arguments.quick else 100, 200, 15 if arguments.quick else 31))
     print(f"first vote {figures['first_vote_s']:.2f} s, click to scores {1000 * figures['click_s']:.0f} ms")
-    cars = DATA / "street-cars"
-    if not arguments.quick and cars.is_dir():
+    photographs = DATA / arguments.set
+    if not arguments.quick and photographs.is_dir():
         with tempfile.TemporaryDirectory() as folder:
             if arguments.run is None:
                 from segvote.pipeline.annotate import annotate
 
-                arguments.run = annotate(cars / "with", cars / "without", folder).folder.path
-            curves = run_person(arguments.run, cars / "masks", arguments.clicks, arguments.seeds)
+                arguments.run = annotate(photographs / "with", photographs / "without", folder).folder.path
+            curves = run_person(arguments.run, photographs / "masks", arguments.clicks, arguments.seeds)
         if arguments.plot:
             draw_curves(curves, arguments.plot)
         figures["mean_iou"] = {name: summarise(group) for name, group in curves.items()}
