@@ -92,7 +92,10 @@ def update(
     from segvote.report import write_report
 
     add_with, add_without = list(add_with), list(add_without)
-    with open_run(run, progress) as (folder, report), open_places([*add_with, *add_without, segments]) as here:
+    with (
+        open_run(run, progress) as (folder, report),
+        open_places([*add_with, *add_without, segments], progress=progress) as here,
+    ):
         *added, own = here.inputs
         more: dict[str, Any] = {"add_with": added[: len(add_with)], "add_without": added[len(add_with) :]}
         updated = run_update(folder, **more, segments=own, progress=report, **options)

@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -28,15 +30,26 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
-@pytest.fixture(params=["memory", "file"])
-def store(request, scenes, tmp_path):
+@pytest.fixture
+def store(scenes, tmp_path):
     """Address of a folder of a store in which the scenes lie."""
+    upload(scenes, f"file://{tmp_path}/bucket")
+    return f"file://{tmp_path}/bucket"
+
+
+@pytest.fixture
+def memory(scenes):
+    """The same in a store that is no disk."""
     files = fsspec.filesystem("memory")
     files.store.clear()
-    url = "memory://bucket" if request.param == "memory" else f"file://{tmp_path}/bucket"
-    upload(scenes, url)
-    yield url
+    upload(scenes, "memory://bucket")
+    yield "memory://bucket"
     files.store.clear()
+
+
+@pytest.fixture(params=["store", "memory"])
+def any_store(request):
+    return request.getfixturevalue(request.param)
 
 
 def upload(folder, url):
@@ -64,9 +77,9 @@ def annotate(store, out="out", **options):
     return run, steps
 
 
-def test_a_run_in_a_store_has_the_bytes_of_a_run_on_disk(store, finished_run):
-    annotate(store)
-    there = {name: data for name, data in read_store(f"{store}/out").items() if name.startswith(SAME)}
+def test_a_run_in_a_store_has_the_bytes_of_a_run_on_disk(any_store, finished_run):
+    annotate(any_store)
+    there = {name: data for name, data in read_store(f"{any_store}/out").items() if name.startswith(SAME)}
     here = {
         path.relative_to(finished_run.folder.path).as_posix(): path.read_bytes()
         for path in finished_run.folder.path.rglob("*")
@@ -100,19 +113,40 @@ def test_on_another_machine_a_finished_run_is_not_done_again(store, monkeypatch,
     assert "vote" not in steps
 
 
-def test_stopped_in_the_middle_it_goes_on_elsewhere(store, finished_run, monkeypatch, tmp_path):
+def test_stopped_in_the_middle_it_goes_on_elsewhere(any_store, finished_run, monkeypatch, tmp_path):
     def stop(step, done, total):
         if step == "write masks" and done == 5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        segvote.annotate(f"{store}/with", f"{store}/without", f"{store}/out", QUICK, n_jobs=1, progress=stop)
+        segvote.annotate(
+            f"{any_store}/with", f"{any_store}/without", f"{any_store}/out", QUICK, n_jobs=1, progress=stop
+        )
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    with pytest.raises(BadInputError, match=f"the run in {store}/out is not finished"):
-        segvote.evaluate(f"{store}/out", f"{store}/masks")
-    _, steps = annotate(store)
+    with pytest.raises(BadInputError, match=f"the run in {any_store}/out is not finished"):
+        segvote.evaluate(f"{any_store}/out", f"{any_store}/masks")
+    _, steps = annotate(any_store)
     assert steps["segment and describe"] == [(0, 0)]
-    assert read_store(f"{store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
+    assert read_store(f"{any_store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
+
+
+def test_killed_at_any_moment_it_goes_on_here_and_elsewhere(store, finished_run, tmp_path):
+    options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
+    command = [sys.executable, "-m", "segvote", "annotate", f"{store}/with", f"{store}/without"]
+    out = tmp_path / "bucket" / "out"
+    for n_files, machine in ((2, "here"), (30, "here"), (50, "there")):
+        environment = {**os.environ, CACHE_VARIABLE: str(tmp_path / machine)}
+        process = subprocess.Popen([*command, "-o", f"{store}/out", *options], env=environment)
+        while process.poll() is None and len(list(out.rglob("*.*"))) < n_files:
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+        assert b'"complete": true' not in (out / "run.json").read_bytes() or process.returncode == 0
+    run, steps = annotate(store)
+    assert steps["segment and describe"] == [(0, 0)]
+    masks = sorted(path.relative_to(run.folder.path) for path in run.folder.path.rglob("masks/**/*.png"))
+    assert len(masks) == 12
+    assert all((out / name).read_bytes() == (finished_run.folder.path / name).read_bytes() for name in masks)
 
 
 def test_a_push_that_failed_is_made_good_by_the_next_call(store, finished_run, monkeypatch):
@@ -159,18 +193,18 @@ def test_nothing_at_the_address_is_one_line(store):
         segvote.annotate(f"{store}/nowhere", f"{store}/without", f"{store}/out", QUICK)
 
 
-def test_evaluate_predict_and_export_take_addresses(store, finished_run, scenes, tmp_path):
-    annotate(store)
+def test_evaluate_predict_and_export_take_addresses(any_store, finished_run, scenes, tmp_path):
+    annotate(any_store)
     expected = segvote.evaluate(finished_run, scenes / "masks").to_dict()
-    assert segvote.evaluate(f"{store}/out", f"{store}/masks").to_dict() == expected
-    found = segvote.predict(f"{store}/out", f"{store}/with", f"{store}/new", n_jobs=1)
+    assert segvote.evaluate(f"{any_store}/out", f"{any_store}/masks").to_dict() == expected
+    found = segvote.predict(f"{any_store}/out", f"{any_store}/with", f"{any_store}/new", n_jobs=1)
     here = segvote.predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
     assert found.images == here.images
-    assert read_store(f"{store}/new")["predictions.csv"] == (tmp_path / "new/predictions.csv").read_bytes()
-    segvote.export(f"{store}/out", "voc", copy_images=True)
-    segvote.export(f"{store}/out", "yolo", f"{store}/yolo")
-    assert any(name.startswith("exports/voc/JPEGImages/") for name in read_store(f"{store}/out"))
-    assert read_store(f"{store}/yolo")
+    assert read_store(f"{any_store}/new")["predictions.csv"] == (tmp_path / "new/predictions.csv").read_bytes()
+    segvote.export(f"{any_store}/out", "voc", copy_images=True)
+    segvote.export(f"{any_store}/out", "yolo", f"{any_store}/yolo")
+    assert any(name.startswith("exports/voc/JPEGImages/") for name in read_store(f"{any_store}/out"))
+    assert read_store(f"{any_store}/yolo")
 
 
 def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path):
