@@ -10,7 +10,7 @@ from segvote.errors import BadInputError, TooLargeError
 from segvote.features import make_features
 from segvote.kernels import Room
 from segvote.pipeline import annotate
-from segvote.pipeline.memory import choose_room, estimate_need, format_size, limit_memory, parse_size
+from segvote.pipeline.memory import PER_THREAD, choose_room, estimate_need, format_size, limit_memory, parse_size
 from segvote.pipeline.workers import work_with
 from segvote.voting import VOTERS
 
@@ -111,6 +111,15 @@ def test_others_find_arrays_in_files_whatever_the_memory(tmp_path):
         room = choose_room(tmp_path, VOTERS["ekde"](), 10, 4)
     assert (room.folder, room.others) == (tmp_path, map)
     assert choose_room(tmp_path, VOTERS["ekde"](), 10, 4) == Room()
+
+
+def test_more_memory_lets_more_threads_search(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    voter = VOTERS["ekde"]()
+    need = estimate_need(voter, 1000, 472)
+    for spare, n_threads in ((0, 1), (PER_THREAD, 2), (5 * PER_THREAD + 1, 6)):
+        with limit_memory(need.on_disk + spare):
+            assert choose_room(tmp_path, voter, 1000, 472).n_threads == n_threads
 
 
 def test_more_neighbours_need_more_memory():

@@ -39,10 +39,13 @@ class Room:
         Where arrays are mapped from files, which go when the arrays go; None: in memory.
     others
         Who does the work in the place of threads: processes that see the folder under the same path.
+    n_threads
+        As many blocks are under way at once, each with memory of its own; None: one for each core.
     """
 
     folder: Path | None = None
     others: MapAll | None = None
+    n_threads: int | None = None
 
     def make_array(self, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
         """An array of that shape; nothing is said of what it holds."""
@@ -96,7 +99,8 @@ class Room:
             yield function(items[0])
         else:
             # Of OpenMP's threads every thread has a number of its own, of BLAS's all have one.
-            with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count(), initializer=_compute_alone) as pool:
+            n_threads = self.n_threads or os.cpu_count()
+            with threadpool_limits(1), ThreadPoolExecutor(n_threads, initializer=_compute_alone) as pool:
                 yield from pool.map(function, items)
 
     def _explain(self, path: Path, reason: str) -> UnwritableFileError:

@@ -27,7 +27,7 @@ SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?B?)\s*", re.IGNORECASE)
 # Python and all packages, and the blocks in which features are centred and weighed.
 BASE = 250 * 10**6
 # Of one thread's block of queries: candidates, their bags, those measured.
-PER_THREAD = 120 * 10**6
+PER_THREAD = 150 * 10**6
 # Bytes of a segment for its bag, tag, prior, weights, scores, and the columns of the vote that leaves bags out.
 PER_SEGMENT = 1000
 # The features with what a voter of another kind makes of them.
@@ -45,7 +45,7 @@ class Need:
     in_memory
         With everything in memory.
     on_disk
-        Of memory, when all that is large lies in files.
+        Of memory, when all that is large lies in files and one thread searches.
     files
         These files.
     """
@@ -111,15 +111,16 @@ def choose_room(folder: Path, voter: Any, n_segments: int, n_dims: int) -> Room:
             f"the vote of {n_segments} segments needs {format_size(need.files)} of disk for its files; {folder} has "
             f"{format_size(free)} left. Make room there, or give more --memory"
         )
-    return Room(folder, others)
+    spare = 0 if bound is None else (bound - need.on_disk) // PER_THREAD
+    return Room(folder, others, None if bound is None else min(1 + spare, _count_cores()))
 
 
 def _check_bound(bound: int, need: Need, voter: Any, n_segments: int) -> None:
     if bound < need.on_disk:
-        other = "" if need.on_disk < need.in_memory else ", use voter ekde, which keeps its arrays on disk,"
+        other = "" if need.on_disk < need.in_memory else " use voter ekde, which keeps its arrays on disk,"
         raise TooLargeError(
             f"the vote of {n_segments} segments needs {format_size(need.on_disk)} of memory, --memory allows "
-            f"{format_size(bound)}. Give more{other} or fewer segments"
+            f"{format_size(bound)}. Give more,{other} or fewer segments"
         )
 
 
@@ -140,5 +141,9 @@ def estimate_need(voter: Any, n_segments: int, n_dims: int) -> Need:
         whole = rest + model + COPIES * features
         return Need(whole, whole, features)
     large, learning = voter.estimate_arrays(n_segments, n_dims)
-    rest += max(model, learning + PER_THREAD * (os.cpu_count() or 1))
-    return Need(rest + features + large, rest, features + large)
+    one, all_ = (max(model, learning + PER_THREAD * n_threads) for n_threads in (1, _count_cores()))
+    return Need(rest + all_ + features + large, rest + one, features + large)
+
+
+def _count_cores() -> int:
+    return os.cpu_count() or 1
