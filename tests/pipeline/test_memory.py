@@ -139,3 +139,10 @@ def test_the_command_line_says_what_is_no_size(command, scenes, tmp_path):
     assert result.exit_code != 0
     assert "expected a size like 4GB" in str(result.exception)
     assert os.listdir(tmp_path) == []
+
+
+def test_the_bound_of_the_command_line_is_that_of_the_vote(scenes, tmp_path):
+    command = ["annotate", str(scenes / "with"), str(scenes / "without"), "-o", str(tmp_path / "out")]
+    quick = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
+    result = CliRunner().invoke(load_commands(), [*command, *quick, "--memory", "1MB"])
+    assert "--memory allows 1MB. Give more, or fewer segments" in str(result.exception)
