@@ -27,8 +27,10 @@ def memory():
     """What lies below memory://, by path."""
     files = fsspec.filesystem("memory")
     files.store.clear()
+    files.pseudo_dirs[:] = [""]
     yield files
     files.store.clear()
+    files.pseudo_dirs[:] = [""]
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -191,6 +193,25 @@ def test_what_changed_comes_again_and_what_is_gone_goes(url):
     mirror, totals = fetch(url)
     assert totals == [("fetch", 2)]
     assert {path.name: path.read_bytes() for path in mirror.path.iterdir()} == {"a.txt": b"1", "b.txt": b"22"}
+
+
+def test_a_file_that_became_a_folder_and_back(url):
+    put(url, **{"a": b"1", "b.txt__c": b"2"})
+    fetch(url)
+    files, root = fsspec.core.url_to_fs(url)
+    files.rm(f"{root}/b.txt", recursive=True)
+    files.rm_file(f"{root}/a.txt")
+    put(url, **{"b": b"3", "a.txt__c": b"4"})
+    mirror, _ = fetch(url)
+    assert (mirror.path / "b.txt").read_bytes() == b"3"
+    assert (mirror.path / "a.txt/c.txt").read_bytes() == b"4"
+
+
+def test_a_cache_that_cannot_be_written_is_told(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(UnwritableFileError, match=f"set {CACHE_VARIABLE} to one"):
+        fetch("memory://bucket/with")
 
 
 def test_a_file_is_its_own_mirror(url):

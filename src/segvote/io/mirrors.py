@@ -1,26 +1,24 @@
 """The local mirror of a folder in a store: what it has is fetched, what was written here is sent, each once.
 
-A mirror lies in the cache folder, with a list of what is known of each file: the store's mark of it, its SHA-256, and
-when it was written here. Of two versions the store's counts; one that was never sent is put aside, not lost. The
-records of a run are sent last, and say before anything else is changed that the run is not complete.
+A mirror lies in the cache folder, beside a list of what is known of its files. Of two versions the store's counts; one
+that was never sent is put aside, not lost. The records of a run are sent last, and say before anything else is changed
+that the run is not complete.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from segvote.errors import BadInputError, BusyRunError, SegvoteError
+from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.addresses import CACHE_VARIABLE, Address
 from segvote.io.atomic import atomic_path, write_text
-from segvote.io.records import read_fields
+from segvote.io.known_files import Known, KnownFiles, get_time, hash_any_file
 from segvote.io.run_folder import CHECKSUM, RunFolder
 from segvote.io.stores import Entry, Store
 from segvote.io.tables import read_json, write_json
@@ -31,22 +29,12 @@ __all__ = ["Mirror"]
 RECORDS = ("run.json", "classes.json", "predictions.json")
 # Differ between equal runs, and decide nothing.
 REMARKS = {"log.jsonl", "report.html"}
-# Files after which the list of what is known is written: so many are done again at most.
-N_AT_ONCE = 200
+# Seconds after which the list of what is known is written anew: so much is done again after a kill.
+NOTE_EVERY = 5.0
 ROOM = 100_000_000  # bytes that a fetch leaves free
 
 # step, done, total
 Report = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Known:
-    """A file as it was when the store and the mirror had the same."""
-
-    size: int
-    mark: str
-    sha256: str
-    written: str  # when, in nanoseconds: more digits than a number of JSON keeps
 
 
 class Mirror:
@@ -61,8 +49,7 @@ class Mirror:
     def __init__(self, url: str) -> None:
         self.address = Address(url)
         self.url, self.holder, self.path = self.address.url, self.address.holder, self.address.path
-        self._list_path = self.holder / "known.json"
-        self._known: dict[str, Known] = {}
+        self._files = KnownFiles(self.path, self.holder / "known.json")
         self._there: set[str] = set()  # what was in the mirror after it was fetched
         self._news: set[str] = set()  # what came with another content than was here
         self._store: Store | None = None
@@ -76,11 +63,17 @@ class Mirror:
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes of this machine out."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UnwritableFileError(
+                f"cannot write to {self.holder} ({error.strerror}); set {CACHE_VARIABLE} to one that can be written"
+            ) from error
         with RunFolder(self.holder).lock():
             yield
 
     def fetch(self, report: Report, is_run: bool = False, leave_out: Sequence[str] = ()) -> None:
-        """Make the mirror as the store is.
+        """Make the mirror as the store is; inside of `lock`.
 
         Parameters
         ----------
@@ -95,68 +88,68 @@ class Mirror:
         if is_run:
             _check_claim(listed, self.url)
         is_run = is_run or any(name in listed for name in RECORDS)
+        self._open_list()
+        own = set(self._files.list_unsent()) if is_run else set()
         entries = {name: one for name, one in listed.items() if not name.startswith(tuple(leave_out))}
-        self._read_list()
-        own = set(self._list_unsent()) if is_run else set()
-        missing = [name for name, entry in entries.items() if not self._has(name, entry, is_run)]
+        missing = [name for name, entry in entries.items() if not self._files.has(name, entry, is_run)]
         self._check_room(sum(entries[name].size for name in missing))
-        with self._keep_list():
+        with self._files.kept():
+            # First: what was a file may be a folder now.
+            self._files.forget(self._list_gone(listed, is_run, own))
             self._carry_out(missing, lambda name: self._fetch_one(name, entries[name], name in own), "fetch", report)
-            self._forget(name for name in self._list_local() if name not in listed and self._is_gone(name, is_run, own))
         if missing and is_run:
             self._check_alone(listed)
         own -= set(missing) - self._news
         if (own - REMARKS) and (self._news - REMARKS):
             self._doubt_records()
-        self._there = set(self._list_local())
+        self._there = set(self._files.list_local())
 
     def send(self, report: Report) -> None:
         """Bring what changed here to the store; the records last, so that half of it is never taken for whole."""
-        changed, deleted = self._list_unsent(), sorted(self._there - set(self._list_local()))
+        local, changed = self._files.list_local(), self._files.list_unsent()
+        deleted = sorted(self._there - set(local))
         if not changed and not deleted:
             return
-        self._check_alone(self._known)
+        self._check_alone(self._files.by_name)
         self.store.remove_leftovers()
-        records = sorted(filter(_is_record, self._list_local()), key=lambda name: (-name.count("/"), name))
+        records = sorted(filter(_is_record, local), key=lambda name: (-name.count("/"), name))
         others = [name for name in changed if name not in records]
-        with self._keep_list():
+        with self._files.kept():
             if self._is_disturbed_by([*others, *deleted]):
                 for name in reversed(records):
                     self._send_doubted(name)
             self._carry_out(others, self._send_one, "send", report)
             self._carry_out(deleted, self._remove_one, "remove", report)
-            for name in records:
-                if self._is_unsent(name):
-                    self._send_one(name)
-        self._there = set(self._list_local())
+            for name in filter(self._files.is_unsent, records):
+                self._send_one(name)
+        self._there = set(local)
+
+    def _open_list(self) -> None:
+        if not self.address.note_path.is_file():
+            write_text(self.address.note_path, self.url)
+        self._files.read()
+
+    def _list_gone(self, listed: Mapping[str, Entry], is_run: bool, own: set[str]) -> list[str]:
+        """What the store had once and has no more; files of a run that it never had are on their way to it."""
+        gone = [name for name in self._files.list_local() if name not in listed]
+        return [name for name in gone if not is_run or (name in self._files.by_name and name not in own)]
 
     def _is_disturbed_by(self, names: Sequence[str]) -> bool:
-        """Whether the run in the store is not whole while these are on their way: one comes new, or is changed."""
-        is_new = not any(name in self._known for name in RECORDS)
-        return is_new or any(name in self._known and name not in REMARKS for name in names)
-
-    def _has(self, name: str, entry: Entry, is_run: bool) -> bool:
-        """Whether there is nothing to fetch."""
-        known = self._known.get(name)
-        if known is None or (known.mark, known.size) != (entry.mark, entry.size) or not entry.mark:
-            return False
-        path = self.path / name
-        return path.is_file() and (is_run or _get_time(path) == known.written)
-
-    def _is_gone(self, name: str, is_run: bool, own: set[str]) -> bool:
-        """Whether a file that the store has not got was there once; of a run, others are on their way to it."""
-        return not is_run or (name in self._known and name not in own)
+        """Whether the run in the store is not whole while these are on their way: it is new, or one is changed."""
+        known = self._files.by_name
+        is_new = not any(name in known for name in RECORDS)
+        return is_new or any(name in known and name not in REMARKS for name in names)
 
     def _fetch_one(self, name: str, entry: Entry, is_own: bool) -> None:
         path = self.path / name
         with atomic_path(path, durable=False) as temporary:
             self.store.fetch(name, entry, temporary)
-            digest = _hash(temporary)
-            if not path.is_file() or _hash(path) != digest:
+            digest = hash_any_file(temporary)
+            if not path.is_file() or hash_any_file(path) != digest:
                 self._news.add(name)
                 if is_own and path.is_file():
                     self._put_aside(name)
-        self._known[name] = Known(entry.size, entry.mark, digest, _get_time(path))
+        self._files.note(name, entry, digest, get_time(path))
 
     def _put_aside(self, name: str) -> None:
         aside = self.holder / "replaced" / name
@@ -165,35 +158,35 @@ class Mirror:
 
     def _send_one(self, name: str) -> None:
         path = self.path / name
-        time, digest = _get_time(path), _hash(path)
-        entry = self.store.send(path, name)
-        self._known[name] = Known(entry.size, entry.mark, digest, time)
+        written, digest = get_time(path), hash_any_file(path)
+        self._files.note(name, self.store.send(path, name), digest, written)
 
     def _send_doubted(self, name: str) -> None:
         """The record, saying that the run is not complete; the true one follows when all else is there."""
         doubted = self.holder / "doubted.json"
         _write_doubted(self.path / name, doubted)
-        entry = self.store.send(doubted, name)
-        self._known[name] = Known(entry.size, entry.mark, _hash(doubted), "")
-        self._write_list()
+        self._files.note(name, self.store.send(doubted, name), hash_any_file(doubted), "")
+        self._files.write()
 
     def _remove_one(self, name: str) -> None:
         self.store.remove(name)
-        self._known.pop(name, None)
+        self._files.by_name.pop(name, None)
 
     def _doubt_records(self) -> None:
         """Part of it is ours, part of it another's: what was complete may not fit together any more."""
-        for name in filter(_is_record, self._list_local()):
+        for name in filter(_is_record, self._files.list_local()):
             _write_doubted(self.path / name, self.path / name)
 
     def _carry_out(self, names: Sequence[str], act: Callable[[str], None], step: str, report: Report) -> None:
         if not names:
             return
         report(step, 0, len(names))
+        noted = time.monotonic()
         with _open_pool(self.store.n_at_once) as run_all:
             for done, _ in enumerate(run_all(act, names), start=1):
-                if done % N_AT_ONCE == 0:
-                    self._write_list()
+                if time.monotonic() - noted > NOTE_EVERY:
+                    self._files.write()
+                    noted = time.monotonic()
                 report(step, done, len(names))
 
     def _check_alone(self, expected: Mapping[str, Entry | Known]) -> None:
@@ -213,78 +206,20 @@ class Mirror:
                 f"make room, or set {CACHE_VARIABLE} to a folder that has"
             )
 
-    def _list_local(self) -> list[str]:
-        """Paths below the mirror of all that is in it, sorted, hidden ones left out."""
-        if self.path.is_file():
-            return [""]
-        paths = (Path(root, name) for root, _, names in os.walk(self.path) for name in names)
-        return sorted(path.relative_to(self.path).as_posix() for path in paths if not path.name.startswith("."))
 
-    def _list_unsent(self) -> list[str]:
-        return [name for name in self._list_local() if self._is_unsent(name)]
-
-    def _is_unsent(self, name: str) -> bool:
-        """Whether the store has not got it as it is here; the content is looked at only where the time is another."""
-        known, path = self._known.get(name), self.path / name
-        if known is None:
-            return True
-        if _get_time(path) == known.written:
-            return False
-        time = _get_time(path)
-        if _hash(path) != known.sha256:
-            return True
-        self._known[name] = replace(known, written=time)
-        return False
-
-    def _forget(self, names: Iterable[str]) -> None:
-        for name in names:
-            (self.path / name).unlink(missing_ok=True)
-            self._known.pop(name, None)
-
-    @contextlib.contextmanager
-    def _keep_list(self) -> Iterator[None]:
-        try:
-            yield
-        finally:  # after Ctrl-C, too: what is done is done
-            self._write_list()
-
-    def _write_list(self) -> None:
-        files = {name: asdict(known) for name, known in sorted(self._known.copy().items())}
-        write_json(self._list_path, {"url": self.url, "files": files})
-
-    def _read_list(self) -> None:
-        """What is known; nothing, where the list is damaged: then everything is compared anew."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        if not self.address.note_path.is_file():
-            write_text(self.address.note_path, self.url)
-        with contextlib.suppress(SegvoteError, OSError, KeyError, AttributeError, TypeError):
-            files: dict[str, Any] = read_json(self._list_path)["files"]
-            self._known = {name: read_fields(Known, entry, self._list_path) for name, entry in files.items()}
-
-
-def _check_claim(names: Iterable[str], url: str) -> None:
+def _check_claim(listed: Mapping[str, Entry], url: str) -> None:
     """Refuse a folder of something else before all of that is fetched."""
-    names = list(names)
-    if "" in names:
+    if "" in listed:
         raise BadInputError(f"{url} is a file; a run wants a folder")
-    if names and not set(RECORDS) & set(names):
+    if listed and not set(RECORDS) & set(listed):
         raise BadInputError(
-            f"{url} is not empty and holds no run (but {names[0]!r:.80}); give the folder of a run, or an empty one"
+            f"{url} is not empty and holds no run (but {next(iter(listed))!r:.80}); give the folder of a run, or an "
+            "empty one"
         )
 
 
 def _is_record(name: str) -> bool:
     return name.rpartition("/")[2] in RECORDS
-
-
-def _hash(path: Path) -> str:
-    """SHA-256 of any file, an empty one too."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _get_time(path: Path) -> str:
-    return str(path.stat().st_mtime_ns)
 
 
 def _write_doubted(source: Path, target: Path) -> None:
