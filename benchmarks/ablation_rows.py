@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.io.images import read_image, resize_image
+from segvote.io.images import read_image
 from segvote.io.run_folder import RunFolder
 from segvote.kernels import build_vote_graph, search_neighbours
 from segvote.metrics.overlap import measure_corloc, measure_iou
@@ -25,7 +25,7 @@ from segvote.pipeline.evaluate_segments import measure_ious
 from segvote.pipeline.pieces import fetch_pieces
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table, Verdict, decide_bags, measure_survival
+from segvote.pipeline.voting_step import Table, Verdict, decide_bags, measure_survival, mute_suspects
 from segvote.pipeline.workers import run_on_all
 from segvote.refine import scale_heat
 from segvote.voting.ekde import EKDE
@@ -69,6 +69,7 @@ ROWS = (
     Row("1 step", {"voter_options": {"n_steps": 1}}),
     Row("10 steps", {"voter_options": {"n_steps": 10}}),
     Row("no survival factor", {"border_survival": 1.0}),
+    Row("suspects have their say", {"mute_suspects": False}),
     Row("no second voting", {"second_vote": 0.0}),
     Row("decision: otsu", {"decision": "otsu"}),
     Row("decision: global-otsu", {"decision": "global-otsu"}),
@@ -120,7 +121,8 @@ def count_votes(table: Table, settings: Settings, neighbours: dict[str, np.ndarr
     options = settings.voter_options
     voter = EKDE(**options) if neighbours is None else SharedEKDE(neighbours, **options)
     survival = measure_survival(table, settings)
-    return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival).scores_
+    voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
+    return mute_suspects(voter, table, settings).scores_
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def measure_drawing(task: Drawing) -> float:
         task.segments,
         task.n_pieces,
         labels,
-        lambda: resize_image(read_image(task.image), max(labels.shape)),
+        lambda: read_image(task.image),
     )
     mask = draw_mask_along(cut, labels, task.heat, task.decisions, free, task.truth.shape)  # type: ignore[arg-type]
     return measure_iou(mask, task.truth)

@@ -23,6 +23,8 @@ from segvote.segmentation import SEGMENTERS
 from segvote.voting import VOTERS
 
 DEFAULTS = Settings()
+# Images that are named in one line.
+N_NAMED = 5
 SETTING_NAMES = {field.name for field in fields(Settings)}
 
 
@@ -70,6 +72,9 @@ def annotate(
         min=0.0,
         max=1.0,
         help="Background prior of what moves with a video's ground.",
+    ),
+    mute_suspects: bool = typer.Option(
+        DEFAULTS.mute_suspects, help="Whether *without* images that look as if they show the thing lose their say."
     ),
     second_vote: float = typer.Option(
         DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of neighbouring segments in the second voting; 0: none."
@@ -147,6 +152,11 @@ def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
+    # Where every class has its own *without* images, the run of each class tells.
+    muted = [bag.name for bag in getattr(run, "bags", ()) if bag.muted]
+    if muted:
+        names = ", ".join(map(make_plain, muted[:N_NAMED])) + (", …" if len(muted) > N_NAMED else "")
+        typer.echo(f"no say: {len(muted)} *without* looked as if they showed the thing: {names}", err=True)
     typer.echo(f"masks    {format_place(run.folder.path / 'masks')}")
     typer.echo(f"coco     {format_place(run.folder.coco_path)}")
     typer.echo(f"report   {format_place(run.folder.report_path)}")

@@ -50,8 +50,8 @@ class Stage:
 
 
 def measure_segments(settings: Settings) -> Settings:
-    """The same settings with masks made of whole segments: what voters decide, before outlines are redrawn."""
-    return replace(settings, n_pieces=0)
+    """The same settings for voters alone: every bag has its say, and masks are made of whole segments, not redrawn."""
+    return replace(settings, mute_suspects=False, n_pieces=0)
 
 
 def prepare_stage(

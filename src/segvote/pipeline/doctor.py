@@ -20,7 +20,7 @@ from segvote.io.run_folder import RunFolder
 from segvote.pipeline.bags import Bag, list_all_bags
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.duplicates import Twin, find_twins
-from segvote.pipeline.judging import judge_bags
+from segvote.pipeline.judging import SUSPECT, judge_bags
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.record import make_record
 from segvote.pipeline.reopening import Voted, reopen, vote
@@ -196,7 +196,7 @@ def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins
 
 def _suspect_vote(name: str, tag: str, suspicion: float) -> Suspect:
     kind = NOTHING if tag == WITH else LOOKS_LIKE
-    sure = "more like the other folder" if suspicion >= 0.5 else "like its own folder"
+    sure = "more like the other folder" if suspicion >= SUSPECT else "like its own folder"
     reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
     return Suspect(name, tag, kind, suspicion, reason)
 

@@ -6,12 +6,18 @@ never saw the one it judges, asks what the image looks like as a whole.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import expit
 
-from segvote.pipeline.voting_step import Table
+if TYPE_CHECKING:
+    from segvote.pipeline.voting_step import Table
 
-__all__ = ["classify_held_out", "judge_bags", "measure_evidence", "measure_power"]
+__all__ = ["SUSPECT", "classify_held_out", "judge_bags", "measure_evidence", "measure_power"]
+
+# From here on an image is more like the other folder than like its own.
+SUSPECT = 0.5
 
 # The best part of an image that is looked at: a thing rarely fills more, and one odd segment should not decide.
 TOP_SHARE = 0.2

@@ -48,6 +48,8 @@ class BagRecord:
         which segments were taken; 0 sure to 1 in doubt.
     n_frames
         Frames of a video; 0 for an image.
+    muted
+        Whether the bag had no say: it is *without*, and looks as if it showed the thing.
     """
 
     name: str
@@ -65,6 +67,7 @@ class BagRecord:
     threshold: float
     doubt: float
     n_frames: int = 0
+    muted: bool = False
 
 
 class Run:

@@ -24,6 +24,8 @@ class Settings:
         Background prior of segments on the image border; 1 switches it off.
     motion_survival
         Background prior of what moves with the ground of a video; 1 switches it off.
+    mute_suspects
+        Whether *without* bags that look like *with* bags lose their say; for voters that can do without some.
     second_vote
         Share of the neighbours in the second voting; 0 switches it off.
     decision
@@ -47,6 +49,7 @@ class Settings:
     size: int = 400
     border_survival: float = 0.9
     motion_survival: float = 0.7
+    mute_suspects: bool = True
     second_vote: float = 0.15
     decision: str = "outlines"
     n_pieces: int = 1500

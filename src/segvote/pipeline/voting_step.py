@@ -13,6 +13,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.run_folder import RunFolder
 from segvote.kernels import Room, use_room
 from segvote.pipeline.describing import Described
+from segvote.pipeline.judging import SUSPECT, judge_bags
 from segvote.pipeline.memory import choose_room
 from segvote.pipeline.settings import Settings
 from segvote.refine import (
@@ -32,7 +33,16 @@ from segvote.refine.motion import prefer_moving
 from segvote.types import WITH
 from segvote.voting import VOTERS
 
-__all__ = ["Table", "Verdict", "decide_bags", "fit_voter", "gather_table", "measure_survival", "vote_on_tags"]
+__all__ = [
+    "Table",
+    "Verdict",
+    "decide_bags",
+    "fit_voter",
+    "gather_table",
+    "measure_survival",
+    "mute_suspects",
+    "vote_on_tags",
+]
 
 # What is read of a bag's segments: not the label map, which is the most of them.
 GEOMETRY = ("areas", "border", "edges", "distinct", "lengths", "colours")
@@ -108,6 +118,8 @@ class Verdict:
         How far the run's pictures moved all thresholds; 0 for rules that do not look at them.
     residuals
         What the corrections added to the scores; None where there are none.
+    muted
+        (n_bags,) bool: bags that had no say; None for a voter that hears all.
     """
 
     scores: np.ndarray
@@ -118,6 +130,7 @@ class Verdict:
     fixed: np.ndarray
     shift: float = 0.0
     residuals: ResidualVotes | None = None
+    muted: np.ndarray | None = None
 
 
 def gather_table(
@@ -180,14 +193,24 @@ def fit_voter(table: Table, settings: Settings, known: tuple[Any, float] | None 
         voter.take_graph(*known)
     survival = measure_survival(table, settings)
     with use_room(table.room):
-        return voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
+        voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
+        return mute_suspects(voter, table, settings)
 
 
 def vote_on_tags(voter: Any, table: Table, settings: Settings) -> Any:
     """The vote of a voter fitted to the same segments when their bags had other tags: who is near whom is known."""
     if hasattr(voter, "revote"):
-        return voter.revote(np.full(len(table.X), -1, dtype=np.int8), table.tags[table.bags])
+        voter.revote(np.full(len(table.X), -1, dtype=np.int8), table.tags[table.bags])
+        return mute_suspects(voter, table, settings)
     return fit_voter(table, settings)
+
+
+def mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
+    """A *without* image that shows the thing talks it down everywhere: whoever looks misplaced has no say."""
+    if not (settings.mute_suspects and hasattr(voter, "mute")):
+        return voter
+    suspect = (judge_bags(table, voter.scores_) >= SUSPECT) & ~table.tags
+    return voter.mute(suspect) if suspect.any() else voter
 
 
 def measure_survival(table: Table, settings: Settings) -> np.ndarray:
@@ -220,7 +243,14 @@ def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray 
     all_thresholds[chosen] = thresholds
     nothing_said = np.full(len(selected), -1, dtype=np.int8)
     verdict = Verdict(
-        np.concatenate(scores), voter.scores_, voter.weights_, selected, all_thresholds, nothing_said, bags.shift or 0.0
+        np.concatenate(scores),
+        voter.scores_,
+        voter.weights_,
+        selected,
+        all_thresholds,
+        nothing_said,
+        bags.shift or 0.0,
+        muted=getattr(voter, "muted_", None),
     )
     return verdict if fixed is None or (fixed < 0).all() else _hear_corrections(table, verdict, fixed)
 

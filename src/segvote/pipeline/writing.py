@@ -111,6 +111,8 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
         record = record_bag(
             bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
         )
+        if verdict.muted is not None:
+            record = replace(record, muted=bool(verdict.muted[index]))
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.tag == WITH else top
         heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)

@@ -18,7 +18,14 @@ from segvote.pipeline.run import Run
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape
-from segvote.report.summary import format_figures, format_parameters, format_problems, format_tiles, format_title
+from segvote.report.summary import (
+    format_figures,
+    format_muted,
+    format_parameters,
+    format_problems,
+    format_tiles,
+    format_title,
+)
 from segvote.report.timings import format_timings
 
 __all__ = ["list_pieces", "write_report"]
@@ -109,7 +116,7 @@ def _format_record(run: Run) -> str:
     return (
         '<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n'
         f'<div class="columns"><div>{format_timings(run.folder.read_log())}'
-        f"{format_problems(run.record['problems'])}</div>\n"
+        f"{format_problems(run.record['problems'])}{format_muted(run)}</div>\n"
         f"<div>{format_parameters(run)}</div></div>\n</section>\n"
     )
 

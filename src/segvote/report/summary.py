@@ -16,7 +16,7 @@ from segvote.report.gallery import EVEN_DOUBT, count_false_alarms
 from segvote.report.markup import escape, format_share, format_table
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["format_figures", "format_parameters", "format_problems", "format_tiles", "format_title"]
+__all__ = ["format_figures", "format_muted", "format_parameters", "format_problems", "format_tiles", "format_title"]
 
 
 def format_title(run: Run) -> str:
@@ -83,6 +83,12 @@ def format_problems(problems: Iterable[dict[str, Any]]) -> str:
     if not rows:
         return "<h3>Unreadable files</h3>\n<p>None: every file could be read.</p>\n"
     return format_table(rows, "Unreadable files")
+
+
+def format_muted(run: Run) -> str:
+    """Images whose say was taken, and why; nothing where all were heard."""
+    rows = [(f"<bdi>{escape(bag.name)}</bdi>", "looks as if it showed the thing") for bag in run.bags if bag.muted]
+    return format_table(rows, "Images that had no say") if rows else ""
 
 
 def format_parameters(run: Run) -> str:

@@ -61,6 +61,7 @@ class EKDE(BaseVoter):
         self.graph_, self.recall_ = taken or self._search(segments)
         if self.graph_.shape != (len(segments), len(segments)):
             raise BadInputError(f"the graph taken is one of {self.graph_.shape[0]} segments; got {len(segments)}")
+        self._muted = np.zeros(len(segments), dtype=bool)
         self._early_weights: np.ndarray | None = None
         return self._count(segments)
 
@@ -100,15 +101,27 @@ class EKDE(BaseVoter):
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray, segments: Segments) -> sparse.csr_matrix:
         squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
-        return build_vote_graph(squared, indices, len(segments))
+        return _leave_out(build_vote_graph(squared, indices, len(segments)), self._find_silent(segments))
 
     def _iterate(self, segments: Segments, start: np.ndarray, n_steps: int) -> np.ndarray:
         """Vote `n_steps` times; sets what the last voters weighed and returns the votes of every segment."""
         free = segments.positive & (segments.fixed < 0)
-        rounds = _Round(self.graph_, segments.survival, free, segments.fixed == 1, _find_typical(start))
+        scale = self._scale_votes(segments.survival, self._find_silent(segments))
+        rounds = _Round(self.graph_, scale, free, segments.fixed == 1, _find_typical(start))
         votes, self._votes_weights, gain = _walk(rounds, start, n_steps)
         self._gain = float(gain)
         return votes
+
+    def _find_silent(self, segments: Segments) -> np.ndarray:
+        """(n_segments,) bool: who has no say; what a person said of a segment is heard in any bag."""
+        return self._muted & (segments.fixed < 0)
+
+    def _scale_votes(self, survival: np.ndarray, silent: np.ndarray) -> np.ndarray:
+        """What the votes for each segment are multiplied with: those that are left sum to one again."""
+        if not silent.any():
+            return survival
+        heard = self.graph_ @ (~silent).astype(float)
+        return survival * np.divide(1.0, heard, out=np.zeros_like(heard), where=heard > 0)
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
         weights = np.where(segments.positive, np.clip(raw, 0.0, 1.0), 0.0)
@@ -127,7 +140,8 @@ class EKDE(BaseVoter):
 
     def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
         # The very neighbours that were heard: a search of a large set need not find them again.
-        return self._weigh_row(self.graph_[[segment]], self._segments.survival[segment])
+        row = _leave_out(self.graph_[[segment]], self._find_silent(self._segments))
+        return self._weigh_row(row, self._segments.survival[segment])
 
     def _weigh_row(self, row: sparse.csr_matrix, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
         amounts = row.data * (survival * self._gain * self._votes_weights[row.indices] - self.threshold_)
@@ -157,9 +171,7 @@ class EKDE(BaseVoter):
         """Votes (n_segments, n_groups) for every segment when those marked in `out` (of that shape) have no say."""
         segments = self._segments
         said = np.where(out, -1, segments.fixed[:, None])
-        # Rows of the votes sum to one again when those of the others are left.
-        heard = self.graph_ @ (~out).astype(float)
-        scale = segments.survival[:, None] * np.divide(1.0, heard, out=np.zeros_like(heard), where=heard > 0)
+        scale = self._scale_votes(segments.survival[:, None], out | self._find_silent(segments)[:, None])
         tags = segments.bag_tags[segments.bags][:, None] & ~out
         first = _Round(self.graph_, scale, tags)
         early = _walk(first, np.where(tags, 1.0, 0.0), self.n_steps - self._n_last_steps)[1]
@@ -173,6 +185,7 @@ class EKDE(BaseVoter):
             "weights": self._votes_weights,
             "gain": np.array([self._gain]),
             "threshold": np.array([self.threshold_]),
+            "muted": self._find_silent(self._segments).astype(np.uint8),
         }
 
     def set_state(self, X: np.ndarray, y: np.ndarray, bags: np.ndarray, state: dict[str, np.ndarray]) -> EKDE:
@@ -188,6 +201,7 @@ class EKDE(BaseVoter):
         self.classes_, tags = encode_tags(y)
         self._segments = check_segments(X, tags, bags, None, None)
         self._bag_names, self.n_features_in_ = np.unique(bags), X.shape[1]
+        self._muted = np.asarray(state.get("muted", np.zeros(len(X))), dtype=bool)
         self._votes_weights = np.asarray(state["weights"], dtype=float)
         self._gain, self.threshold_ = float(state["gain"][0]), float(state["threshold"][0])
         return self
@@ -203,12 +217,35 @@ class EKDE(BaseVoter):
         fixed
             (n_segments,) int8: -1 unknown, 0 background, 1 object.
         y
-            (n_segments,) bool: other tags of the bags, copied to their segments; default: those of the last vote.
+            (n_segments,) bool: other tags of the bags, copied to their segments; default: those of the last vote. With
+            other tags all bags have their say again, see `mute`.
         """
         old = self._segments
         segments = check_segments(old.X, old.bag_tags[old.bags] if y is None else y, old.bags, old.survival, fixed)
         if not np.array_equal(segments.bag_tags, old.bag_tags):
-            self._early_weights = None
+            self._muted, self._early_weights = np.zeros(len(segments), dtype=bool), None
+        return self._count_again(segments)
+
+    def mute(self, bags: np.ndarray) -> EKDE:
+        """Vote again without the say of some *without* bags: what they are like is no longer talked down.
+
+        Parameters
+        ----------
+        bags
+            (n_bags,) bool, in the order of their names.
+        """
+        segments = self._segments
+        if np.any(bags & segments.bag_tags):
+            raise BadInputError("only *without* bags can be muted; the ones given include *with* bags")
+        self._muted, self._early_weights = np.asarray(bags)[segments.bags], None
+        return self._count_again(segments)
+
+    @property
+    def muted_(self) -> np.ndarray:
+        """(n_bags,) bool: the bags that have no say."""
+        return np.bincount(self._segments.bags, weights=self._muted) > 0
+
+    def _count_again(self, segments: Segments) -> EKDE:
         raw = self._count(segments)
         self._segments = segments
         self.threshold_ = self._find_threshold(raw, segments)
@@ -248,6 +285,18 @@ def _walk(rounds: _Round, start: np.ndarray, n_steps: int) -> tuple[np.ndarray, 
         weights = rounds.clamp(rounds.vote(weights)[0])
     votes, gain = rounds.vote(weights)
     return votes, weights, gain
+
+
+def _leave_out(graph: sparse.csr_matrix, silent: np.ndarray) -> sparse.csr_matrix:
+    """The votes of the others, rows summing to one again."""
+    if not silent.any():
+        return graph
+    amounts = graph.data * ~silent[graph.indices]
+    left = sparse.csr_matrix((amounts, graph.indices, graph.indptr), shape=graph.shape)
+    heard = np.asarray(left.sum(axis=1)).ravel()
+    scale = np.divide(1.0, heard, out=np.zeros_like(heard), where=heard > 0)
+    left.data *= np.repeat(scale, np.diff(graph.indptr))
+    return left
 
 
 def _find_typical(weights: np.ndarray) -> float:
