@@ -91,12 +91,10 @@ class SharedEKDE(EKDE):
         super().__init__(n_neighbors, n_steps)
         self.neighbours = neighbours
 
-    def _learn(self, segments: Any) -> np.ndarray:
+    def _search(self, segments: Any) -> tuple[Any, float]:
         kept = slice(self.n_neighbors)
         squared, indices = self.neighbours["squared"][:, kept], self.neighbours["indices"][:, kept]
-        self.graph_, self.recall_ = build_vote_graph(squared, indices.astype(np.int64), len(segments)), 1.0
-        self._early_weights = None
-        return self._count(segments)
+        return build_vote_graph(squared, indices.astype(np.int64), len(segments)), 1.0
 
 
 def select_maps(table: Table, maps: tuple[int, ...]) -> Table:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.io.images import read_image
-from segvote.pipeline import Settings, annotate
+from segvote.pipeline import Settings, annotate, judging
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.doctor import diagnose_folders, diagnose_run, format_diagnosis
 from segvote.pipeline.duplicates import find_twins, hash_picture
@@ -152,3 +152,9 @@ def test_an_opinion_counts_as_far_as_it_tells_the_folders_apart():
     assert measure_power(np.array([3, 2, 1, 0]), tags) == 1
     assert measure_power(np.array([1, 0, 1, 0]), tags) == 0
     assert measure_power(np.array([0, 1, 2, 3]), tags) == 0
+
+
+def test_an_opinion_whose_folders_are_not_apart_suspects_nobody():
+    values, tags = np.array([17.0, 3.0, -2.0, -2.0, 5.0, -2.0]), np.array([False, False, True, True, True, False])
+    assert not judging._centre(values, tags).any()
+    assert not judging._centre(np.zeros(6), tags).any()

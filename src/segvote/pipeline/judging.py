@@ -26,6 +26,8 @@ CLASSIFIER_SHARE = 2 / 3
 N_FOLDS = 10
 # No single opinion may outweigh the other by more than this many distances between the folders.
 MOST = 1.5
+# Part of the range of an opinion that tells nothing.
+NOT_APART = 1e-9
 
 
 def judge_bags(table: Table, votes: np.ndarray) -> np.ndarray:
@@ -62,9 +64,11 @@ def measure_power(values: np.ndarray, tags: np.ndarray) -> float:
 
 
 def _centre(values: np.ndarray, tags: np.ndarray) -> np.ndarray:
-    """Put 0 midway between the medians of the folders, whose distance becomes 1."""
+    """Put 0 midway between the medians of the folders, whose distance becomes 1; all 0 where they are not apart."""
     inside, outside = np.median(values[tags]), np.median(values[~tags])
-    distance = max(float(inside - outside), np.finfo(float).tiny)
+    distance = float(inside - outside)
+    if distance <= NOT_APART * np.ptp(values):
+        return np.zeros(len(values))
     return np.clip((values - 0.5 * (inside + outside)) / distance, -MOST, MOST)
 
 
