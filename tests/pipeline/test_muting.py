@@ -2,13 +2,15 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 from segvote import annotate
 from segvote.datasets import write_scenes
+from segvote.pipeline.judging import choose_muted
 from segvote.pipeline.settings import Settings
 
-FAST = {"n_segments": 60, "size": 160, "features": "color", "n_pieces": 0}
+FAST = {"n_segments": 60, "size": 160, "n_pieces": 0}
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +46,15 @@ def test_everybody_is_heard_if_so_wished(misfiled, tmp_path):
 
 def test_a_voter_that_must_hear_all_hears_all(misfiled, tmp_path):
     assert not any(bag.muted for bag in run_on(misfiled, tmp_path / "out", voter="negmin").bags)
+
+
+def test_suspects_are_muted_but_never_more_than_a_quarter_of_the_without_images():
+    tags = np.repeat([True, False], 8)
+    suspicions = np.array([0.9] * 8 + [0.1, 0.6, 0.4, 0.8, 0.2, 0.3, 0.4, 0.7])
+    np.testing.assert_array_equal(np.flatnonzero(choose_muted(suspicions, tags)), [11, 15])
+    np.testing.assert_array_equal(np.flatnonzero(choose_muted(suspicions - 0.15, tags)), [11, 15])
+    assert not choose_muted(suspicions - 0.5, tags).any()
+
+
+def test_the_only_without_images_are_heard_whatever_they_look_like():
+    assert not choose_muted(np.ones(5), np.array([True, True, False, False, False])).any()

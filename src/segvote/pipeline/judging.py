@@ -14,10 +14,12 @@ from scipy.special import expit
 if TYPE_CHECKING:
     from segvote.pipeline.voting_step import Table
 
-__all__ = ["SUSPECT", "classify_held_out", "judge_bags", "measure_evidence", "measure_power"]
+__all__ = ["SUSPECT", "choose_muted", "classify_held_out", "judge_bags", "measure_evidence", "measure_power"]
 
 # From here on an image is more like the other folder than like its own.
 SUSPECT = 0.5
+# Of the *without* bags at most this part loses its say: a vote without negatives finds anything that repeats.
+MOST_MUTED = 0.25
 
 # The best part of an image that is looked at: a thing rarely fills more, and one odd segment should not decide.
 TOP_SHARE = 0.2
@@ -54,6 +56,23 @@ def judge_bags(table: Table, votes: np.ndarray) -> np.ndarray:
     # Where neither can tell the folders apart, nobody is suspect.
     sharpness = 4 * weights.sum() / sum(share for share, _ in opinions)
     return expit(sharpness * np.where(table.tags, -like_with, like_with))
+
+
+def choose_muted(suspicions: np.ndarray, tags: np.ndarray) -> np.ndarray:
+    """(n_bags,) bool: the *without* bags that are suspect, the worst of them where they are too many.
+
+    Parameters
+    ----------
+    suspicions
+        (n_bags,) of `judge_bags`.
+    tags
+        (n_bags,) bool: the bag is *with*.
+    """
+    outside = np.flatnonzero(~tags)
+    worst = outside[np.argsort(-suspicions[outside], kind="stable")][: int(MOST_MUTED * len(outside))]
+    muted = np.zeros(len(tags), dtype=bool)
+    muted[worst] = suspicions[worst] >= SUSPECT
+    return muted
 
 
 def measure_power(values: np.ndarray, tags: np.ndarray) -> float:

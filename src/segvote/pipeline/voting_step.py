@@ -13,7 +13,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.run_folder import RunFolder
 from segvote.kernels import Room, use_room
 from segvote.pipeline.describing import Described
-from segvote.pipeline.judging import SUSPECT, judge_bags
+from segvote.pipeline.judging import choose_muted, judge_bags
 from segvote.pipeline.memory import choose_room
 from segvote.pipeline.settings import Settings
 from segvote.refine import (
@@ -209,8 +209,8 @@ def mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
     """A *without* image that shows the thing talks it down everywhere: whoever looks misplaced has no say."""
     if not (settings.mute_suspects and hasattr(voter, "mute")):
         return voter
-    suspect = (judge_bags(table, voter.scores_) >= SUSPECT) & ~table.tags
-    return voter.mute(suspect) if suspect.any() else voter
+    suspects = choose_muted(judge_bags(table, voter.scores_), table.tags)
+    return voter.mute(suspects) if suspects.any() else voter
 
 
 def measure_survival(table: Table, settings: Settings) -> np.ndarray:
