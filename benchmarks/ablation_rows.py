@@ -25,7 +25,7 @@ from segvote.pipeline.evaluate_segments import measure_ious
 from segvote.pipeline.pieces import fetch_pieces
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table, Verdict, decide_bags, measure_survival, mute_suspects
+from segvote.pipeline.voting_step import Table, Verdict, decide_bags, measure_survival, refine_vote
 from segvote.pipeline.workers import run_on_all
 from segvote.refine import scale_heat
 from segvote.voting.ekde import EKDE
@@ -70,6 +70,7 @@ ROWS = (
     Row("10 steps", {"voter_options": {"n_steps": 10}}),
     Row("no survival factor", {"border_survival": 1.0}),
     Row("suspects have their say", {"mute_suspects": False}),
+    Row("nobody elected", {"elect": False}),
     Row("no second voting", {"second_vote": 0.0}),
     Row("decision: otsu", {"decision": "otsu"}),
     Row("decision: global-otsu", {"decision": "global-otsu"}),
@@ -120,7 +121,7 @@ def count_votes(table: Table, settings: Settings, neighbours: dict[str, np.ndarr
     voter = EKDE(**options) if neighbours is None else SharedEKDE(neighbours, **options)
     survival = measure_survival(table, settings)
     voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
-    return mute_suspects(voter, table, settings).scores_
+    return refine_vote(voter, table, settings).scores_
 
 
 @dataclass(frozen=True)

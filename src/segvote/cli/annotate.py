@@ -76,6 +76,7 @@ def annotate(
     mute_suspects: bool = typer.Option(
         DEFAULTS.mute_suspects, help="Whether *without* images that look as if they show the thing lose their say."
     ),
+    elect: bool = typer.Option(DEFAULTS.elect, help="Whether the segments that were taken vote once more, all alike."),
     second_vote: float = typer.Option(
         DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of neighbouring segments in the second voting; 0: none."
     ),

@@ -50,8 +50,8 @@ class Stage:
 
 
 def measure_segments(settings: Settings) -> Settings:
-    """The same settings for voters alone: every bag has its say, and masks are made of whole segments, not redrawn."""
-    return replace(settings, mute_suspects=False, n_pieces=0)
+    """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
+    return replace(settings, mute_suspects=False, elect=False, n_pieces=0)
 
 
 def prepare_stage(

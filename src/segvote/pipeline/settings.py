@@ -26,6 +26,8 @@ class Settings:
         Background prior of what moves with the ground of a video; 1 switches it off.
     mute_suspects
         Whether *without* bags that look like *with* bags lose their say; for voters that can do without some.
+    elect
+        Whether the segments that were taken vote once more, all alike, before it is decided for good.
     second_vote
         Share of the neighbours in the second voting; 0 switches it off.
     decision
@@ -50,6 +52,7 @@ class Settings:
     border_survival: float = 0.9
     motion_survival: float = 0.7
     mute_suspects: bool = True
+    elect: bool = True
     second_vote: float = 0.15
     decision: str = "outlines"
     n_pieces: int = 1500

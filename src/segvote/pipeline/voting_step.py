@@ -40,7 +40,7 @@ __all__ = [
     "fit_voter",
     "gather_table",
     "measure_survival",
-    "mute_suspects",
+    "refine_vote",
     "vote_on_tags",
 ]
 
@@ -194,18 +194,26 @@ def fit_voter(table: Table, settings: Settings, known: tuple[Any, float] | None 
     survival = measure_survival(table, settings)
     with use_room(table.room):
         voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
-        return mute_suspects(voter, table, settings)
+        return refine_vote(voter, table, settings)
 
 
 def vote_on_tags(voter: Any, table: Table, settings: Settings) -> Any:
     """The vote of a voter fitted to the same segments when their bags had other tags: who is near whom is known."""
     if hasattr(voter, "revote"):
         voter.revote(np.full(len(table.X), -1, dtype=np.int8), table.tags[table.bags])
-        return mute_suspects(voter, table, settings)
+        return refine_vote(voter, table, settings)
     return fit_voter(table, settings)
 
 
-def mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
+def refine_vote(voter: Any, table: Table, settings: Settings) -> Any:
+    """What follows the first vote, where the voter can: suspects lose their say, then those taken vote once more."""
+    voter = _mute_suspects(voter, table, settings)
+    if settings.elect and hasattr(voter, "elect"):
+        voter.elect(decide_bags(table, voter, settings).decisions)
+    return voter
+
+
+def _mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
     """A *without* image that shows the thing talks it down everywhere: whoever looks misplaced has no say."""
     if not (settings.mute_suspects and hasattr(voter, "mute")):
         return voter

@@ -7,16 +7,17 @@ ends up. That direction is what is computed here, by power iteration: one sparse
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from segvote.errors import BadInputError
-from segvote.kernels import build_vote_graph, estimate_index, otsu_threshold, search_neighbours, search_with_recall
+from segvote.kernels import build_vote_graph, estimate_index, search_neighbours, search_with_recall
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments, check_segments, encode_tags
+from segvote.voting.walk import Round, find_typical, leave_out, walk
 
 __all__ = ["EKDE"]
 
@@ -61,9 +62,14 @@ class EKDE(BaseVoter):
         self.graph_, self.recall_ = taken or self._search(segments)
         if self.graph_.shape != (len(segments), len(segments)):
             raise BadInputError(f"the graph taken is one of {self.graph_.shape[0]} segments; got {len(segments)}")
-        self._muted = np.zeros(len(segments), dtype=bool)
-        self._early_weights: np.ndarray | None = None
+        self._forget_steps(segments)
         return self._count(segments)
+
+    def _forget_steps(self, segments: Segments) -> None:
+        """All bags have their say, nobody is elected, no round has been counted."""
+        self._muted = np.zeros(len(segments), dtype=bool)
+        self._elected: np.ndarray | None = None
+        self._early_weights: np.ndarray | None = None
 
     def _search(self, segments: Segments) -> tuple[sparse.csr_matrix, float]:
         """Who hears whom, and the part of the true neighbours among them."""
@@ -78,7 +84,9 @@ class EKDE(BaseVoter):
         return self
 
     def _count(self, segments: Segments) -> np.ndarray:
-        """All rounds, those before corrections are heard only where they are not known yet."""
+        """All rounds, those before corrections are heard only where they are not known yet; or the elected alone."""
+        if self._elected is not None:
+            return self._count_elected(segments, self._elected)
         if self._early_weights is None:
             tags = segments.bag_tags[segments.bags]
             nothing_said = replace(segments, positive=tags, fixed=np.full(len(segments), -1, dtype=np.int8))
@@ -87,6 +95,15 @@ class EKDE(BaseVoter):
         votes = self._iterate(segments, self._early_weights, self._n_last_steps)
         self.n_iter_ = self.n_steps
         return votes
+
+    def _count_elected(self, segments: Segments, elected: np.ndarray) -> np.ndarray:
+        self._votes_weights = np.where(segments.fixed >= 0, segments.fixed == 1, elected).astype(float)
+        self._gain = 1.0
+        return self._hear(self._votes_weights, self._find_silent(segments))
+
+    def _hear(self, weights: np.ndarray, silent: np.ndarray) -> np.ndarray:
+        """What everybody hears of these weights, whether on the border or not: whoever was elected is no background."""
+        return self._scale_votes(np.ones_like(weights), silent) * (self.graph_ @ weights)
 
     def estimate_arrays(self, n_segments: int, n_dims: int) -> tuple[int, int]:
         """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
@@ -101,14 +118,14 @@ class EKDE(BaseVoter):
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray, segments: Segments) -> sparse.csr_matrix:
         squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
-        return _leave_out(build_vote_graph(squared, indices, len(segments)), self._find_silent(segments))
+        return leave_out(build_vote_graph(squared, indices, len(segments)), self._find_silent(segments))
 
     def _iterate(self, segments: Segments, start: np.ndarray, n_steps: int) -> np.ndarray:
         """Vote `n_steps` times; sets what the last voters weighed and returns the votes of every segment."""
         free = segments.positive & (segments.fixed < 0)
         scale = self._scale_votes(segments.survival, self._find_silent(segments))
-        rounds = _Round(self.graph_, scale, free, segments.fixed == 1, _find_typical(start))
-        votes, self._votes_weights, gain = _walk(rounds, start, n_steps)
+        rounds = Round(self.graph_, scale, free, segments.fixed == 1, find_typical(start))
+        votes, self._votes_weights, gain = walk(rounds, start, n_steps)
         self._gain = float(gain)
         return votes
 
@@ -132,18 +149,19 @@ class EKDE(BaseVoter):
         return raw / np.maximum(raw + self.threshold_, np.finfo(float).tiny)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
-        graph = self._build_graph(X, bags, self._segments)
-        return survival * (graph @ self._votes_weights) * self._gain
+        votes = self._build_graph(X, bags, self._segments) @ self._votes_weights
+        return votes if self._elected is not None else survival * votes * self._gain
 
     def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
         return self._weigh_row(self._build_graph(x[None, :], np.array([bag]), self._segments), survival)
 
     def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
         # The very neighbours that were heard: a search of a large set need not find them again.
-        row = _leave_out(self.graph_[[segment]], self._find_silent(self._segments))
+        row = leave_out(self.graph_[[segment]], self._find_silent(self._segments))
         return self._weigh_row(row, self._segments.survival[segment])
 
     def _weigh_row(self, row: sparse.csr_matrix, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+        survival = 1.0 if self._elected is not None else survival
         amounts = row.data * (survival * self._gain * self._votes_weights[row.indices] - self.threshold_)
         # A segment that hears nobody still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
@@ -173,10 +191,24 @@ class EKDE(BaseVoter):
         said = np.where(out, -1, segments.fixed[:, None])
         scale = self._scale_votes(segments.survival[:, None], out | self._find_silent(segments)[:, None])
         tags = segments.bag_tags[segments.bags][:, None] & ~out
-        first = _Round(self.graph_, scale, tags)
-        early = _walk(first, np.where(tags, 1.0, 0.0), self.n_steps - self._n_last_steps)[1]
-        free, typical = segments.positive[:, None] & ~out & (said < 0), np.apply_along_axis(_find_typical, 0, early)
-        return _walk(_Round(self.graph_, scale, free, said == 1, typical), early, self._n_last_steps)[0]
+        first = Round(self.graph_, scale, tags)
+        early = walk(first, np.where(tags, 1.0, 0.0), self.n_steps - self._n_last_steps)[1]
+        free, typical = segments.positive[:, None] & ~out & (said < 0), np.apply_along_axis(find_typical, 0, early)
+        votes = walk(Round(self.graph_, scale, free, said == 1, typical), early, self._n_last_steps)[0]
+        if self._elected is None:
+            return votes
+        chosen = np.where(said >= 0, said == 1, self._elect_alike(votes, self._elected)) & ~out
+        return self._hear(chosen.astype(float), out | self._find_silent(segments)[:, None])
+
+    def _elect_alike(self, votes: np.ndarray, elected: np.ndarray) -> np.ndarray:
+        """By other votes (n_segments, n_groups), as many of the best of each bag as were elected."""
+        bags = self._segments.bags
+        counts, starts = np.bincount(bags, weights=elected), np.concatenate([[0], np.cumsum(np.bincount(bags))])
+        chosen = np.zeros(votes.shape, dtype=bool)
+        for column, alike in zip(votes.T, chosen.T, strict=True):
+            order = np.lexsort((-column, bags))
+            alike[order] = np.arange(len(order)) - starts[bags[order]] < counts[bags[order]]
+        return chosen
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what scoring unseen segments needs beside the training segments, as arrays by name."""
@@ -186,6 +218,7 @@ class EKDE(BaseVoter):
             "gain": np.array([self._gain]),
             "threshold": np.array([self.threshold_]),
             "muted": self._find_silent(self._segments).astype(np.uint8),
+            "elected": np.array([self._elected is not None], dtype=np.uint8),
         }
 
     def set_state(self, X: np.ndarray, y: np.ndarray, bags: np.ndarray, state: dict[str, np.ndarray]) -> EKDE:
@@ -203,6 +236,7 @@ class EKDE(BaseVoter):
         self._bag_names, self.n_features_in_ = np.unique(bags), X.shape[1]
         self._muted = np.asarray(state.get("muted", np.zeros(len(X))), dtype=bool)
         self._votes_weights = np.asarray(state["weights"], dtype=float)
+        self._elected = self._votes_weights > 0 if np.any(state.get("elected", 0)) else None
         self._gain, self.threshold_ = float(state["gain"][0]), float(state["threshold"][0])
         return self
 
@@ -218,12 +252,12 @@ class EKDE(BaseVoter):
             (n_segments,) int8: -1 unknown, 0 background, 1 object.
         y
             (n_segments,) bool: other tags of the bags, copied to their segments; default: those of the last vote. With
-            other tags all bags have their say again, see `mute`.
+            other tags all bags have their say again, see `mute`, and nobody is elected, see `elect`.
         """
         old = self._segments
         segments = check_segments(old.X, old.bag_tags[old.bags] if y is None else y, old.bags, old.survival, fixed)
         if not np.array_equal(segments.bag_tags, old.bag_tags):
-            self._muted, self._early_weights = np.zeros(len(segments), dtype=bool), None
+            self._forget_steps(segments)
         return self._count_again(segments)
 
     def mute(self, bags: np.ndarray) -> EKDE:
@@ -237,8 +271,23 @@ class EKDE(BaseVoter):
         segments = self._segments
         if np.any(bags & segments.bag_tags):
             raise BadInputError("only *without* bags can be muted; the ones given include *with* bags")
-        self._muted, self._early_weights = np.asarray(bags)[segments.bags], None
+        self._forget_steps(segments)
+        self._muted = np.asarray(bags)[segments.bags]
         return self._count_again(segments)
+
+    def elect(self, chosen: np.ndarray) -> EKDE:
+        """Let those chosen vote, each with one vote: a score is then the share of those heard that were chosen.
+
+        The walk finds where the thing is, and ends with its most typical parts far above the others. Once it is decided
+        what the thing is, all its parts count alike.
+
+        Parameters
+        ----------
+        chosen
+            (n_segments,) bool, of *with* bags.
+        """
+        self._elected = np.asarray(chosen, dtype=bool)
+        return self._count_again(self._segments)
 
     @property
     def muted_(self) -> np.ndarray:
@@ -251,58 +300,3 @@ class EKDE(BaseVoter):
         self.threshold_ = self._find_threshold(raw, segments)
         self.scores_, self.weights_ = raw - self.threshold_, self._weigh(raw, segments)
         return self
-
-
-@dataclass(frozen=True)
-class _Round:
-    """One round of voting and the clamping of what a person said; several votes at once are columns of all arrays.
-
-    A person's object weighs as much as the objects of the first vote do, not 1, which only the best of all segments
-    has: at 1 a single odd one would outvote the rest.
-    """
-
-    graph: sparse.csr_matrix
-    scale: np.ndarray  # what the votes for each segment are multiplied with
-    free: np.ndarray  # who votes with the weight it was given
-    is_object: np.ndarray | bool = False
-    object_weight: np.ndarray | float = 1.0
-
-    def vote(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Votes for every segment, scaled so that the best free *with* segment has 1, and the scale."""
-        votes = self.scale * (self.graph @ weights)
-        largest = np.where(self.free, votes, 0.0).max(axis=0)
-        gain = np.divide(1.0, largest, out=np.ones_like(largest), where=largest > 0)
-        return votes * gain, gain
-
-    def clamp(self, votes: np.ndarray) -> np.ndarray:
-        return np.where(self.is_object, self.object_weight, np.where(self.free, votes, 0.0))
-
-
-def _walk(rounds: _Round, start: np.ndarray, n_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vote `n_steps` times and once more: the last votes, what their voters weighed, the last scale."""
-    weights = rounds.clamp(start)
-    for _ in range(n_steps):
-        weights = rounds.clamp(rounds.vote(weights)[0])
-    votes, gain = rounds.vote(weights)
-    return votes, weights, gain
-
-
-def _leave_out(graph: sparse.csr_matrix, silent: np.ndarray) -> sparse.csr_matrix:
-    """The votes of the others, rows summing to one again."""
-    if not silent.any():
-        return graph
-    amounts = graph.data * ~silent[graph.indices]
-    left = sparse.csr_matrix((amounts, graph.indices, graph.indptr), shape=graph.shape)
-    heard = np.asarray(left.sum(axis=1)).ravel()
-    scale = np.divide(1.0, heard, out=np.zeros_like(heard), where=heard > 0)
-    left.data *= np.repeat(scale, np.diff(graph.indptr))
-    return left
-
-
-def _find_typical(weights: np.ndarray) -> float:
-    """Mean weight of the segments that stand out."""
-    voting = weights[weights > 0]
-    if len(voting) == 0:
-        return 1.0
-    high = voting[voting >= otsu_threshold(voting)]
-    return float(high.mean())
