@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +130,8 @@ def diagnose_folders(
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
     table = gather_table(run, voting, make_features(settings.features, **settings.feature_options))
-    suspicions = judge_bags(table, fit_voter(table, settings).scores_)
+    first = replace(settings, mute_suspects=False, elect=False)
+    suspicions = judge_bags(table, fit_voter(table, first).scores_)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
     return Diagnosis(list_suspects(described, named, twins))
 

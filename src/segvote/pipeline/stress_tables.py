@@ -71,4 +71,5 @@ def take_bags(table: Table, bags: np.ndarray) -> Table:
         border=table.border[rows],
         edges=[table.edges[bag] for bag in bags],
         outlines=[table.outlines[bag] for bag in bags] if table.outlines else (),
+        pictures=[table.pictures[bag] for bag in bags] if table.pictures else (),
     )

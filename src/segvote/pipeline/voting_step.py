@@ -15,6 +15,7 @@ from segvote.kernels import Room, use_room
 from segvote.pipeline.describing import Described
 from segvote.pipeline.judging import choose_muted, judge_bags
 from segvote.pipeline.memory import choose_room
+from segvote.pipeline.redrawing import Picture, Sketch, redraw_segments
 from segvote.pipeline.settings import Settings
 from segvote.refine import (
     Likeness,
@@ -26,6 +27,7 @@ from segvote.refine import (
     measure_outlines,
     pass_on,
     prefer_inside,
+    scale_heat,
     select_above,
     vote_again,
 )
@@ -71,6 +73,8 @@ class Table:
         for one that is an image.
     outlines
         Boundaries between the segments of each bag, None where their colours are not known (videos).
+    pictures
+        Where the label map and the image of each bag lie, None for videos.
     likeness
         Which segments hear a correction; None: found out whenever there is one.
     room
@@ -87,6 +91,7 @@ class Table:
     standardiser: Standardiser
     motion: Sequence[np.ndarray | None] = ()
     outlines: Sequence[Outlines | None] = ()
+    pictures: Sequence[Picture | None] = ()
     likeness: Likeness | None = None
     room: Room = field(default_factory=Room)
 
@@ -170,6 +175,7 @@ def gather_table(
         standardiser=standardiser,
         motion=[arrays.get("distinct") for arrays in geometry],
         outlines=[_measure_outlines(arrays) for arrays in geometry],
+        pictures=[None if bag.n_frames else Picture(run, bag.segments_key, bag.bag.path) for bag in bags],
         likeness=Likeness(X, numbers),
         room=room,
     )
@@ -206,11 +212,29 @@ def vote_on_tags(voter: Any, table: Table, settings: Settings) -> Any:
 
 
 def refine_vote(voter: Any, table: Table, settings: Settings) -> Any:
-    """What follows the first vote, where the voter can: suspects lose their say, then those taken vote once more."""
+    """What follows the first vote, where the voter can: suspects lose their say, then those taken vote once more.
+
+    Twice: those decided, and those that the pictures leave of them when their masks are redrawn.
+    """
     voter = _mute_suspects(voter, table, settings)
     if settings.elect and hasattr(voter, "elect"):
         voter.elect(decide_bags(table, voter, settings).decisions)
+        if settings.n_pieces and any(table.pictures):
+            voter.elect(_redraw(table, decide_bags(table, voter, settings), settings.n_pieces))
     return voter
+
+
+def _redraw(table: Table, verdict: Verdict, n_pieces: int) -> np.ndarray:
+    """(n_segments,) bool: the decisions as the redrawn masks have them; of bags without a picture as they are."""
+    scores, decisions = table.split(verdict.scores), table.split(verdict.decisions.copy())
+    low, sketches = float(verdict.scores.min()), {}
+    for index in map(int, np.flatnonzero(table.tags)):
+        if (picture := table.pictures[index]) is not None:
+            heat = scale_heat(scores[index], float(verdict.thresholds[index]), low, float(scores[index].max()))
+            sketches[index] = Sketch(picture, heat.astype(np.float32), decisions[index], n_pieces)
+    for index, redrawn in zip(sketches, redraw_segments(list(sketches.values())), strict=True):
+        decisions[index][:] = redrawn
+    return np.concatenate(decisions)
 
 
 def _mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
