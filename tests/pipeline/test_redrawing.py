@@ -6,7 +6,7 @@ import pytest
 from segvote import annotate
 from segvote.pipeline.drawing import draw_mask
 from segvote.pipeline.redrawing import Sketch, redraw_segments
-from segvote.pipeline.reopening import reopen
+from segvote.pipeline.reopening import reopen, vote
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.voting_step import decide_bags, fit_voter
 from segvote.refine import scale_heat
@@ -49,3 +49,10 @@ def test_the_last_vote_is_of_segments_that_redrawn_masks_have(opened):
 
 def test_nobody_is_elected_if_so_wished(opened):
     assert fit_voter(opened.table, Settings(**{**SMALL.to_dict(), "elect": False}))._elected is None
+
+
+def test_a_finished_run_knows_who_was_elected(opened, monkeypatch):
+    monkeypatch.setattr("segvote.pipeline.voting_step.refine_vote", None)  # nothing is found out again
+    again = vote(opened)
+    np.testing.assert_array_equal(again.verdict.scores, opened.run.votes["scores"])
+    np.testing.assert_array_equal(again.voter.elected_, opened.run.votes["elected"])

@@ -14,7 +14,8 @@ from segvote.pipeline.corrections import Corrections, fix_table, read_correction
 from segvote.pipeline.describing import Described
 from segvote.pipeline.run import Run
 from segvote.pipeline.vote_graph import keep_graph, name_graph, read_graph
-from segvote.pipeline.voting_step import Table, Verdict, decide_bags, fit_voter, gather_table
+from segvote.pipeline.voting_step import Steps, Table, Verdict, decide_bags, fit_voter, gather_table
+from segvote.types import WITH
 
 __all__ = ["Reopened", "Voted", "list_described", "reopen", "vote"]
 
@@ -82,6 +83,15 @@ def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Tab
         ) from error
 
 
+def _find_steps(opened: Reopened) -> Steps | None:
+    """What followed the vote of `annotate`, if the tags are still those it was held on."""
+    elected = opened.run.votes.get("elected")
+    tags = np.array([record.tag == WITH for record in opened.run.bags])
+    if elected is None or elected.shape != (len(opened.table.X),) or not np.array_equal(tags, opened.table.tags):
+        return None
+    return Steps(np.array([record.muted for record in opened.run.bags]), elected.astype(bool))
+
+
 def vote(opened: Reopened, keep: bool = False) -> Voted:
     """The vote of `annotate`, with the corrections of now.
 
@@ -95,7 +105,7 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
     settings, folder = opened.run.settings, opened.run.folder
     name = name_graph(settings, opened.bags)
     known = read_graph(folder, name, len(opened.table.X))
-    voter = fit_voter(opened.table, settings, known)
+    voter = fit_voter(opened.table, settings, known, _find_steps(opened))
     if keep and known is None:
         keep_graph(folder, name, voter)
     return Voted(opened, voter, decide_bags(opened.table, voter, settings, opened.fixed))

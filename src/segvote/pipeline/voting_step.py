@@ -36,6 +36,7 @@ from segvote.types import WITH
 from segvote.voting import VOTERS
 
 __all__ = [
+    "Steps",
     "Table",
     "Verdict",
     "decide_bags",
@@ -125,6 +126,8 @@ class Verdict:
         What the corrections added to the scores; None where there are none.
     muted
         (n_bags,) bool: bags that had no say; None for a voter that hears all.
+    elected
+        (n_segments,) bool: those whose votes the scores are; None where nobody was elected.
     """
 
     scores: np.ndarray
@@ -136,6 +139,29 @@ class Verdict:
     shift: float = 0.0
     residuals: ResidualVotes | None = None
     muted: np.ndarray | None = None
+    elected: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What followed a first vote.
+
+    Attributes
+    ----------
+    muted
+        (n_bags,) bool: bags that lost their say.
+    elected
+        (n_segments,) bool: those that voted once more.
+    """
+
+    muted: np.ndarray
+    elected: np.ndarray
+
+    def repeat(self, voter: Any) -> Any:
+        """The same steps after the same first vote."""
+        if self.muted.any():
+            voter.mute(self.muted)
+        return voter.elect(self.elected)
 
 
 def gather_table(
@@ -192,15 +218,27 @@ def _read_shards(run: RunFolder, bags: Sequence[Described]) -> Iterator[np.ndarr
         yield read_arrays(run.features_path(bag.features_key))["features"]
 
 
-def fit_voter(table: Table, settings: Settings, known: tuple[Any, float] | None = None) -> Any:
-    """Let the segments vote, on a known graph if there is one; a person is heard after the vote, by `decide_bags`."""
+def fit_voter(
+    table: Table, settings: Settings, known: tuple[Any, float] | None = None, steps: Steps | None = None
+) -> Any:
+    """Let the segments vote; a person is heard after the vote, by `decide_bags`.
+
+    Parameters
+    ----------
+    table, settings
+        What is voted on, and how.
+    known
+        Who hears whom, and the recall of that, of an earlier vote on the same segments.
+    steps
+        What followed an earlier vote on the same segments and tags.
+    """
     voter = VOTERS[settings.voter](**settings.voter_options)
     if known is not None:
         voter.take_graph(*known)
     survival = measure_survival(table, settings)
     with use_room(table.room):
         voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
-        return refine_vote(voter, table, settings)
+        return refine_vote(voter, table, settings) if steps is None else steps.repeat(voter)
 
 
 def vote_on_tags(voter: Any, table: Table, settings: Settings) -> Any:
@@ -283,6 +321,7 @@ def decide_bags(table: Table, voter: Any, settings: Settings, fixed: np.ndarray 
         nothing_said,
         bags.shift or 0.0,
         muted=getattr(voter, "muted_", None),
+        elected=getattr(voter, "elected_", None),
     )
     return verdict if fixed is None or (fixed < 0).all() else _hear_corrections(table, verdict, fixed)
 

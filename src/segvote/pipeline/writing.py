@@ -55,14 +55,9 @@ def write_results(
     progress: Progress,
 ) -> list[BagRecord]:
     """Write everything that follows from the verdict; returns what `run.json` keeps of each bag."""
-    write_arrays(
-        run.votes_path,
-        scores=verdict.scores,
-        votes=verdict.votes,
-        weights=verdict.weights,
-        decisions=verdict.decisions,
-        thresholds=verdict.thresholds,
-    )
+    names = ("scores", "votes", "weights", "decisions", "thresholds", "elected")
+    arrays = {name: getattr(verdict, name) for name in names}
+    write_arrays(run.votes_path, False, **{name: array for name, array in arrays.items() if array is not None})
     tasks = _list_tasks(bags, table, verdict)
     writer = MaskWriter(run, settings)
     written = count_along(run_on_all(writer, tasks, n_jobs), "write masks", len(tasks), progress)

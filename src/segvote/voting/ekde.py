@@ -290,6 +290,11 @@ class EKDE(BaseVoter):
         return self._count_again(self._segments)
 
     @property
+    def elected_(self) -> np.ndarray | None:
+        """(n_segments,) bool: those that vote, each with one vote; None while all vote as the walk has it."""
+        return self._elected
+
+    @property
     def muted_(self) -> np.ndarray:
         """(n_bags,) bool: the bags that have no say."""
         return np.bincount(self._segments.bags, weights=self._muted) > 0
