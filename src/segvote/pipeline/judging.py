@@ -20,6 +20,8 @@ __all__ = ["SUSPECT", "choose_muted", "classify_held_out", "judge_bags", "measur
 SUSPECT = 0.5
 # Of the *without* bags at most this part loses its say: a vote without negatives finds anything that repeats.
 MOST_MUTED = 0.25
+# Bags of each folder that it takes to judge others.
+FEWEST_JUDGES = 8
 
 # The best part of an image that is looked at: a thing rarely fills more, and one odd segment should not decide.
 TOP_SHARE = 0.2
@@ -68,6 +70,8 @@ def choose_muted(suspicions: np.ndarray, tags: np.ndarray) -> np.ndarray:
     tags
         (n_bags,) bool: the bag is *with*.
     """
+    if min(tags.sum(), (~tags).sum()) < FEWEST_JUDGES:
+        return np.zeros(len(tags), dtype=bool)
     outside = np.flatnonzero(~tags)
     worst = outside[np.argsort(-suspicions[outside], kind="stable")][: int(MOST_MUTED * len(outside))]
     muted = np.zeros(len(tags), dtype=bool)

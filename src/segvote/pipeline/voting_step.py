@@ -157,11 +157,11 @@ class Steps:
     muted: np.ndarray
     elected: np.ndarray
 
-    def repeat(self, voter: Any) -> Any:
+    def repeat(self, voter: Any, table: Table, settings: Settings) -> Any:
         """The same steps after the same first vote."""
         if self.muted.any():
             voter.mute(self.muted)
-        return voter.elect(self.elected)
+        return voter.elect(self.elected, measure_motion(table, settings))
 
 
 def gather_table(
@@ -238,7 +238,7 @@ def fit_voter(
     survival = measure_survival(table, settings)
     with use_room(table.room):
         voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
-        return refine_vote(voter, table, settings) if steps is None else steps.repeat(voter)
+        return refine_vote(voter, table, settings) if steps is None else steps.repeat(voter, table, settings)
 
 
 def vote_on_tags(voter: Any, table: Table, settings: Settings) -> Any:
@@ -256,9 +256,10 @@ def refine_vote(voter: Any, table: Table, settings: Settings) -> Any:
     """
     voter = _mute_suspects(voter, table, settings)
     if settings.elect and hasattr(voter, "elect"):
-        voter.elect(decide_bags(table, voter, settings).decisions)
+        survival = measure_motion(table, settings)
+        voter.elect(decide_bags(table, voter, settings).decisions, survival)
         if settings.n_pieces and any(table.pictures):
-            voter.elect(_redraw(table, decide_bags(table, voter, settings), settings.n_pieces))
+            voter.elect(_redraw(table, decide_bags(table, voter, settings), settings.n_pieces), survival)
     return voter
 
 
@@ -285,7 +286,12 @@ def _mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
 
 def measure_survival(table: Table, settings: Settings) -> np.ndarray:
     """(n_segments,) background prior: by the border of images and frames, and by motion in videos."""
-    survival = prefer_inside(table.border, settings.border_survival)
+    return prefer_inside(table.border, settings.border_survival) * measure_motion(table, settings)
+
+
+def measure_motion(table: Table, settings: Settings) -> np.ndarray:
+    """(n_segments,) background prior of what moves with the ground of a video; 1 in images."""
+    survival = np.ones(len(table.X))
     for index, distinct in enumerate(table.motion):
         if distinct is not None:
             survival[table.offsets[index] : table.offsets[index + 1]] *= prefer_moving(

@@ -102,8 +102,9 @@ class EKDE(BaseVoter):
         return self._hear(self._votes_weights, self._find_silent(segments))
 
     def _hear(self, weights: np.ndarray, silent: np.ndarray) -> np.ndarray:
-        """What everybody hears of these weights, whether on the border or not: whoever was elected is no background."""
-        return self._scale_votes(np.ones_like(weights), silent) * (self.graph_ @ weights)
+        """What everybody hears of these weights, of one vote or of several in columns."""
+        survival = self._last_survival if weights.ndim == 1 else self._last_survival[:, None]
+        return self._scale_votes(survival, silent) * (self.graph_ @ weights)
 
     def estimate_arrays(self, n_segments: int, n_dims: int) -> tuple[int, int]:
         """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
@@ -153,15 +154,16 @@ class EKDE(BaseVoter):
         return votes if self._elected is not None else survival * votes * self._gain
 
     def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
-        return self._weigh_row(self._build_graph(x[None, :], np.array([bag]), self._segments), survival)
+        row = self._build_graph(x[None, :], np.array([bag]), self._segments)
+        return self._weigh_row(row, survival if self._elected is None else 1.0)
 
     def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
         # The very neighbours that were heard: a search of a large set need not find them again.
         row = leave_out(self.graph_[[segment]], self._find_silent(self._segments))
-        return self._weigh_row(row, self._segments.survival[segment])
+        survival = self._segments.survival if self._elected is None else self._last_survival
+        return self._weigh_row(row, survival[segment])
 
     def _weigh_row(self, row: sparse.csr_matrix, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
-        survival = 1.0 if self._elected is not None else survival
         amounts = row.data * (survival * self._gain * self._votes_weights[row.indices] - self.threshold_)
         # A segment that hears nobody still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
@@ -275,7 +277,7 @@ class EKDE(BaseVoter):
         self._muted = np.asarray(bags)[segments.bags]
         return self._count_again(segments)
 
-    def elect(self, chosen: np.ndarray) -> EKDE:
+    def elect(self, chosen: np.ndarray, survival: np.ndarray | None = None) -> EKDE:
         """Let those chosen vote, each with one vote: a score is then the share of those heard that were chosen.
 
         The walk finds where the thing is, and ends with its most typical parts far above the others. Once it is decided
@@ -285,8 +287,11 @@ class EKDE(BaseVoter):
         ----------
         chosen
             (n_segments,) bool, of *with* bags.
+        survival
+            (n_segments,) background prior of this vote; default: none, for what was chosen is no background.
         """
         self._elected = np.asarray(chosen, dtype=bool)
+        self._last_survival = np.ones(len(chosen)) if survival is None else survival
         return self._count_again(self._segments)
 
     @property
