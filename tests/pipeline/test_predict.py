@@ -35,8 +35,12 @@ def shows(prediction):
     return prediction.name.startswith("with/")
 
 
-def test_images_that_show_the_thing_score_higher(predicted):
+def test_images_that_show_the_thing_score_higher(finished_run, tmp_path):
     """Colour words and six training images of each kind: far from sure, and far from chance."""
+    # More images than elsewhere: of four and four, one more or less in order would decide.
+    write_scenes(tmp_path / "made", n_with=12, n_without=12, size=(160, 120), object_area=(0.08, 0.16), seed=5)
+    shutil.rmtree(tmp_path / "made" / "masks")
+    predicted = predict(finished_run.folder.path, tmp_path / "made", tmp_path / "new", n_jobs=1)
     truth = [shows(one) for one in predicted.images]
     assert measure_auc([one.score for one in predicted.images], truth) > 0.75
     assert measure_auc([one.probability for one in predicted.images], truth) > 0.75
