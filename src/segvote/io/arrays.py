@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import threading
 import zipfile
 import zlib
 from collections.abc import Container
@@ -20,6 +21,9 @@ __all__ = ["read_arrays", "read_if_whole", "write_arrays"]
 
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
 COMPRESS_LEVEL = 1
+
+# The header of an array is parsed as Python, in which CPython 3.11 loses count when two threads do it at once: SystemError.
+_READING = threading.Lock()
 
 # What numpy and zipfile raise on damaged bytes: the header of an array is a Python expression in words.
 DAMAGE = (
@@ -62,7 +66,7 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
     """Read the arrays of a file, or some of them; `DamagedFileError` names it where a checksum or a header is wrong."""
     try:
         # numpy leaves the file open when it is no zip file; we do not.
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with _READING, Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             _check_count(file, archive)
             return {name: archive[name] for name in archive.files if names is None or name in names}
     except FileNotFoundError:
