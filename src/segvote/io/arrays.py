@@ -22,7 +22,7 @@ __all__ = ["read_arrays", "read_if_whole", "write_arrays"]
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
 COMPRESS_LEVEL = 1
 
-# The header of an array is parsed as Python, in which CPython 3.11 loses count when two threads do it at once: SystemError.
+# The header of an array is parsed as Python; CPython 3.11 loses count when two threads do so at once (SystemError).
 _READING = threading.Lock()
 
 # What numpy and zipfile raise on damaged bytes: the header of an array is a Python expression in words.
