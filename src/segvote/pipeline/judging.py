@@ -20,8 +20,8 @@ __all__ = ["SUSPECT", "choose_muted", "classify_held_out", "judge_bags", "measur
 SUSPECT = 0.5
 # Of the *without* bags at most this part loses its say: a vote without negatives finds anything that repeats.
 MOST_MUTED = 0.25
-# Bags of each folder that it takes to judge others.
-FEWEST_JUDGES = 8
+# Bags of each folder that it takes to judge others: of ten and ten street photographs the wrong ones were muted.
+FEWEST_JUDGES = 20
 
 # The best part of an image that is looked at: a thing rarely fills more, and one odd segment should not decide.
 TOP_SHARE = 0.2
