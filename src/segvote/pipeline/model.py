@@ -19,7 +19,7 @@ from segvote.io.tables import format_json, read_json, write_json
 from segvote.pipeline.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
 from segvote.pipeline.compacting import pack, unpack
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table, Verdict, measure_survival
+from segvote.pipeline.voting_step import Table, Verdict, measure_last_survival
 from segvote.voting import VOTERS
 
 __all__ = ["MODEL_VERSION", "Model", "read_model", "write_model"]
@@ -48,7 +48,7 @@ def write_model(
         **_pack(table.X),
         "bags": table.bags.astype(np.int32),
         "tags": table.tags.astype(np.uint8),
-        "survival": measure_survival(table, settings).astype(np.float32),
+        "survival": measure_last_survival(table, settings, voter).astype(np.float32),
         "weights": verdict.weights.astype(np.float32),
         "fixed": verdict.fixed.astype(np.int8),
         "edges": _join_edges(table).astype(np.int32),

@@ -25,7 +25,7 @@ from segvote.pipeline.preparing import check_strict, describe_with
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import BagRecord, Run
 from segvote.pipeline.stale import remove_stale
-from segvote.pipeline.voting_step import gather_table, measure_survival
+from segvote.pipeline.voting_step import gather_table, measure_last_survival
 from segvote.pipeline.workers import run_on_all
 from segvote.pipeline.writing import MaskWriter, WriteTask, record_bag, write_annotations
 from segvote.refine import vote_again
@@ -172,7 +172,8 @@ class _Job:
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
             table = gather_table(self.target, some, model.extractor, model.standardiser)
-            votes = self.predictor.voter.decision_function(table.X, survival=measure_survival(table, model.settings))
+            voter = self.predictor.voter
+            votes = voter.decision_function(table.X, survival=measure_last_survival(table, model.settings, voter))
             for one, own, edges, areas in zip(
                 some, table.split(votes), table.edges, table.split(table.areas), strict=True
             ):

@@ -14,6 +14,7 @@ from segvote.io.images import resize_image
 from segvote.pipeline.calibration import Calibration
 from segvote.pipeline.drawing import draw_mask
 from segvote.pipeline.model import Model
+from segvote.pipeline.voting_step import is_elected
 from segvote.refine import Scores, decide, prefer_inside, scale_heat, vote_again
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.labels import list_edges, measure_areas, measure_border
@@ -112,7 +113,8 @@ class Predictor:
         """(n_segments,) of an image in memory."""
         model = self.model
         features = model.extractor.describe(image, labels.astype(np.int32)).astype(np.float32)
-        survival = prefer_inside(measure_border(labels).astype(np.float32), model.settings.border_survival)
+        factor = 1.0 if is_elected(self.voter) else model.settings.border_survival
+        survival = prefer_inside(measure_border(labels).astype(np.float32), factor)
         votes = self.voter.decision_function(model.standardiser.apply(features), survival=survival)
         return vote_again(votes, list_edges(labels)[0], model.settings.second_vote)
 

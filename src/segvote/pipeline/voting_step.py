@@ -42,6 +42,8 @@ __all__ = [
     "decide_bags",
     "fit_voter",
     "gather_table",
+    "is_elected",
+    "measure_last_survival",
     "measure_survival",
     "refine_vote",
     "vote_on_tags",
@@ -287,6 +289,16 @@ def _mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
 def measure_survival(table: Table, settings: Settings) -> np.ndarray:
     """(n_segments,) background prior: by the border of images and frames, and by motion in videos."""
     return prefer_inside(table.border, settings.border_survival) * measure_motion(table, settings)
+
+
+def measure_last_survival(table: Table, settings: Settings, voter: Any) -> np.ndarray:
+    """(n_segments,) background prior of the vote that a voter's scores are: the border has no part in an election."""
+    return measure_motion(table, settings) if is_elected(voter) else measure_survival(table, settings)
+
+
+def is_elected(voter: Any) -> bool:
+    """Whether the scores of a voter are the votes of those elected."""
+    return getattr(voter, "elected_", None) is not None
 
 
 def measure_motion(table: Table, settings: Settings) -> np.ndarray:

@@ -69,6 +69,7 @@ class EKDE(BaseVoter):
         """All bags have their say, nobody is elected, no round has been counted."""
         self._muted = np.zeros(len(segments), dtype=bool)
         self._elected: np.ndarray | None = None
+        self._last_survival = segments.survival  # of the vote that the scores are
         self._early_weights: np.ndarray | None = None
 
     def _search(self, segments: Segments) -> tuple[sparse.csr_matrix, float]:
@@ -150,18 +151,16 @@ class EKDE(BaseVoter):
         return raw / np.maximum(raw + self.threshold_, np.finfo(float).tiny)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
-        votes = self._build_graph(X, bags, self._segments) @ self._votes_weights
-        return votes if self._elected is not None else survival * votes * self._gain
+        graph = self._build_graph(X, bags, self._segments)
+        return survival * (graph @ self._votes_weights) * self._gain
 
     def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
-        row = self._build_graph(x[None, :], np.array([bag]), self._segments)
-        return self._weigh_row(row, survival if self._elected is None else 1.0)
+        return self._weigh_row(self._build_graph(x[None, :], np.array([bag]), self._segments), survival)
 
     def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
         # The very neighbours that were heard: a search of a large set need not find them again.
         row = leave_out(self.graph_[[segment]], self._find_silent(self._segments))
-        survival = self._segments.survival if self._elected is None else self._last_survival
-        return self._weigh_row(row, survival[segment])
+        return self._weigh_row(row, self._last_survival[segment])
 
     def _weigh_row(self, row: sparse.csr_matrix, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
         amounts = row.data * (survival * self._gain * self._votes_weights[row.indices] - self.threshold_)
