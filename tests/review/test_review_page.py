@@ -269,6 +269,23 @@ def test_a_drag_with_shift_moves_the_image_and_says_nothing(address, open_page, 
     assert read_actions(run_copy / "review.sqlite") == []
 
 
+def test_a_click_before_the_new_image_is_there_says_nothing_of_it(address, open_page, run_copy):
+    page = open_page(address)
+    place, last = find_segment(page, find_best(page)), page.evaluate("() => segvote.store.order.at(-1)")
+    held = []
+    page.route(f"**/api/images/{last}/map", lambda route: held.append(route))
+    page.evaluate("(last) => segvote.go(last)", last)
+    page.mouse.click(*place)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("b")
+    wait_until(page, "() => segvote.getRegions() === null")
+    assert held and read_actions(run_copy / "review.sqlite") == []
+    held[0].continue_()
+    page.mouse.click(*find_segment(page, find_best(page)))
+    wait_heard(page, 1)
+    assert [action.name for action in read_actions(run_copy / "review.sqlite")] == [Run(run_copy).bags[last].name]
+
+
 def test_the_doctors_button_moves_a_planted_image(open_page, run_copy, serve_in_thread):
     """An image of *without* filed under *with* in the books: the doctor finds it, the button files it back."""
     run = Run(run_copy)

@@ -41,6 +41,9 @@ export const preload = (index) => { load(index).catch(() => {}); };
 
 export async function show(index) {
   hovered = -1; stroke = null; dragging = null; tip.hidden = true;
+  // Until the new map is here nothing can be clicked: a segment of the old one would be said of the new image.
+  picture = regions = null;
+  draw();
   try {
     const [newPicture, newRegions] = await load(index);
     if (store.current !== index) return;
