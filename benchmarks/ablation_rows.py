@@ -25,7 +25,8 @@ from segvote.pipeline.evaluate_segments import measure_ious
 from segvote.pipeline.pieces import fetch_pieces
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table, Verdict, decide_bags, measure_survival, refine_vote
+from segvote.pipeline.table import Table
+from segvote.pipeline.voting_step import Verdict, decide_bags, measure_survival, refine_vote
 from segvote.pipeline.workers import run_on_all
 from segvote.refine import scale_heat
 from segvote.voting.ekde import EKDE

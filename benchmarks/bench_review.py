@@ -30,7 +30,8 @@ from segvote.pipeline.drawing import draw_mask_along
 from segvote.pipeline.pieces import CutImage, cut_image
 from segvote.pipeline.reopening import reopen
 from segvote.pipeline.run import Run
-from segvote.pipeline.voting_step import Table, decide_bags, fit_voter
+from segvote.pipeline.table import Table
+from segvote.pipeline.voting_step import decide_bags, fit_voter
 from segvote.refine import Likeness, prefer_inside
 from segvote.review.encoding import encode_update, scale_bag
 from segvote.review.masks import measure_redrawn

@@ -32,8 +32,9 @@ from segvote.datasets import write_scenes
 from segvote.kernels import Room, build_vote_graph, neighbours, use_room
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
-from segvote.pipeline import Settings, annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.memory import estimate_need
+from segvote.pipeline.settings import Settings
 from segvote.scaling import open_cluster
 from segvote.voting.ekde import EKDE
 

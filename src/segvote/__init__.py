@@ -14,9 +14,9 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "EXPORTS": "segvote.io",
     "FEATURES": "segvote.features",
-    "Run": "segvote.pipeline",
+    "Run": "segvote.pipeline.run",
     "SEGMENTERS": "segvote.segmentation",
-    "Settings": "segvote.pipeline",
+    "Settings": "segvote.pipeline.settings",
     "VOTERS": "segvote.voting",
     "annotate": "segvote.api",
     "annotate_classes": "segvote.api",

@@ -13,8 +13,10 @@ from PIL import Image
 from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
 from segvote.features.color import ColorFeatures
 from segvote.io.run_folder import RunFolder
-from segvote.pipeline import Run, Settings, annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.evaluate import evaluate
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

@@ -16,8 +16,8 @@ from segvote.cli.workers import open_workers
 from segvote.errors import BadInputError, UnwritableFileError
 from segvote.io.addresses import CACHE_VARIABLE, find_place
 from segvote.io.stores import Store
-from segvote.pipeline import Settings
 from segvote.pipeline.places import open_places, open_run
+from segvote.pipeline.settings import Settings
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -17,7 +17,7 @@ from segvote.integrations.models import open_predictors
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.masks import read_mask
 from segvote.metrics import measure_iou
-from segvote.pipeline import Run, Settings, annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.class_folders import list_class_images
 from segvote.pipeline.class_masks import join_masks
 from segvote.pipeline.class_runs import ClassRuns
@@ -25,6 +25,8 @@ from segvote.pipeline.classes import annotate_classes
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.export import export
 from segvote.pipeline.predict import predict
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

@@ -7,8 +7,8 @@ import pytest
 
 from segvote.errors import TooLargeError, UnknownNameError
 from segvote.io.arrays import read_arrays
-from segvote.pipeline import Settings, annotate
 from segvote.pipeline import compare as compare_module
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.compare import Plan, compare, list_combinations
 from segvote.pipeline.compare_results import Combination, Result, read_result, write_result
 from segvote.pipeline.compare_rules import decide_by_rules, list_own_rule
@@ -16,6 +16,7 @@ from segvote.pipeline.compare_stage import keep_lengths
 from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.reopening import reopen
+from segvote.pipeline.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 PLAN = Plan(voters=("ekde", "negmin", "crane"), features=("color",))

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from segvote.io.images import read_image
-from segvote.pipeline import Settings, annotate, judging
+from segvote.pipeline import judging
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.doctor import diagnose_folders, diagnose_run, format_diagnosis
 from segvote.pipeline.duplicates import find_twins, hash_picture
 from segvote.pipeline.judging import judge_bags, measure_evidence, measure_power
-from segvote.pipeline.voting_step import Table
+from segvote.pipeline.settings import Settings
+from segvote.pipeline.table import Table
 
 QUICK = Settings(features="color", n_segments=40, size=160)
 

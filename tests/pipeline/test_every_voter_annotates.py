@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from segvote.pipeline import Settings, annotate
+from segvote.pipeline.annotate import annotate
+from segvote.pipeline.settings import Settings
 from segvote.voting import VOTERS
 
 

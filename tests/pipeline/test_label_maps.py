@@ -10,9 +10,11 @@ from typer.testing import CliRunner
 from segvote.cli.annotate import choose_segments
 from segvote.cli.app import app
 from segvote.errors import BadInputError
-from segvote.pipeline import Run, Settings, annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.reopening import reopen
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
 
 QUICK = Settings(features="color", n_segments=12, size=80, voter_options={"n_neighbors": 15})
 STEP = 20

@@ -9,7 +9,7 @@ from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, TooLargeError
 from segvote.features import make_features
 from segvote.kernels import Room
-from segvote.pipeline import annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.memory import PER_THREAD, choose_room, estimate_need, format_size, limit_memory, parse_size
 from segvote.pipeline.workers import work_with
 from segvote.voting import VOTERS

@@ -10,7 +10,7 @@ from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_csv, read_json, write_json
 from segvote.metrics import measure_auc, measure_iou
-from segvote.pipeline import annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.model import read_model
 from segvote.pipeline.predict import predict
 

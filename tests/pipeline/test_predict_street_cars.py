@@ -4,8 +4,9 @@ import pytest
 from scipy.stats import binomtest
 
 from segvote.metrics import measure_auc
-from segvote.pipeline import Settings, annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.predict import predict
+from segvote.pipeline.settings import Settings
 
 pytestmark = pytest.mark.real_data
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.pipeline import Settings
 from segvote.pipeline import stress as stress_module
 from segvote.pipeline.compare import Plan
 from segvote.pipeline.reopening import reopen
+from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress import STRESSES, stress
 from segvote.pipeline.stress_tables import add_noise, draw_bags, flip_tags, take_bags
 

@@ -13,10 +13,12 @@ from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features.color import ColorFeatures
 from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
-from segvote.pipeline import Run, Settings, annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.inputs import Addition, Inputs
 from segvote.pipeline.predict import predict
+from segvote.pipeline.run import Run
+from segvote.pipeline.settings import Settings
 from segvote.pipeline.update import update
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.cli.compare import split_names
 from segvote.errors import UnknownNameError
-from segvote.pipeline import Settings
 from segvote.pipeline.compare import Plan, compare
 from segvote.pipeline.compare_results import Combination, Comparison, Result
+from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress import STRESSES, StressCurve, StressPoint
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_gallery import choose_images

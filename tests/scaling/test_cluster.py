@@ -13,8 +13,9 @@ import pytest
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.kernels import Room, approximate, neighbours, search_with_recall, use_room
-from segvote.pipeline import Settings, annotate
+from segvote.pipeline.annotate import annotate
 from segvote.pipeline.predict import predict
+from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import run_on_all, work_with
 from segvote.scaling import cluster as cluster_module
 from segvote.scaling import open_cluster

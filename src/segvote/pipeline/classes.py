@@ -38,7 +38,8 @@ from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.sharing import share_parts
 from segvote.pipeline.stale import remove_stale
-from segvote.pipeline.voting_step import Table, decide_bags, fit_voter, gather_table, vote_on_tags
+from segvote.pipeline.table import Table, gather_table
+from segvote.pipeline.voting_step import decide_bags, fit_voter, vote_on_tags
 from segvote.types import WITH, WITHOUT, Annotation
 
 __all__ = ["annotate_classes"]

@@ -20,8 +20,8 @@ from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.reopening import reopen
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.table import Table
 from segvote.pipeline.video_evaluate import count_video, list_video_truth
-from segvote.pipeline.voting_step import Table
 from segvote.types import WITH
 
 __all__ = ["Stage", "hash_inputs", "keep_lengths", "measure_segments", "prepare_stage"]
@@ -51,7 +51,7 @@ class Stage:
 
 def measure_segments(settings: Settings) -> Settings:
     """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
-    return replace(settings, mute_suspects=False, elect=False, n_pieces=0)
+    return replace(settings.vote_once(), n_pieces=0)
 
 
 def prepare_stage(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from segvote.pipeline.record import make_record
 from segvote.pipeline.reopening import Voted, reopen, vote
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import fit_voter, gather_table
+from segvote.pipeline.table import gather_table
+from segvote.pipeline.voting_step import fit_voter
 from segvote.pipeline.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
@@ -130,8 +131,7 @@ def diagnose_folders(
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
     table = gather_table(run, voting, make_features(settings.features, **settings.feature_options))
-    first = replace(settings, mute_suspects=False, elect=False)
-    suspicions = judge_bags(table, fit_voter(table, first).scores_)
+    suspicions = judge_bags(table, fit_voter(table, settings.vote_once()).scores_)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
     return Diagnosis(list_suspects(described, named, twins))
 

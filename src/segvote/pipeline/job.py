@@ -18,8 +18,9 @@ from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.record import make_record, make_result_key
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.table import Table, gather_table
 from segvote.pipeline.vote_graph import keep_graph, name_graph
-from segvote.pipeline.voting_step import Table, decide_bags, fit_voter, gather_table
+from segvote.pipeline.voting_step import decide_bags, fit_voter
 
 __all__ = ["annotate_bags"]
 

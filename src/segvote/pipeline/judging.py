@@ -6,13 +6,10 @@ never saw the one it judges, asks what the image looks like as a whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.special import expit
 
-if TYPE_CHECKING:
-    from segvote.pipeline.voting_step import Table
+from segvote.pipeline.table import Table
 
 __all__ = ["SUSPECT", "choose_muted", "classify_held_out", "judge_bags", "measure_evidence", "measure_power"]
 

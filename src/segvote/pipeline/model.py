@@ -19,7 +19,8 @@ from segvote.io.tables import format_json, read_json, write_json
 from segvote.pipeline.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
 from segvote.pipeline.compacting import pack, unpack
 from segvote.pipeline.settings import Settings
-from segvote.pipeline.voting_step import Table, Verdict, measure_last_survival
+from segvote.pipeline.table import Table
+from segvote.pipeline.voting_step import Verdict, measure_last_survival
 from segvote.voting import VOTERS
 
 __all__ = ["MODEL_VERSION", "Model", "read_model", "write_model"]

@@ -15,7 +15,8 @@ from segvote.pipeline.progress import Progress
 from segvote.pipeline.record import describe_search, make_record
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.stale import remove_stale
-from segvote.pipeline.voting_step import Table, Verdict
+from segvote.pipeline.table import Table
+from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.writing import write_results
 
 __all__ = ["Outcome", "is_done", "write_outcome"]

@@ -25,7 +25,8 @@ from segvote.pipeline.preparing import check_strict, describe_with
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import BagRecord, Run
 from segvote.pipeline.stale import remove_stale
-from segvote.pipeline.voting_step import gather_table, measure_last_survival
+from segvote.pipeline.table import gather_table
+from segvote.pipeline.voting_step import measure_last_survival
 from segvote.pipeline.workers import run_on_all
 from segvote.pipeline.writing import MaskWriter, WriteTask, record_bag, write_annotations
 from segvote.refine import vote_again

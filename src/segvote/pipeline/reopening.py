@@ -13,8 +13,9 @@ from segvote.pipeline.bags import Bag
 from segvote.pipeline.corrections import Corrections, fix_table, read_corrections
 from segvote.pipeline.describing import Described
 from segvote.pipeline.run import Run
+from segvote.pipeline.table import Table, gather_table
 from segvote.pipeline.vote_graph import keep_graph, name_graph, read_graph
-from segvote.pipeline.voting_step import Steps, Table, Verdict, decide_bags, fit_voter, gather_table
+from segvote.pipeline.voting_step import Steps, Verdict, decide_bags, fit_voter
 from segvote.types import WITH
 
 __all__ = ["Reopened", "Voted", "list_described", "reopen", "vote"]

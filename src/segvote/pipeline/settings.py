@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 __all__ = ["Settings"]
@@ -66,3 +66,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def vote_once(self) -> Settings:
+        """The same, but for what follows the first vote: nobody is muted, nobody elected."""
+        return replace(self, mute_suspects=False, elect=False)

@@ -26,7 +26,8 @@ from segvote.pipeline.evaluate_truth import TruthReader, list_truth
 from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress_tables import add_noise, draw_bags, flip_tags
-from segvote.pipeline.voting_step import Table, decide_bags
+from segvote.pipeline.table import Table
+from segvote.pipeline.voting_step import decide_bags
 from segvote.voting import VOTERS
 
 __all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]

@@ -22,8 +22,9 @@ from segvote.pipeline.pieces import CutImage, fetch_pieces
 from segvote.pipeline.progress import Progress, count_along
 from segvote.pipeline.run import BagRecord, make_annotation
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.table import Table
 from segvote.pipeline.video_writing import list_frame_annotations, write_video
-from segvote.pipeline.voting_step import Table, Verdict
+from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.workers import run_on_all
 from segvote.refine import measure_doubt, scale_heat
 from segvote.types import WITH

@@ -21,7 +21,8 @@ from segvote.pipeline.corrections import Corrections, fix_segments, replay
 from segvote.pipeline.explain import SegmentExplanation, explain_segment
 from segvote.pipeline.reopening import Voted, list_described, reopen, vote
 from segvote.pipeline.run import Run
-from segvote.pipeline.voting_step import Table, Verdict, decide_bags, vote_on_tags
+from segvote.pipeline.table import Table
+from segvote.pipeline.voting_step import Verdict, decide_bags, vote_on_tags
 from segvote.review.masks import measure_redrawn
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
 from segvote.types import WITH, WITHOUT
