@@ -7,7 +7,7 @@ vectors is made, whatever their number; they, the index and what it finds may be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,16 @@ import numpy as np
 
 from segvote.kernels.room import MEMORY, Lent, LentIndex, Room, cut, get_room
 
-__all__ = ["Bags", "Index", "centre_points", "estimate_index", "search_all", "search_approximately", "search_in_blocks"]
+__all__ = [
+    "Bags",
+    "Index",
+    "centre_points",
+    "cut_numbers",
+    "estimate_index",
+    "search_all",
+    "search_approximately",
+    "search_in_blocks",
+]
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
@@ -38,8 +47,8 @@ MOST_LISTS_SEEN = 1 / 8
 CANDIDATES_AND_MEASURED = ((3, 2), (5, 4), (8, 6), (12, 9), (16, 12))
 # One neighbour alone still wants a choice.
 LEAST_CANDIDATES = 24
-# So few that their candidates' vectors stay in the processor's cache.
-QUERIES_PER_BLOCK = 32
+# Candidates' vectors measured at once, in bytes: so few that they stay in the processor's cache.
+MEASURED_BYTES = 1 << 21
 # What one thread, or one worker elsewhere, searches and hands back.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 32_768
@@ -96,15 +105,23 @@ def search_approximately(
     if recall < least_recall:
         return None
     # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
-    search = _IndexSearch(index, room.lend(queries), bags and (room.lend(bags[0]), room.lend(bags[1])), k, effort)
-    return *search_in_blocks(search, len(queries), k, QUERIES_AT_ONCE), min(recall, 0.9999)
+    lent = bags and (room.lend(bags[0]), room.lend(bags[1]))
+    search = _IndexSearch(index, room.lend(queries), lent, k, effort)
+    # Neighbours look at the same lists: asked together, they find them in the processor's cache.
+    order = np.argsort(index.find_lists(queries), kind="stable")
+    return *search_in_blocks(search, cut_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
+
+
+def cut_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
+    """Blocks of at most `size` of them."""
+    return [numbers[rows] for rows in cut(len(numbers), size)]
 
 
 def search_in_blocks(
-    search: Callable[[slice], tuple[np.ndarray, np.ndarray]], n_queries: int, k: int, size: int
+    search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], blocks: Sequence[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What `search` finds for slices of queries, put together in the room we are in by those who work there."""
-    room, blocks = get_room(), cut(n_queries, size)
+    """What `search` finds for blocks that hold the number of each query once, put together in the room we are in."""
+    room, n_queries = get_room(), sum(map(len, blocks))
     squared = room.make_array((n_queries, k), np.float64)
     indices = room.make_array((n_queries, k), np.int64)
     for rows, found in zip(blocks, room.run(search, blocks), strict=True):
@@ -174,9 +191,10 @@ class Index:
     def search(self, queries: np.ndarray, k: int, bags: Bags | None, effort: _Effort) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances and indices of most of the k nearest voters, as `search_neighbours` gives them."""
         candidates = self._propose(queries, k, bags, effort)
+        n_at_once = max(1, MEASURED_BYTES // (4 * queries.shape[1] * candidates.shape[1]))
         found = [
             _keep_nearest(queries[rows], self._voters.array, candidates[rows], k)
-            for rows in cut(len(queries), QUERIES_PER_BLOCK)
+            for rows in cut(len(queries), n_at_once)
         ]
         return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
@@ -186,16 +204,24 @@ class Index:
         n_candidates = max(effort.n_candidates * k, LEAST_CANDIDATES)
         parts = zip(self._parts, self._starts, strict=True)
         candidates = _join([asked.search(part.index, n_candidates, start) for part, start in parts], n_candidates)
+        usable = candidates >= 0
         if bags is not None:
-            candidates[bags[1][candidates] == bags[0][:, None]] = -1
+            usable &= bags[1][candidates] != bags[0][:, None]
         # The index proposes the nearest first: the first usable ones are the promising ones.
-        first = np.argsort(candidates < 0, axis=1, kind="stable")[:, : max(effort.n_measured * k, LEAST_CANDIDATES)]
-        return np.take_along_axis(candidates, first, 1)
+        return _take_first(candidates, usable, max(effort.n_measured * k, LEAST_CANDIDATES))
+
+    def find_lists(self, queries: np.ndarray) -> np.ndarray:
+        """(n_queries,) the list that each is nearest to."""
+        blocks = [
+            _Asked(centre_points(queries[rows], self.centre), self._parts[0].index, 1).lists[:, 0]
+            for rows in cut(len(queries), VOTERS_AT_ONCE)
+        ]
+        return np.concatenate(blocks)
 
 
 @dataclass(frozen=True)
 class _IndexSearch:
-    """Slices of queries to what an index finds for them, here or elsewhere."""
+    """Numbers of queries to what an index finds for them, here or elsewhere."""
 
     index: Index
     queries: Lent
@@ -203,7 +229,7 @@ class _IndexSearch:
     k: int
     effort: _Effort
 
-    def __call__(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
         return self.index.search(self.queries.array[rows], self.k, bags, self.effort)
 
@@ -235,6 +261,15 @@ def _join(found: list[tuple[np.ndarray, np.ndarray]], n_candidates: int) -> np.n
         return found[0][1]
     squared, indices = (np.hstack(both) for both in zip(*found, strict=True))
     return np.take_along_axis(indices, np.argsort(squared, axis=1, kind="stable")[:, :n_candidates], 1)
+
+
+def _take_first(values: np.ndarray, usable: np.ndarray, n: int) -> np.ndarray:
+    """The first n usable values of each row, in their order, -1 where there are fewer."""
+    place = np.cumsum(usable, axis=1, dtype=np.int32)
+    taken = usable & (place <= n)
+    first = np.full((len(values), min(n, values.shape[1])), -1, dtype=values.dtype)
+    first[np.nonzero(taken)[0], place[taken] - 1] = values[taken]
+    return first
 
 
 def search_all(
@@ -308,7 +343,7 @@ def _merge(
 def _keep_nearest(
     queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    gap = voters[candidates]  # (rows, candidates, d)
+    gap = np.take(voters, candidates, axis=0)  # (rows, candidates, d)
     gap -= queries[:, None, :]
     squared = np.where(candidates >= 0, np.einsum("ijk,ijk->ij", gap, gap), np.inf).astype(np.float64)
     best = np.lexsort((candidates, squared), axis=1)[:, :k]

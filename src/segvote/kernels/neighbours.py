@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import Bags, centre_points, search_approximately, search_in_blocks
+from segvote.kernels.approximate import Bags, centre_points, cut_numbers, search_approximately, search_in_blocks
 from segvote.kernels.checks import check_finite
 from segvote.kernels.room import Lent, Room, cut, get_room
 
@@ -91,7 +91,7 @@ def _search_exactly(
     asked = points if queries is voters else _centre_in(room, queries, centre)
     lent = bags and (room.lend(bags[0]), room.lend(bags[1]))
     search = _ExactSearch(room.lend(asked), room.lend(points), k, lent)
-    return search_in_blocks(search, len(queries), k, QUERIES_PER_BLOCK)
+    return search_in_blocks(search, cut_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
 
 
 def _centre_in(room: Room, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -103,14 +103,14 @@ def _centre_in(room: Room, points: np.ndarray, centre: np.ndarray) -> np.ndarray
 
 @dataclass(frozen=True)
 class _ExactSearch:
-    """Slices of queries to their nearest voters of all, here or elsewhere."""
+    """Numbers of queries to their nearest voters of all, here or elsewhere."""
 
     queries: Lent
     voters: Lent
     k: int
     bags: tuple[Lent, Lent] | None
 
-    def __call__(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
         return _search_block(self.queries.array[rows], self.voters.array, self.k, bags)
 
