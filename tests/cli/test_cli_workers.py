@@ -15,25 +15,31 @@ from segvote.cli.workers import open_workers
 @pytest.fixture
 def opened(monkeypatch):
     """What the cluster was asked for; no process is started."""
-    asked = SimpleNamespace(folders=[])
+    asked = SimpleNamespace(shares_disk=True)
 
     @contextlib.contextmanager
-    def open_nothing(n_workers, scheduler):
-        asked.n_workers, asked.scheduler = n_workers, scheduler
-        yield SimpleNamespace(check_folders=asked.folders.extend, dashboard="http://127.0.0.1:1/status")
+    def open_nothing(n_workers, scheduler, folders):
+        asked.n_workers, asked.scheduler, asked.folders = n_workers, scheduler, folders
+        yield SimpleNamespace(shares_disk=asked.shares_disk, dashboard="http://127.0.0.1:1/status")
 
     monkeypatch.setattr(scaling, "open_cluster", open_nothing)
     return asked
 
 
-def test_places_are_named_in_full_and_the_nearest_folder_is_looked_for(opened, tmp_path, monkeypatch, capsys):
+def test_places_are_named_in_full_and_looked_for(opened, tmp_path, monkeypatch, capsys):
     (tmp_path / "with").mkdir()
     monkeypatch.chdir(tmp_path)
     with open_workers(3, None, [Path("with"), Path("new/out"), None]) as places:
         assert places == [tmp_path / "with", tmp_path / "new/out", None]
     assert (opened.n_workers, opened.scheduler) == (3, None)
-    assert opened.folders == [tmp_path / "with", tmp_path]
-    assert "dashboard http://127.0.0.1:1/status" in capsys.readouterr().err
+    assert opened.folders == [tmp_path / "with", tmp_path / "new/out"]
+    assert capsys.readouterr().err == "dashboard http://127.0.0.1:1/status\n"
+
+
+def test_it_is_said_when_files_are_sent(opened, tmp_path, capsys):
+    opened.shares_disk = False
+    with open_workers(None, "tcp://x:1", [tmp_path]):
+        assert "they are sent the files" in capsys.readouterr().err
 
 
 def test_without_workers_nothing_is_opened(opened):

@@ -259,28 +259,23 @@ def test_paths_are_handed_on_untouched_and_nothing_is_imported(monkeypatch):
         assert here.outs == ["out"]
 
 
-def test_workers_are_asked_for_the_cache_they_have_to_share(tmp_path, monkeypatch):
+def test_workers_are_asked_whether_they_see_the_mirror(monkeypatch):
     from contextlib import contextmanager
     from types import SimpleNamespace
 
     from segvote import scaling
 
-    def refuse_mirrors(folders):
-        for folder in folders:
-            if folder.is_relative_to(tmp_path / "cache"):
-                raise BadInputError(f"a worker cannot see {folder}. Mount it there")
+    asked = []
 
     @contextmanager
-    def open_nothing(n_workers, scheduler):
-        yield SimpleNamespace(check_folders=refuse_mirrors, dashboard="")
+    def open_nothing(n_workers, scheduler, folders):
+        asked.extend(folders)
+        yield SimpleNamespace(shares_disk=True, dashboard="")
 
     monkeypatch.setattr(scaling, "open_cluster", open_nothing)
-    places = ["memory://bucket/with", "out"]
-    with pytest.raises(BadInputError, match="or set SEGVOTE_CACHE"), open_workers(None, "tcp://x:1", places):
-        pass
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "shared"))
-    with open_workers(None, "tcp://x:1", places) as found:
+    with open_workers(None, "tcp://x:1", ["memory://bucket/with", "out"]) as found:
         assert found == ["memory://bucket/with", Path.cwd() / "out"]
+    assert asked == [find_place("memory://bucket/with"), Path.cwd() / "out"]
 
 
 def test_the_command_line_takes_addresses_and_says_them(store):

@@ -19,6 +19,7 @@ from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import run_on_all, work_with
 from segvote.scaling import cluster as cluster_module
 from segvote.scaling import open_cluster
+from segvote.scaling.carrying import Carrier
 
 pytest.importorskip("distributed")
 # Sockets of processes that are shut down are closed by Dask when it gets to it.
@@ -74,6 +75,16 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, scenes, tmp_path
     with work_with(cluster.run_on_all):
         annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
     assert killed == ["segment and describe", "write masks"]
+    assert read_files(tmp_path / "run") == expected
+
+
+def test_workers_who_are_sent_the_files_write_the_same_bytes(cluster, scenes, tmp_path, expected):
+    def kill_at_the_third(step, done, total):
+        if done == 3 and step == "segment and describe":
+            kill_one(cluster)
+
+    with work_with(Carrier(cluster.run_on_all), shares_disk=False):
+        annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
     assert read_files(tmp_path / "run") == expected
 
 
@@ -142,10 +153,14 @@ def test_workers_with_other_versions_are_refused(cluster, monkeypatch):
         cluster.check_versions()
 
 
-def test_a_folder_that_workers_do_not_see_is_named(cluster, tmp_path):
-    cluster.check_folders([tmp_path])
-    with pytest.raises(BadInputError, match="cannot see"):
-        cluster.check_folders([tmp_path / "elsewhere"])
+def test_workers_see_a_folder_by_what_is_in_it(cluster, tmp_path, monkeypatch):
+    (tmp_path / "with").mkdir()
+    (tmp_path / "with" / "a.jpg").touch()
+    assert cluster.see([tmp_path / "with", tmp_path / "new" / "out"])
+    assert [path.name for path in tmp_path.rglob("*")] == ["with", "a.jpg"]
+    monkeypatch.setattr(cluster_module, "_exists", lambda path: not path.endswith("a.jpg"))
+    assert cluster.see([tmp_path / "new"])
+    assert not cluster.see([tmp_path / "with"])
 
 
 def test_ctrl_c_is_for_the_one_who_asked_and_not_for_workers(cluster):

@@ -9,8 +9,7 @@ from typing import Any
 
 import typer
 
-from segvote.errors import BadInputError
-from segvote.io.addresses import CACHE_VARIABLE, find_place, is_url
+from segvote.io.addresses import find_place, is_url
 
 __all__ = ["SCHEDULER", "WORKERS", "open_workers"]
 
@@ -32,24 +31,9 @@ def open_workers(
 
     # A worker may have been started anywhere.
     full: list[Any] = [place if place is None or is_url(place) else Path(place).resolve() for place in places]
-    with open_cluster(n_workers, scheduler) as cluster:
-        cluster.check_folders(_find_nearest(place) for place in full if isinstance(place, Path))
-        _check_mirrors(cluster, [place for place in full if is_url(place)])
+    # What lies in a store is fetched once, to the cache of this process: that is the folder to be seen.
+    with open_cluster(n_workers, scheduler, [find_place(place) for place in full if place is not None]) as cluster:
         typer.echo(f"dashboard {cluster.dashboard}", err=True)
+        if not cluster.shares_disk:
+            typer.echo("the workers do not see all folders of this machine: they are sent the files", err=True)
         yield full
-
-
-def _check_mirrors(cluster: Any, urls: Sequence[str]) -> None:
-    """What lies in a store is fetched once, to the cache of this process: there the workers read and write."""
-    folders = [find_place(url).parent for url in urls]
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-    try:
-        cluster.check_folders(folders)
-    except BadInputError as error:
-        raise BadInputError(f"{error}, or set {CACHE_VARIABLE} to a folder that they share") from error
-
-
-def _find_nearest(folder: Path) -> Path:
-    """The folder, or the one above it in which it will be made."""
-    return next(part for part in (folder, *folder.parents) if part.is_dir())

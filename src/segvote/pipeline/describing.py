@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from segvote.features import FeatureExtractor
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import hash_file, read_image, resize_image
 from segvote.io.run_folder import RunFolder, make_key
+from segvote.io.videos import list_video_files
 from segvote.pipeline.bags import Bag
-from segvote.pipeline.label_maps import CutImage
+from segvote.pipeline.label_maps import CutImage, LabelMaps
 from segvote.pipeline.pieces import PIECES_SEGMENTER, measure_pieces, store_pieces
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_describing import describe_video
@@ -83,7 +85,7 @@ class Describer:
         settings: Settings,
         extractor: FeatureExtractor,
         state_key: str = "",
-        read_label_map: Callable[[Bag], tuple[str, CutImage]] | None = None,
+        read_label_map: LabelMaps | None = None,
     ) -> None:
         self.run, self.settings, self.extractor = run, settings, extractor
         self.state_key = state_key
@@ -98,6 +100,16 @@ class Describer:
             return self._describe(bag)
         except (UnreadableImageError, BadInputError) as error:
             return Described(bag, problem=str(error))
+
+    def list_files(self, bag: Bag) -> list[Path]:
+        """All files that are read for a bag."""
+        maps = [] if self.read_label_map is None else self.read_label_map.list_files(bag)
+        return [*list_video_files(bag.path), *maps]
+
+    def move(self, find: Callable[[Path], Path]) -> Describer:
+        """The same for folders that lie elsewhere; what describes segments stays where it is."""
+        run, maps = RunFolder(find(self.run.path)), self.read_label_map and self.read_label_map.move(find)
+        return Describer(run, self.settings, self.extractor, self.state_key, maps)
 
     def find(self, bag: Bag) -> Described | None:
         """An image whose segments and features are on disk, whole; None where there is something to do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +17,15 @@ from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import measure_means
 from segvote.segmentation.labels import list_edges, measure_areas
 
-__all__ = ["PIECES_SEGMENTER", "CutImage", "cut_image", "fetch_pieces", "measure_pieces", "store_pieces"]
+__all__ = [
+    "PIECES_SEGMENTER",
+    "CutImage",
+    "cut_image",
+    "fetch_pieces",
+    "get_pieces_path",
+    "measure_pieces",
+    "store_pieces",
+]
 
 # Raised when pieces come out otherwise: old files are then not used.
 PIECES_VERSION = 1
@@ -64,7 +73,7 @@ def fetch_pieces(
     run: RunFolder, segments_key: str, n_pieces: int, segments: np.ndarray, read_image: Callable[[], np.ndarray]
 ) -> CutImage:
     """The pieces of a bag from the run folder; cut from the picture, and kept, where they are not there."""
-    arrays = read_if_whole(run.segments_path(_name_pieces(segments_key, n_pieces)))
+    arrays = read_if_whole(get_pieces_path(run, segments_key, n_pieces))
     if arrays is not None:
         return CutImage(arrays.pop("labels"), Pieces(**arrays))
     cut = cut_image(resize_image(read_image(), max(segments.shape)), segments, n_pieces)
@@ -74,12 +83,13 @@ def fetch_pieces(
 
 def store_pieces(run: RunFolder, segments_key: str, n_pieces: int, cut: CutImage) -> None:
     """Keep the pieces of a bag beside its segments."""
-    path = run.segments_path(_name_pieces(segments_key, n_pieces))
+    path = get_pieces_path(run, segments_key, n_pieces)
     write_arrays(path, compress=True, labels=cut.labels, **vars(cut.pieces))
 
 
-def _name_pieces(segments_key: str, n_pieces: int) -> str:
-    return f"{segments_key}.pieces-{PIECES_VERSION}-{n_pieces}"
+def get_pieces_path(run: RunFolder, segments_key: str, n_pieces: int) -> Path:
+    """Where the pieces of a bag lie."""
+    return run.segments_path(f"{segments_key}.pieces-{PIECES_VERSION}-{n_pieces}")
 
 
 def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:

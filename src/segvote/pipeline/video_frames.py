@@ -23,6 +23,7 @@ __all__ = [
     "FrameMaps",
     "StoredFrame",
     "get_poster_path",
+    "list_frame_files",
     "list_frame_stems",
     "list_stored_frames",
     "read_ahead",
@@ -89,6 +90,11 @@ def list_stored_frames(run: RunFolder, key: str, n_files: int) -> Iterator[Store
 
 def _get_maps_path(run: RunFolder, key: str, number: int) -> Path:
     return run.segments_path(f"{key}.frames/{number:05d}")
+
+
+def list_frame_files(run: RunFolder, key: str) -> list[Path]:
+    """All files of a video in the run folder, but for its segments."""
+    return [*sorted(_get_maps_path(run, key, 0).parent.glob("*.npz")), get_poster_path(run, key)]
 
 
 def get_poster_path(run: RunFolder, key: str) -> Path:

@@ -19,7 +19,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 # Takes a function and items, yields the results in the order of the items.
 MapAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
-_others: ContextVar[MapAll | None] = ContextVar("others", default=None)
+# Who does the work in the place of this machine's processes, and whether they see its disk.
+_others: ContextVar[tuple[MapAll | None, bool]] = ContextVar("others", default=(None, True))
 # How often a broken pool is set up again before giving up.
 MAX_RESTARTS = 3
 # Below this many items, starting processes costs more than it saves.
@@ -27,9 +28,9 @@ MIN_PARALLEL = 4
 
 
 @contextlib.contextmanager
-def work_with(others: MapAll | None) -> Iterator[None]:
+def work_with(others: MapAll | None, shares_disk: bool = True) -> Iterator[None]:
     """Let others do, inside the ``with``, what `run_on_all` is asked for; None: the processes of this machine."""
-    token = _others.set(others)
+    token = _others.set((others, shares_disk))
     try:
         yield
     finally:
@@ -37,8 +38,9 @@ def work_with(others: MapAll | None) -> Iterator[None]:
 
 
 def get_others() -> MapAll | None:
-    """Who does the work in the place of this machine's processes; None: nobody."""
-    return _others.get()
+    """Who does the work in the place of this machine's processes and sees its disk; None: nobody."""
+    others, shares_disk = _others.get()
+    return others if shares_disk else None
 
 
 def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
@@ -46,7 +48,7 @@ def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs
 
     Each process computes with one thread, so that the number of processes cannot change a result.
     """
-    others = _others.get()
+    others, _ = _others.get()
     if others is not None:
         yield from others(function, items)
         return

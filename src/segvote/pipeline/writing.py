@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,13 +16,15 @@ from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.masks import read_mask, write_mask
 from segvote.io.overlays import blend_heat, write_jpeg
 from segvote.io.run_folder import RunFolder, name_stems
+from segvote.io.videos import list_video_files
 from segvote.pipeline.describing import Described
 from segvote.pipeline.drawing import draw_mask_along
-from segvote.pipeline.pieces import CutImage, fetch_pieces
+from segvote.pipeline.pieces import CutImage, fetch_pieces, get_pieces_path
 from segvote.pipeline.progress import Progress, count_along
 from segvote.pipeline.run import BagRecord, make_annotation
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
+from segvote.pipeline.video_frames import list_frame_files
 from segvote.pipeline.video_writing import list_frame_annotations, write_video
 from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.workers import run_on_all
@@ -89,6 +91,17 @@ class MaskWriter:
         heat = resize_labels(task.heat[labels], picture.shape[:2])
         write_jpeg(self.run.heatmap_path(record.stem), blend_heat(picture, heat))
         return round(float(mask.mean()), 6)
+
+    def list_files(self, task: WriteTask) -> list[Path]:
+        """All files that are read for a bag."""
+        segments, run = task.record.segments, self.run
+        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_pieces)]
+        frames = list_frame_files(run, segments) if task.record.n_frames else []
+        return [*list_video_files(task.image_path), *kept, *frames]
+
+    def move(self, find: Callable[[Path], Path]) -> MaskWriter:
+        """The same for a run folder that lies elsewhere."""
+        return MaskWriter(RunFolder(find(self.run.path)), self.settings)
 
     def _fetch_pieces(self, task: WriteTask, labels: np.ndarray, image: np.ndarray) -> CutImage | None:
         if not (self.settings.n_pieces and task.decisions.any()):

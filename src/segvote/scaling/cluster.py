@@ -1,17 +1,18 @@
 """Workers of Dask in the place of local processes: images are read, cut, described and drawn there, the vote is here.
 
 Inside ``with open_cluster(…)`` every step of the pipeline that works on one bag at a time is sent to the workers. They
-share the run folder and the folders of images with this process, and have the same versions of everything that may
-change a mask: the files they write are the bytes that one machine would write.
+share the run folder and the folders of images with this process, or are sent the files, and have the same versions of
+everything that may change a mask: the files they write are the bytes that one machine would write.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.io.atomic import explain_failure
 from segvote.pipeline.record import list_versions
 from segvote.pipeline.workers import work_with
+from segvote.scaling.carrying import Carrier
 
 __all__ = ["Cluster", "open_cluster"]
 
@@ -37,10 +40,16 @@ class Cluster:
     ----------
     client
         A connected ``distributed.Client``.
+
+    Attributes
+    ----------
+    shares_disk
+        Whether the workers see the folders of this machine; if not, files are sent to them and back.
     """
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self.shares_disk = True
 
     @property
     def dashboard(self) -> str:
@@ -58,14 +67,13 @@ class Cluster:
                     "Install the same ones"
                 )
 
-    def check_folders(self, folders: Iterable[Path | str]) -> None:
-        """Refuse workers that cannot see a folder which is here."""
+    def see(self, folders: Iterable[Path | str]) -> bool:
+        """Whether every worker sees every folder, or the nearest one above that is there, as it is here."""
         for folder in map(Path, folders):
-            for worker, is_there in self._ask(_is_folder, str(folder)).items():
-                if not is_there:
-                    raise BadInputError(
-                        f"expected a folder that all workers share; {worker} cannot see {folder}. Mount it there"
-                    )
+            with _open_probe(folder) as probe:
+                if not all(self._ask(_exists, str(probe)).values()):
+                    return False
+        return True
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """What every worker answers, by its address."""
@@ -76,7 +84,7 @@ class Cluster:
                 f"expected segvote {__version__} on every worker; one has no module {error.name}. Install it there"
             ) from error
 
-    def run_on_all(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    def run_on_all(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for every item, in order.
 
         A worker that dies is replaced, or done without: what it had under way is done again by another.
@@ -106,7 +114,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def open_cluster(n_workers: int | None = None, scheduler: str | None = None) -> Iterator[Cluster]:
+def open_cluster(
+    n_workers: int | None = None, scheduler: str | None = None, folders: Iterable[Path | str] = ()
+) -> Iterator[Cluster]:
     """Let workers of Dask do the pipeline's work inside a ``with``.
 
     Parameters
@@ -115,6 +125,9 @@ def open_cluster(n_workers: int | None = None, scheduler: str | None = None) -> 
         Start as many processes on this machine; or
     scheduler
         address (``tcp://host:8786``) of what ``dask scheduler`` started, with workers of ``dask worker``.
+    folders
+        Of images and of runs: where a worker does not see one of them, all are sent the files they need, and send back
+        what they make. Without any, it is taken for granted that they see all.
 
     Yields
     ------
@@ -132,7 +145,9 @@ def open_cluster(n_workers: int | None = None, scheduler: str | None = None) -> 
         if n_workers is not None:
             cluster.client.register_plugin(_make_deaf())
         cluster.check_versions()
-        stack.enter_context(work_with(cluster.run_on_all))
+        cluster.shares_disk = n_workers is not None or cluster.see(folders)
+        others = cluster.run_on_all if cluster.shares_disk else Carrier(cluster.run_on_all)
+        stack.enter_context(work_with(others, cluster.shares_disk))
         yield cluster
 
 
@@ -209,5 +224,21 @@ def _list_versions() -> dict[str, str]:
     return {"segvote": __version__, **list_versions()}
 
 
-def _is_folder(path: str) -> bool:
-    return Path(path).is_dir()
+@contextlib.contextmanager
+def _open_probe(folder: Path) -> Iterator[Path]:
+    """A file by which a folder is known: one that is in it; where there is none, a new one for a moment."""
+    if (found := next((path for path in folder.rglob("*") if path.is_file()), None)) is not None:
+        yield found
+        return
+    nearest = next(part for part in (folder, *folder.parents) if part.is_dir())
+    probe = nearest / f".tmp-{secrets.token_hex(8)}"
+    with explain_failure(probe):
+        probe.touch()
+    try:
+        yield probe
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def _exists(path: str) -> bool:
+    return Path(path).exists()
