@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 
+import faiss
 import numpy as np
 import pytest
 
@@ -95,8 +96,7 @@ def test_what_is_in_memory_is_copied_for_others_only(tmp_path):
 def test_a_search_in_files_or_by_others_finds_the_same_to_the_last_bit(where, pairs, clustered, tmp_path, monkeypatch):
     X, bags = clustered
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", pairs)
-    for name, size in (("QUERIES_AT_ONCE", 700), ("VOTERS_PER_PART", 1100)):
-        monkeypatch.setattr(approximate, name, size)
+    monkeypatch.setattr(approximate, "QUERIES_AT_ONCE", 700)
     monkeypatch.setattr(neighbours, "QUERIES_PER_BLOCK", 700)
     here = search_with_recall(X, X, 10, bags, bags)
     with use_room(list_rooms(tmp_path)[where]):
@@ -116,14 +116,6 @@ def test_a_search_in_files_or_by_others_finds_the_same_to_the_last_bit(where, pa
     assert os.listdir(tmp_path) == []
 
 
-def test_an_index_in_parts_finds_what_one_in_one_piece_finds(clustered, monkeypatch):
-    X, bags = clustered
-    whole = approximate.search_approximately(X, X, 10, bags, bags, 0)
-    monkeypatch.setattr(approximate, "VOTERS_PER_PART", 700)
-    parts = approximate.search_approximately(X, X, 10, bags, bags, 0)
-    assert all(np.array_equal(a, b) for a, b in zip(whole, parts, strict=True))
-
-
 def test_the_number_of_threads_changes_no_neighbour(clustered, monkeypatch):
     X, bags = clustered
     monkeypatch.setattr(approximate, "QUERIES_AT_ONCE", 500)
@@ -133,9 +125,10 @@ def test_the_number_of_threads_changes_no_neighbour(clustered, monkeypatch):
     assert all(np.array_equal(a, b) for a, b in zip(many, one, strict=True))
 
 
-def test_an_estimate_covers_an_index(tmp_path, clustered):
-    X, _ = clustered
-    index = approximate.Index(X, Room(tmp_path))
-    size = sum(path.stat().st_size for path in tmp_path.iterdir())
-    trained = 4 * (index.n_lists * approximate.N_COMPONENTS + X.shape[1] * X.shape[1] * 2)
-    assert size <= approximate.estimate_index(*X.shape)[0] + trained
+@pytest.mark.parametrize("n_dims", [20, 100, 150])
+def test_an_estimate_covers_an_index(n_dims, clustered):
+    X = np.tile(clustered[0], 2)[:, :n_dims]
+    index = approximate.Index(X)
+    size = len(faiss.serialize_index(index._lent.index))
+    trained = 4 * (index.n_lists * n_dims + 2 * n_dims**2)
+    assert size <= approximate.estimate_index(*X.shape) + trained

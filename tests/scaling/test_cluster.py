@@ -97,7 +97,6 @@ def test_workers_find_the_neighbours_that_one_process_finds(pairs, is_killed, cl
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", pairs)
     for module, name in ((approximate, "QUERIES_AT_ONCE"), (neighbours, "QUERIES_PER_BLOCK")):
         monkeypatch.setattr(module, name, 400)
-    monkeypatch.setattr(approximate, "VOTERS_PER_PART", 1100)
     blocks = []
 
     def work(function, items):

@@ -1,8 +1,8 @@
 """Neighbours in large sets: an inverted index proposes candidates, the full vectors order them.
 
-The index lives on the leading principal components, where a scan is several times cheaper. How many of its lists are
-looked at is decided by trying: as few as find `WANTED_RECALL` of the true neighbours of a sample. No second copy of the
-vectors is made, whatever their number; they, the index and what it finds may be mapped from files (see `Room`).
+The index holds the leading principal components, each in four bits, which are scanned several at once. How many of its
+lists are looked at is decided by trying: as few as find `WANTED_RECALL` of the true neighbours of a sample. No second
+copy of the vectors is made, whatever their number; they and what is found may be mapped from files (see `Room`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.kernels.room import MEMORY, Lent, LentIndex, Room, cut, get_room
+from segvote.kernels.room import MEMORY, Lent, Room, cut, get_room
 
 __all__ = [
     "Bags",
@@ -29,7 +29,11 @@ __all__ = [
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
 
-N_COMPONENTS = 128
+N_COMPONENTS = 192
+# Up to so many components are kept as they are: four bits would tell too little of them.
+FEW_COMPONENTS = 32
+# How long, and of how many voters each, the sixteen values of a component are learned.
+CODE_ROUNDS, CODE_POINTS = 8, 64
 # Times the root of the number of voters: the lists. More are shorter, and cost more to choose from.
 LISTS_PER_ROOT = 4
 # Voters of which a list is learned; of fewer it would be guessed.
@@ -42,9 +46,9 @@ NEARLY = 0.005
 FEWEST_LISTS_SEEN = 8
 # Above this part of the lists, looking at all pairs is not much slower.
 MOST_LISTS_SEEN = 1 / 8
-# Per neighbour wanted, tried in this order. Of 26,000 segments of photographs the first finds 86 % of the neighbours,
-# the third 99 %; the denser a set, the more are wanted: of 300,000 made ones the third finds 95 %, the last 99 %.
-CANDIDATES_AND_MEASURED = ((3, 2), (5, 4), (8, 6), (12, 9), (16, 12))
+# Per neighbour wanted, tried in this order. Of 40,000 segments of photographs the first finds 98 % of what the last
+# does; the denser a set, the more are wanted.
+CANDIDATES_AND_MEASURED = ((3, 2), (4, 3), (5, 4), (8, 6), (12, 9), (16, 12))
 # One neighbour alone still wants a choice.
 LEAST_CANDIDATES = 24
 # Candidates' vectors measured at once, in bytes: so few that they stay in the processor's cache.
@@ -52,8 +56,6 @@ MEASURED_BYTES = 1 << 21
 # What one thread, or one worker elsewhere, searches and hands back.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 32_768
-# Of so many one part of an index is made: the most that is in memory of an index that lies in files.
-VOTERS_PER_PART = 524_288
 
 
 @dataclass(frozen=True)
@@ -147,40 +149,37 @@ def _choose_effort(efforts: list[list[_Effort]], measure: Callable[[_Effort], fl
 
 
 class Index:
-    """An inverted index over the leading principal components of the voters, in parts that are searched one by one.
+    """An inverted index over the leading principal components of the voters.
 
     Parameters
     ----------
     voters
         (n_voters, d); kept, not copied.
     room
-        Where the parts lie; other processes open those that lie in files.
+        Where the voters lie; other processes open the index by its file.
     """
 
     def __init__(self, voters: np.ndarray, room: Room = MEMORY) -> None:
         self.centre = voters.mean(axis=0, dtype=np.float64)
         self.n_lists = _count_lists(len(voters))
         self._voters = room.lend(voters)
-        trained = self._train(voters)
-        cuts = cut(len(voters), VOTERS_PER_PART)
-        self._starts = [rows.start for rows in cuts]
-        self._parts = [self._fill_part(trained, rows, room) for rows in cuts]
+        self._lent = room.lend_index(self._build(voters))
 
-    def _train(self, voters: np.ndarray) -> Any:
+    def _build(self, voters: np.ndarray) -> Any:
         import faiss
 
-        n_dims, lists = voters.shape[1], f"IVF{self.n_lists},Flat"
-        index = faiss.index_factory(n_dims, f"PCA{N_COMPONENTS},{lists}" if n_dims > N_COMPONENTS else lists)
+        index = faiss.index_factory(voters.shape[1], _name_kind(voters.shape[1], self.n_lists))
+        codes: Any = getattr(faiss.downcast_index(faiss.extract_index_ivf(index)), "pq", None)
+        if codes is not None:
+            codes.cp.niter, codes.cp.max_points_per_centroid, codes.cp.min_points_per_centroid = (
+                CODE_ROUNDS,
+                CODE_POINTS,
+                1,
+            )
         index.train(centre_points(voters[:: _find_step(len(voters))], self.centre))
+        for rows in cut(len(voters), VOTERS_AT_ONCE):
+            index.add(centre_points(voters[rows], self.centre))
         return index
-
-    def _fill_part(self, trained: Any, rows: slice, room: Room) -> LentIndex:
-        import faiss
-
-        part, voters = faiss.clone_index(trained), self._voters.array[rows]
-        for some in cut(len(voters), VOTERS_AT_ONCE):
-            part.add(centre_points(voters[some], self.centre))
-        return room.lend_index(part)
 
     def list_efforts(self) -> list[list[_Effort]]:
         """Efforts to try: in a row those that look at more and more lists; each row measures more candidates."""
@@ -200,10 +199,9 @@ class Index:
 
     def _propose(self, queries: np.ndarray, k: int, bags: Bags | None, effort: _Effort) -> np.ndarray:
         """(n_queries, n) the most promising voters, -1 where there are fewer."""
-        asked = _Asked(centre_points(queries, self.centre), self._parts[0].index, effort.n_lists)
-        n_candidates = max(effort.n_candidates * k, LEAST_CANDIDATES)
-        parts = zip(self._parts, self._starts, strict=True)
-        candidates = _join([asked.search(part.index, n_candidates, start) for part, start in parts], n_candidates)
+        lists, asked = self._open_lists(queries)
+        lists.nprobe = effort.n_lists
+        candidates = lists.search(asked, max(effort.n_candidates * k, LEAST_CANDIDATES))[1]
         usable = candidates >= 0
         if bags is not None:
             usable &= bags[1][candidates] != bags[0][:, None]
@@ -212,11 +210,20 @@ class Index:
 
     def find_lists(self, queries: np.ndarray) -> np.ndarray:
         """(n_queries,) the list that each is nearest to."""
-        blocks = [
-            _Asked(centre_points(queries[rows], self.centre), self._parts[0].index, 1).lists[:, 0]
-            for rows in cut(len(queries), VOTERS_AT_ONCE)
-        ]
-        return np.concatenate(blocks)
+        found = []
+        for rows in cut(len(queries), VOTERS_AT_ONCE):
+            lists, asked = self._open_lists(queries[rows])
+            found.append(lists.quantizer.search(asked, 1)[1][:, 0])
+        return np.concatenate(found)
+
+    def _open_lists(self, queries: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The lists, and the queries as they are compared there."""
+        import faiss
+
+        index, asked = self._lent.index, centre_points(queries, self.centre)
+        if isinstance(index, faiss.IndexPreTransform):
+            asked = faiss.downcast_VectorTransform(index.chain.at(0)).apply(asked)  # type: ignore[attr-defined]
+        return faiss.extract_index_ivf(index), asked
 
 
 @dataclass(frozen=True)
@@ -232,35 +239,6 @@ class _IndexSearch:
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
         return self.index.search(self.queries.array[rows], self.k, bags, self.effort)
-
-
-class _Asked:
-    """Queries as components with the lists that each looks at: the same for all parts of an index."""
-
-    def __init__(self, queries: np.ndarray, index: Any, n_lists: int) -> None:
-        import faiss
-
-        if isinstance(index, faiss.IndexPreTransform):
-            queries = faiss.downcast_VectorTransform(index.chain.at(0)).apply(queries)  # type: ignore[attr-defined]
-        self.queries, self.n_lists = queries, n_lists
-        self.gaps, self.lists = faiss.extract_index_ivf(index).quantizer.search(queries, n_lists)
-
-    def search(self, part: Any, n_candidates: int, start: int) -> tuple[np.ndarray, np.ndarray]:
-        """Squared distances of components, ascending, and numbers of the voters of a part, whose first has `start`."""
-        import faiss
-
-        lists: Any = faiss.extract_index_ivf(part)
-        lists.nprobe = self.n_lists
-        squared, indices = lists.search_preassigned(self.queries, n_candidates, self.lists, self.gaps)
-        return squared, indices if start == 0 else np.where(indices < 0, -1, indices + start)
-
-
-def _join(found: list[tuple[np.ndarray, np.ndarray]], n_candidates: int) -> np.ndarray:
-    """(n_queries, n_candidates) numbers of the nearest of all parts, -1 where there are fewer."""
-    if len(found) == 1:
-        return found[0][1]
-    squared, indices = (np.hstack(both) for both in zip(*found, strict=True))
-    return np.take_along_axis(indices, np.argsort(squared, axis=1, kind="stable")[:, :n_candidates], 1)
 
 
 def _take_first(values: np.ndarray, usable: np.ndarray, n: int) -> np.ndarray:
@@ -304,13 +282,22 @@ def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return np.subtract(points, centre, out=np.empty(points.shape, dtype=np.float32), casting="same_kind")
 
 
-def estimate_index(n_voters: int, n_dims: int) -> tuple[int, int]:
-    """Bytes of an index, and of what is in memory while it is made, wherever it lies."""
-    # Components and a number; lists that grow take half as much again.
-    each = 6 * min(n_dims, N_COMPONENTS) + 12
-    n_learned = -(-n_voters // _find_step(n_voters))
+def estimate_index(n_voters: int, n_dims: int) -> int:
+    """Bytes of an index in memory, and of what it is learned from."""
+    n_components = min(n_dims, N_COMPONENTS)
+    each = 4 * n_components if n_components <= FEW_COMPONENTS else n_components / 2
+    # A number for each; lists that grow, and are filled up to whole blocks, take half as much again.
+    index = 1.5 * (each + 8) * n_voters
     # Faiss learns from a copy of what it is given.
-    return each * n_voters, max(each * min(n_voters, VOTERS_PER_PART), 8 * n_dims * n_learned)
+    return int(max(index, 8 * n_dims * -(-n_voters // _find_step(n_voters))))
+
+
+def _name_kind(n_dims: int, n_lists: int) -> str:
+    """What faiss calls the index."""
+    components = f"PCA{N_COMPONENTS}," if n_dims > N_COMPONENTS else ""
+    n_components = min(n_dims, N_COMPONENTS)
+    codes = "Flat" if n_components <= FEW_COMPONENTS else f"PQ{n_components}x4fs"
+    return f"{components}IVF{n_lists},{codes}"
 
 
 def _find_step(n_voters: int) -> int:

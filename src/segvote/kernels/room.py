@@ -75,8 +75,8 @@ class Room:
         return Lent(array)
 
     def lend_index(self, index: Any) -> LentIndex:
-        """An index of faiss, mapped from a file of this room and out of memory where there is a folder."""
-        if self.folder is None:
+        """An index of faiss as others can have it: by a file."""
+        if self.others is None:
             return LentIndex(index)
         import faiss
 
@@ -86,7 +86,7 @@ class Room:
         except RuntimeError as error:  # faiss knows no other
             _remove(path)
             raise self._explain(path, "the disk is full?") from error
-        lent = _open_index(str(path))
+        lent = LentIndex(index, str(path))
         weakref.finalize(lent, _remove, path)
         return lent
 
@@ -173,10 +173,7 @@ def _open_lent(path: str) -> Lent:
 def _open_index(path: str) -> LentIndex:
     import faiss
 
-    index = faiss.read_index(path, faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
-    lists: Any = faiss.downcast_InvertedLists(faiss.extract_index_ivf(index).invlists)  # type: ignore[arg-type]
-    lists.prefetch_nthread = 0  # the system reads ahead; threads of faiss's own would only be in the way
-    return LentIndex(index, path)
+    return LentIndex(faiss.read_index(path), path)
 
 
 def _reserve(path: Path) -> None:

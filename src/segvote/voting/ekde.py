@@ -109,10 +109,9 @@ class EKDE(BaseVoter):
 
     def estimate_arrays(self, n_segments: int, n_dims: int) -> tuple[int, int]:
         """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
-        components, learning = estimate_index(n_segments, n_dims)
         # Distance and number of each neighbour; then its vote and number, while the former are still there.
         found, votes = 16 * self.n_neighbors * n_segments, 12 * self.n_neighbors * n_segments
-        return found + max(components, votes), learning
+        return found + votes, estimate_index(n_segments, n_dims)
 
     @property
     def _n_last_steps(self) -> int:
