@@ -39,13 +39,13 @@ LISTS_PER_ROOT = 4
 # Voters of which a list is learned; of fewer it would be guessed.
 TRAINING_PER_LIST = 48
 # The search looks no further once it finds this part of the true neighbours of so many queries.
-WANTED_RECALL = 0.96
+WANTED_RECALL = 0.97
 N_SAMPLED = 400
 # Where it never does, so much less than the most that it can find is as good.
 NEARLY = 0.005
 FEWEST_LISTS_SEEN = 8
 # Above this part of the lists, looking at all pairs is not much slower.
-MOST_LISTS_SEEN = 1 / 8
+MOST_LISTS_SEEN = 1 / 4
 # Per neighbour wanted, tried in this order. Of 40,000 segments of photographs the first finds 98 % of what the last
 # does; the denser a set, the more are wanted.
 CANDIDATES_AND_MEASURED = ((3, 2), (4, 3), (5, 4), (8, 6), (12, 9), (16, 12))
