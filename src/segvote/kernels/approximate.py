@@ -171,11 +171,7 @@ class Index:
         index = faiss.index_factory(voters.shape[1], _name_kind(voters.shape[1], self.n_lists))
         codes: Any = getattr(faiss.downcast_index(faiss.extract_index_ivf(index)), "pq", None)
         if codes is not None:
-            codes.cp.niter, codes.cp.max_points_per_centroid, codes.cp.min_points_per_centroid = (
-                CODE_ROUNDS,
-                CODE_POINTS,
-                1,
-            )
+            codes.cp.niter, codes.cp.max_points_per_centroid = CODE_ROUNDS, CODE_POINTS
         index.train(centre_points(voters[:: _find_step(len(voters))], self.centre))
         for rows in cut(len(voters), VOTERS_AT_ONCE):
             index.add(centre_points(voters[rows], self.centre))
