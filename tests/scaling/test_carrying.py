@@ -16,7 +16,7 @@ from segvote.pipeline.predict import predict
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import get_others, work_with
 from segvote.pipeline.writing import MaskWriter
-from segvote.scaling.carrying import Carrier, _Parcel
+from segvote.scaling.carrying import Carrier, _Parcel, _read_files
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -79,6 +79,13 @@ def test_the_same_bytes_and_the_same_words_of_what_cannot_be_read(places):
     far, near = annotate_twice(images, out, QUICK)
     assert far == near
     assert b"broken.png" in far["run.json"] and b"segvote-" not in far["run.json"]
+
+
+def test_what_cannot_be_read_is_left_for_the_worker_to_name(tmp_path):
+    (tmp_path / "there").write_bytes(b"x")
+    (tmp_path / "folder").mkdir()
+    paths = [tmp_path / "there", tmp_path / "gone", tmp_path / "folder"]
+    assert _read_files(paths) == {str(tmp_path / "there"): b"x"}
 
 
 def test_label_maps_are_sent_along(places):

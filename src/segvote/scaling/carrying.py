@@ -6,6 +6,7 @@ its name, and to speak of it here is to take the prefix away.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import tempfile
@@ -120,8 +121,12 @@ def _change(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _read_files(paths: Iterable[Path]) -> dict[str, bytes]:
-    """What is there of them: who misses one says so itself."""
-    return {str(path): path.read_bytes() for path in paths if path.is_file()}
+    """What can be read of them: who misses one says so itself."""
+    files = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            files[str(path)] = path.read_bytes()
+    return files
 
 
 def _write_files(files: dict[str, bytes], folder: Path) -> None:
