@@ -5,7 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segvote.kernels import approximate, neighbours, search_neighbours, search_with_recall
+from segvote.kernels import approximate, lists, neighbours, search_neighbours, search_with_recall
+from segvote.kernels.room import MEMORY, Lent
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def test_features_without_structure_are_searched_exactly(monkeypatch):
     bags = np.arange(2000) // 10
     exact = search_neighbours(X, X, 10, bags, bags)
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", 1_000_000)
+    monkeypatch.setattr(lists, "N_COMPONENTS", 4)
     assert np.array_equal(search_neighbours(X, X, 10, bags, bags)[1], exact[1])
 
 
@@ -87,24 +89,61 @@ def test_vectors_mapped_from_a_file_are_searched_alike(clustered, monkeypatch, t
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
-def test_no_more_lists_are_looked_at_than_needed():
-    recalls = {2: 0.5, 4: 0.97, 8: 0.99}
-    efforts = [[approximate._Effort(n, 3, 2) for n in recalls]]
-    effort, recall = approximate._choose_effort(efforts, lambda one: recalls[one.n_lists])
-    assert (effort.n_lists, recall) == (4, 0.97)
+def make_search(X, bags, k=10):
+    made = lists.make_lists(X, MEMORY)
+    own = None if bags is None else (Lent(bags), Lent(bags))
+    return approximate.ListSearch(made, Lent(X), Lent(made.get_homes()), Lent(X), own, k, n_measured=15)
 
 
-def test_more_candidates_are_measured_where_lists_do_not_help():
-    efforts = [[approximate._Effort(n, c, c) for n in (2, 4)] for c in (3, 8)]
-    effort, recall = approximate._choose_effort(efforts, lambda one: 0.8 + one.n_candidates / 100 + one.n_lists / 50)
-    assert (effort.n_lists, effort.n_candidates, recall) == (4, 8, 0.96)
+def test_the_lists_looked_at_hold_most_neighbours(clustered):
+    X, bags = clustered
+    rows = np.arange(0, 3000, 30)
+    true = approximate.search_all(X[rows], X, 10, bags[rows], bags)
+    search = make_search(X, bags)
+    reach = search.learn_reach(rows, true)
+    homes = search.lists.get_homes()
+    chances = search._rate(rows)[1]
+    held = np.mean([(chances[homes[one], i] <= reach).mean() for i, one in enumerate(true)])
+    assert held >= approximate.LISTED_RECALL - 0.001
 
 
-def test_lists_that_do_not_help_are_not_looked_at():
-    recalls = {2: 0.7, 4: 0.928, 8: 0.929, 16: 0.93}
-    efforts = [[approximate._Effort(n, 3, 2) for n in recalls]]
-    effort, recall = approximate._choose_effort(efforts, lambda one: recalls[one.n_lists])
-    assert (effort.n_lists, recall) == (4, 0.928)
+def test_more_candidates_are_measured_where_estimates_are_poor(clustered, monkeypatch):
+    X, bags = clustered
+    monkeypatch.setattr(lists, "N_COMPONENTS", 2)
+    few = approximate._adapt(make_search(X, bags))[0]
+    monkeypatch.setattr(lists, "N_COMPONENTS", 120)
+    all_known = approximate._adapt(make_search(X, bags))[0]
+    assert few.n_measured > all_known.n_measured
+
+
+def test_neighbours_are_found_where_everything_near_is_of_the_own_bag(monkeypatch):
+    rng = np.random.default_rng(0)
+    bags = np.repeat([0, 1], 1500)
+    X = (rng.normal(size=(3000, 20)) + 30 * bags[:, None]).astype(np.float32)
+    exact = search_neighbours(X, X, 5, bags, bags)
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
+    monkeypatch.setattr(neighbours, "LEAST_RECALL", 0)
+    _, indices, recall = search_with_recall(X, X, 5, bags, bags)
+    assert 0.9 < recall < 1
+    assert (bags[indices] != bags[:, None]).all()
+    assert np.mean(indices == exact[1]) > 0.8
+
+
+def test_where_a_bag_has_too_few_others_all_of_them_are_found(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
+    bags = np.where(np.arange(2000) < 1997, 0, 1)
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
+    squared, indices = search_neighbours(X, X, 5, bags, bags)
+    assert (np.sort(indices[:1997], axis=1) == [-1, -1, 1997, 1998, 1999]).all()
+    assert np.isinf(squared[:1997, 3:]).all()
+
+
+def test_queries_that_are_no_voters_find_most_of_their_neighbours(clustered, monkeypatch):
+    X, _ = clustered
+    exact = search_neighbours(X[::2], X[1::2], 10)
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
+    found = search_neighbours(X[::2], X[1::2], 10)
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(exact[1], found[1], strict=True)]) > 0.95
 
 
 def test_graphs_of_few_and_of_many_rows_at_once_are_the_same(clustered, monkeypatch):
@@ -117,14 +156,14 @@ def test_graphs_of_few_and_of_many_rows_at_once_are_the_same(clustered, monkeypa
 
 def test_the_vectors_are_never_copied_as_a_whole(monkeypatch):
     rng = np.random.default_rng(0)
-    X = (rng.normal(size=(20, 400))[rng.integers(20, size=6000)] + 0.1 * rng.normal(size=(6000, 400))).astype(
-        np.float32
-    )
-    for name in ("QUERIES_AT_ONCE", "VOTERS_AT_ONCE"):
-        monkeypatch.setattr(approximate, name, 500)
-    monkeypatch.setattr(approximate, "TRAINING_PER_LIST", 40)
+    X = (rng.normal(size=(20_000, 400)) * np.geomspace(1, 1e-3, 400)).astype(np.float32)
+    for module, name in ((approximate, "QUERIES_AT_ONCE"), (approximate, "VOTERS_AT_ONCE"), (lists, "POINTS_AT_ONCE")):
+        monkeypatch.setattr(module, name, 500)
+    monkeypatch.setattr(lists, "N_COMPONENTS", 40)
     monkeypatch.setattr(approximate, "N_SAMPLED", 20)
-    monkeypatch.setattr(approximate, "_count_lists", lambda n_voters: 16)
+    monkeypatch.setattr(lists, "_count_lists", lambda n_voters: 16)
+    import faiss  # noqa: F401  # what it takes itself does not count
+
     tracemalloc.start()
     approximate.search_approximately(X, X, 3, None, None, 0)
     peak = tracemalloc.get_traced_memory()[1]

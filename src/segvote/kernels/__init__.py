@@ -1,7 +1,7 @@
 """Kernel sums and neighbour graphs: arrays in, arrays out; numpy, scipy and faiss only."""
 
-from segvote.kernels.approximate import estimate_index
 from segvote.kernels.gaussian import KernelMatrix, sum_kernel
+from segvote.kernels.lists import estimate_lists
 from segvote.kernels.neighbours import build_vote_graph, search_neighbours, search_with_recall
 from segvote.kernels.otsu import otsu_threshold
 from segvote.kernels.room import Room, use_room
@@ -12,7 +12,7 @@ __all__ = [
     "Room",
     "SampledKernel",
     "build_vote_graph",
-    "estimate_index",
+    "estimate_lists",
     "make_kernel",
     "otsu_threshold",
     "search_neighbours",

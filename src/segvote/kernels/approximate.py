@@ -1,74 +1,45 @@
-"""Neighbours in large sets: an inverted index proposes candidates, the full vectors order them.
+"""Neighbours in large sets: lists propose candidates by estimated distances, the full vectors order them.
 
-The index holds the leading principal components, each in four bits, which are scanned several at once. How many of its
-lists are looked at is decided by trying: as few as find `WANTED_RECALL` of the true neighbours of a sample. No second
-copy of the vectors is made, whatever their number; they and what is found may be mapped from files (see `Room`).
+A query looks at the lists that may hold neighbours: those whose members are, about, no farther than its neighbours,
+give or take a reach that is learned from the true neighbours of a sample. No second copy of the vectors is made,
+whatever their number; they and what is found may be mapped from files (see `Room`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from segvote.kernels.room import MEMORY, Lent, Room, cut, get_room
+from segvote.kernels.lists import Lists, centre_points, make_lists, measure_lengths
+from segvote.kernels.room import Lent, cut, get_room
 
-__all__ = [
-    "Bags",
-    "Index",
-    "centre_points",
-    "cut_numbers",
-    "estimate_index",
-    "search_all",
-    "search_approximately",
-    "search_in_blocks",
-]
+__all__ = ["Bags", "ListSearch", "cut_numbers", "search_all", "search_approximately", "search_in_blocks"]
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
 
-N_COMPONENTS = 192
-# Up to so many components are kept as they are: four bits would tell too little of them.
-FEW_COMPONENTS = 32
-# How long, and of how many voters each, the sixteen values of a component are learned.
-CODE_ROUNDS, CODE_POINTS = 8, 64
-# Times the root of the number of voters: the lists. More are shorter, and cost more to choose from.
-LISTS_PER_ROOT = 4
-# Voters of which a list is learned; of fewer it would be guessed.
-TRAINING_PER_LIST = 48
-# The search looks no further once it finds this part of the true neighbours of so many queries.
-WANTED_RECALL = 0.97
+# Lists are looked at that hold this part of the true neighbours of so many queries.
+LISTED_RECALL = 0.985
 N_SAMPLED = 400
-# Where it never does, so much less than the most that it can find is as good.
-NEARLY = 0.005
-FEWEST_LISTS_SEEN = 8
-# Above this part of the lists, looking at all pairs is not much slower.
-MOST_LISTS_SEEN = 1 / 4
-# Per neighbour wanted, tried in this order. Of 40,000 segments of photographs the first finds 98 % of what the last
-# does; the denser a set, the more are wanted.
-CANDIDATES_AND_MEASURED = ((3, 2), (4, 3), (5, 4), (8, 6), (12, 9), (16, 12))
+# Candidates measured from the full vectors per neighbour wanted: the first that finds enough in the end.
+MEASURED_PER_NEIGHBOUR = (1.5, 3, 6, 12)
+WANTED_RECALL = 0.975
 # One neighbour alone still wants a choice.
-LEAST_CANDIDATES = 24
-# Candidates' vectors measured at once, in bytes: so few that they stay in the processor's cache.
-MEASURED_BYTES = 1 << 21
+LEAST_MEASURED = 24
+# Per candidate, voters of the nearest lists that tell how far candidates can be; more where they are of the own bag.
+FIRST_SEEN, FIRST_GROWTH = 20, 8
+# Part of that distance (squared) by which a query's lists may be farther: those in empty places look around farther.
+GIVE = 0.75
+# Pairs near enough that are kept in mind before the farther ones are forgotten.
+HITS_AT_ONCE = 4_000_000
+# Queries whose candidates are sorted, and bytes of vectors measured, at once: they stay in the processor's cache.
+SORTED_AT_ONCE = 64
+MEASURED_BYTES = 1 << 20
 # What one thread, or one worker elsewhere, searches and hands back.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 32_768
-
-
-@dataclass(frozen=True)
-class _Effort:
-    """How hard an index looks: lists seen; candidates, and those measured from the full vectors, per neighbour wanted.
-
-    There are more candidates than wanted because some are of the query's own bag, and because components do not tell
-    everything.
-    """
-
-    n_lists: int
-    n_candidates: int
-    n_measured: int
 
 
 def search_approximately(
@@ -91,26 +62,18 @@ def search_approximately(
     Returns
     -------
     squared_distances, indices, recall
-        As from `search_with_recall`; or None where the index finds fewer: the features have no structure.
+        As from `search_with_recall`; or None where the lists find fewer: the features have no structure.
     """
-    index = Index(voters, room := get_room())
-    rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
-    bags: Bags | None = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
-    sample = bags and (bags[0][rows], bags[1])
-    asked = queries[rows]
-    true = search_all(asked, voters, k, *(sample or (None, None)))
-
-    def measure(effort: _Effort) -> float:
-        return _count_found(true, index.search(asked, k, sample, effort)[1])
-
-    effort, recall = _choose_effort(index.list_efforts(), measure)
+    room = get_room()
+    bags = None if query_bags is None or voter_bags is None else (room.lend(query_bags), room.lend(voter_bags))
+    lists = make_lists(voters, room)
+    homes = lists.get_homes() if queries is voters else lists.find_homes(queries)
+    search, recall = _adapt(ListSearch(lists, room.lend(queries), room.lend(homes), room.lend(voters), bags, k))
     if recall < least_recall:
         return None
-    # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
-    lent = bags and (room.lend(bags[0]), room.lend(bags[1]))
-    search = _IndexSearch(index, room.lend(queries), lent, k, effort)
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
-    order = np.argsort(index.find_lists(queries), kind="stable")
+    order = np.argsort(homes, kind="stable")
+    # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
     return *search_in_blocks(search, cut_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
 
 
@@ -131,119 +94,197 @@ def search_in_blocks(
     return squared, indices
 
 
-def _choose_effort(efforts: list[list[_Effort]], measure: Callable[[_Effort], float]) -> tuple[_Effort, float]:
-    """The least effort that finds enough, in the first row of efforts whose last one does.
+@dataclass(frozen=True)
+class ListSearch:
+    """Numbers of queries to the voters that are found for them, here or elsewhere.
 
-    Where none does, the least that finds nearly as much as the very last: more lists do not help where the components
-    are what cannot tell.
-    """
-    for row in efforts:
-        most = measure(row[-1])
-        if most >= WANTED_RECALL:
-            break
-    enough = WANTED_RECALL if most >= WANTED_RECALL else most - NEARLY
-    for effort in row[:-1]:
-        if (recall := measure(effort)) >= enough:
-            return effort, recall
-    return row[-1], most
-
-
-class Index:
-    """An inverted index over the leading principal components of the voters.
-
-    Parameters
+    Attributes
     ----------
-    voters
-        (n_voters, d); kept, not copied.
-    room
-        Where the voters lie; other processes open the index by its file.
+    lists
+        Of the voters.
+    queries, homes
+        (n_queries, d); (n_queries,) the list each is nearest to.
+    voters, bags
+        (n_voters, d); bags of queries and of voters, or None: nothing is left out.
+    k
+        How many neighbours are wanted.
+    n_measured
+        How many candidates are measured.
+    reach
+        How much farther (squared) than its candidates a list of a query may be.
     """
 
-    def __init__(self, voters: np.ndarray, room: Room = MEMORY) -> None:
-        self.centre = voters.mean(axis=0, dtype=np.float64)
-        self.n_lists = _count_lists(len(voters))
-        self._voters = room.lend(voters)
-        self._lent = room.lend_index(self._build(voters))
+    lists: Lists
+    queries: Lent
+    homes: Lent
+    voters: Lent
+    bags: tuple[Lent, Lent] | None
+    k: int
+    n_measured: int = 0
+    reach: float = np.inf
 
-    def _build(self, voters: np.ndarray) -> Any:
-        import faiss
-
-        index = faiss.index_factory(voters.shape[1], _name_kind(voters.shape[1], self.n_lists))
-        codes: Any = getattr(faiss.downcast_index(faiss.extract_index_ivf(index)), "pq", None)
-        if codes is not None:
-            codes.cp.niter, codes.cp.max_points_per_centroid = CODE_ROUNDS, CODE_POINTS
-        index.train(centre_points(voters[:: _find_step(len(voters))], self.centre))
-        for rows in cut(len(voters), VOTERS_AT_ONCE):
-            index.add(centre_points(voters[rows], self.centre))
-        return index
-
-    def list_efforts(self) -> list[list[_Effort]]:
-        """Efforts to try: in a row those that look at more and more lists; each row measures more candidates."""
-        most = max(1, int(MOST_LISTS_SEEN * self.n_lists))
-        n_lists = [FEWEST_LISTS_SEEN << i for i in range(12) if FEWEST_LISTS_SEEN << i < most] + [most]
-        return [[_Effort(n, *each) for n in n_lists] for each in CANDIDATES_AND_MEASURED]
-
-    def search(self, queries: np.ndarray, k: int, bags: Bags | None, effort: _Effort) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances and indices of most of the k nearest voters, as `search_neighbours` gives them."""
-        candidates = self._propose(queries, k, bags, effort)
-        n_at_once = max(1, MEASURED_BYTES // (4 * queries.shape[1] * candidates.shape[1]))
+        asked, chances = self._rate(rows)
+        candidates = self._propose(asked, chances <= self.reach, self._get_bags(rows))
+        n_at_once = max(1, MEASURED_BYTES // (4 * self.queries.array.shape[1] * self.n_measured))
         found = [
-            _keep_nearest(queries[rows], self._voters.array, candidates[rows], k)
-            for rows in cut(len(queries), n_at_once)
+            _keep_nearest(self.queries.array[rows[part]], self.voters.array, candidates[part], self.k)
+            for part in cut(len(rows), n_at_once)
         ]
         return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
-    def _propose(self, queries: np.ndarray, k: int, bags: Bags | None, effort: _Effort) -> np.ndarray:
-        """(n_queries, n) the most promising voters, -1 where there are fewer."""
-        lists, asked = self._open_lists(queries)
-        lists.nprobe = effort.n_lists
-        candidates = lists.search(asked, max(effort.n_candidates * k, LEAST_CANDIDATES))[1]
-        usable = candidates >= 0
+    def learn_reach(self, rows: np.ndarray, true: np.ndarray) -> float:
+        """The least that reaches the lists of nearly all true neighbours (n, k) of some queries."""
+        places = self.lists.get_homes()[true]
+        wanted = np.sort(self._rate(rows)[1][places, np.arange(len(rows))[:, None]][true >= 0])
+        n_reached = int(np.ceil(LISTED_RECALL * len(wanted)))
+        if n_reached == len(wanted):
+            return np.inf
+        # Between two of them, so that rounding cannot leave out the list that it was learned from.
+        return float(wanted[n_reached - 1] + wanted[n_reached]) / 2
+
+    def _get_bags(self, rows: np.ndarray) -> Bags | None:
+        """Of some queries, and of the voters in the order of the lists."""
+        return self.bags and (self.bags[0].array[rows], self.bags[1].array[self.lists.numbers.array])
+
+    def _rate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is asked of the lists, candidates and nothing farther; and how much farther than these the lists are.
+
+        The latter (n_lists, n_queries) is -inf for lists that candidates are known to be in.
+        """
+        asked, lengths = self.lists.ask(self.queries.array[rows])
+        limits, seen = self._find_limits(asked, self.homes.array[rows], self._get_bags(rows))
+        asked[:, -1] = -limits
+        chances = self.lists.rate(asked) + (lengths - GIVE * (limits + lengths))
+        chances[seen] = -np.inf
+        return asked, chances
+
+    def _find_limits(self, asked: np.ndarray, homes: np.ndarray, bags: Bags | None) -> tuple[np.ndarray, np.ndarray]:
+        """(n_queries,) distance within which there are enough candidates; (n_lists, n_queries) lists that have them."""
+        limits = np.empty(len(asked), dtype=np.float32)
+        seen = np.zeros((len(self.lists.sizes), len(asked)), dtype=bool)
+        order = np.argsort(homes, kind="stable")
+        # Those at home in the same list look first at the same lists.
+        for group in np.split(order, np.flatnonzero(np.diff(homes[order])) + 1):
+            near = self.lists.rank(homes[group[0]])
+            limits[group], n_seen = self._find_limit(asked[group], near, bags and (bags[0][group], bags[1]))
+            seen[np.ix_(near[:n_seen], group)] = True
+        return limits, seen
+
+    def _find_limit(self, asked: np.ndarray, near: np.ndarray, bags: Bags | None) -> tuple[np.ndarray, int]:
+        """Of some queries, and how many of the lists near them were looked at."""
+        limits = np.full(len(asked), np.finfo(np.float32).max)
+        n_known, n_wanted = np.cumsum(self.lists.sizes[near]), FIRST_SEEN * self.n_measured
+        waiting, n_lists = np.arange(len(asked)), 0
+        while len(waiting) and n_lists < len(near):
+            n_lists = min(int(np.searchsorted(n_known, n_wanted)) + 1, len(near))
+            n_wanted *= FIRST_GROWTH
+            members = self.lists.take(near[:n_lists])
+            if len(members) < self.n_measured:
+                continue
+            estimates = asked[waiting] @ self.lists.codes.array[members].T
+            if bags is not None:
+                estimates[bags[0][waiting][:, None] == bags[1][members]] = np.inf
+            found = np.partition(estimates, self.n_measured - 1, axis=1)[:, self.n_measured - 1]
+            limits[waiting] = np.minimum(limits[waiting], found)
+            waiting = waiting[~np.isfinite(found)]
+        return limits, n_lists
+
+    def _propose(self, asked: np.ndarray, visits: np.ndarray, bags: Bags | None) -> np.ndarray:
+        """(n_queries, n_measured) the nearest voters of the lists visited, by estimate; -1 where there are fewer.
+
+        Visits are (n_lists, n_queries) bool.
+        """
+        hits = [_Hits.none()]
+        for one in map(int, np.flatnonzero(visits.any(axis=1))):
+            hits.append(self._visit(asked, np.flatnonzero(visits[one]), one, bags))
+            if sum(map(len, hits)) > HITS_AT_ONCE:
+                hits = [_Hits.join(hits).thin(len(asked), self.n_measured)]
+        members = _Hits.join(hits).thin(len(asked), self.n_measured).spread(len(asked), self.n_measured)
+        return np.where(members >= 0, self.lists.numbers.array[members], -1)
+
+    def _visit(self, asked: np.ndarray, rows: np.ndarray, number: int, bags: Bags | None) -> _Hits:
+        """Members of a list within the limits of some queries."""
+        start, stop = self.lists.starts.array[number : number + 2]
+        estimates = (asked[rows] @ self.lists.codes.array[start:stop].T).ravel()
+        found = np.flatnonzero(estimates <= 0)
+        whose, members = np.divmod(found, stop - start)
+        whose, members = rows[whose], start + members
         if bags is not None:
-            usable &= bags[1][candidates] != bags[0][:, None]
-        # The index proposes the nearest first: the first usable ones are the promising ones.
-        return _take_first(candidates, usable, max(effort.n_measured * k, LEAST_CANDIDATES))
-
-    def find_lists(self, queries: np.ndarray) -> np.ndarray:
-        """(n_queries,) the list that each is nearest to."""
-        found = []
-        for rows in cut(len(queries), VOTERS_AT_ONCE):
-            lists, asked = self._open_lists(queries[rows])
-            found.append(lists.quantizer.search(asked, 1)[1][:, 0])
-        return np.concatenate(found)
-
-    def _open_lists(self, queries: np.ndarray) -> tuple[Any, np.ndarray]:
-        """The lists, and the queries as they are compared there."""
-        import faiss
-
-        index, asked = self._lent.index, centre_points(queries, self.centre)
-        if isinstance(index, faiss.IndexPreTransform):
-            asked = faiss.downcast_VectorTransform(index.chain.at(0)).apply(asked)  # type: ignore[attr-defined]
-        return faiss.extract_index_ivf(index), asked
+            foreign = bags[1][members] != bags[0][whose]
+            whose, members, found = whose[foreign], members[foreign], found[foreign]
+        return _Hits(whose, members, estimates[found])
 
 
 @dataclass(frozen=True)
-class _IndexSearch:
-    """Numbers of queries to what an index finds for them, here or elsewhere."""
+class _Hits:
+    """Pairs near enough: (n,) query, row of the codes, estimated distance."""
 
-    index: Index
-    queries: Lent
-    bags: tuple[Lent, Lent] | None
-    k: int
-    effort: _Effort
+    rows: np.ndarray
+    members: np.ndarray
+    estimates: np.ndarray
 
-    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
-        return self.index.search(self.queries.array[rows], self.k, bags, self.effort)
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @staticmethod
+    def none() -> _Hits:
+        return _Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
+
+    @staticmethod
+    def join(parts: Sequence[_Hits]) -> _Hits:
+        """All of them, in the order of the queries."""
+        rows = np.concatenate([part.rows for part in parts])
+        # Few enough queries for two bytes are sorted by counting.
+        order = np.argsort(rows.astype(np.min_scalar_type(int(rows.max(initial=0)))), kind="stable")
+        members = np.concatenate([part.members for part in parts])[order]
+        return _Hits(rows[order], members, np.concatenate([part.estimates for part in parts])[order])
+
+    def thin(self, n_queries: int, n: int) -> _Hits:
+        """Of each query the n nearest; in the order of the queries, as these were."""
+        kept = np.empty(len(self), dtype=bool)
+        ends = np.searchsorted(self.rows, np.arange(n_queries + 1))
+        for rows in cut(n_queries, SORTED_AT_ONCE):
+            counts, part = np.diff(ends[rows.start : rows.stop + 1]), slice(ends[rows.start], ends[rows.stop])
+            filled = np.arange(max(n, counts.max())) < counts[:, None]
+            estimates = np.full(filled.shape, np.inf, dtype=np.float32)
+            estimates[filled] = self.estimates[part]
+            kept[part] = _find_smallest(estimates, n)[filled]
+        return _Hits(self.rows[kept], self.members[kept], self.estimates[kept])
+
+    def spread(self, n_queries: int, n: int) -> np.ndarray:
+        """(n_queries, n) members of queries that have no more than n; -1 where they have fewer."""
+        members = np.full((n_queries, n), -1, dtype=np.int64)
+        members[np.arange(n) < np.bincount(self.rows, minlength=n_queries)[:, None]] = self.members
+        return members
 
 
-def _take_first(values: np.ndarray, usable: np.ndarray, n: int) -> np.ndarray:
-    """The first n usable values of each row, in their order, -1 where there are fewer."""
-    place = np.cumsum(usable, axis=1, dtype=np.int32)
-    taken = usable & (place <= n)
-    first = np.full((len(values), min(n, values.shape[1])), -1, dtype=values.dtype)
-    first[np.nonzero(taken)[0], place[taken] - 1] = values[taken]
-    return first
+def _adapt(search: ListSearch) -> tuple[ListSearch, float]:
+    """The search as far as a sample needs it, and the part of the sample's true neighbours that it finds."""
+    queries, voters = search.queries.array, search.voters.array
+    rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
+    bags = search.bags and (search.bags[0].array[rows], search.bags[1].array)
+    true = search_all(queries[rows], voters, search.k, *(bags or (None, None)))
+    for each in MEASURED_PER_NEIGHBOUR:
+        n_measured = min(max(int(each * search.k), LEAST_MEASURED), len(voters))
+        search = replace(search, n_measured=n_measured)
+        search = replace(search, reach=search.learn_reach(rows, true))
+        recall = _count_found(true, search(rows)[1])
+        if recall >= WANTED_RECALL:
+            break
+    return search, recall
+
+
+def _find_smallest(values: np.ndarray, n: int) -> np.ndarray:
+    """Where the n smallest finite values of each row are; of equal ones the first."""
+    limits = np.partition(values, n - 1, axis=1)[:, n - 1 : n]
+    near = (values <= limits) & np.isfinite(values)
+    if (near.sum(axis=1) > n).any():
+        smaller = values < limits
+        n_equal = n - smaller.sum(axis=1, keepdims=True)
+        near = smaller | (near & (np.cumsum(near & ~smaller, axis=1) <= n_equal))
+    return near
 
 
 def search_all(
@@ -261,66 +302,30 @@ def search_all(
     (n_queries, k) int64; -1 where there are fewer.
     """
     centre = voters.mean(axis=0, dtype=np.float64)
-    asked = centre_points(queries, centre)
+    asked = -2 * centre_points(queries, centre)
     nearest = np.full((len(queries), k), np.inf, dtype=np.float32)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
     for rows in cut(len(voters), VOTERS_AT_ONCE):
         points = centre_points(voters[rows], centre)
-        squared = np.einsum("ij,ij->i", points, points) - 2 * asked @ points.T
+        squared = asked @ points.T
+        squared += measure_lengths(points)
         if query_bags is not None and voter_bags is not None:
             squared[voter_bags[rows] == query_bags[:, None]] = np.inf
         nearest, indices = _merge(nearest, indices, squared, np.arange(rows.start, rows.stop))
-    return np.where(np.isfinite(nearest), indices, -1)
-
-
-def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """Points about a centre in float32, subtracted in float64 without a copy of that size."""
-    return np.subtract(points, centre, out=np.empty(points.shape, dtype=np.float32), casting="same_kind")
-
-
-def estimate_index(n_voters: int, n_dims: int) -> int:
-    """Bytes of an index in memory, and of what it is learned from."""
-    n_components = min(n_dims, N_COMPONENTS)
-    each = 4 * n_components if n_components <= FEW_COMPONENTS else n_components / 2
-    # A number for each; lists that grow, and are filled up to whole blocks, take half as much again.
-    index = 1.5 * (each + 8) * n_voters
-    # Faiss learns from a copy of what it is given.
-    return int(max(index, 8 * n_dims * -(-n_voters // _find_step(n_voters))))
-
-
-def _name_kind(n_dims: int, n_lists: int) -> str:
-    """What faiss calls the index."""
-    components = f"PCA{N_COMPONENTS}," if n_dims > N_COMPONENTS else ""
-    n_components = min(n_dims, N_COMPONENTS)
-    codes = "Flat" if n_components <= FEW_COMPONENTS else f"PQ{n_components}x4fs"
-    return f"{components}IVF{n_lists},{codes}"
-
-
-def _find_step(n_voters: int) -> int:
-    """Every so many voters are learned from; not a random draw: the same sample on every machine."""
-    return max(1, n_voters // (TRAINING_PER_LIST * _count_lists(n_voters)))
-
-
-def _count_lists(n_voters: int) -> int:
-    """A power of two, about so many times the root, of lists long enough to be learned."""
-    wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / TRAINING_PER_LIST)
-    return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.1))
+    return indices
 
 
 def _merge(
     squared: np.ndarray, indices: np.ndarray, more: np.ndarray, numbers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The nearest of those known, (n, k), and of more, (n, m) with the numbers (m,)."""
-    k = squared.shape[1]
-    if more.shape[1] > k:
-        # First the k nearest of the many, then those of twice k.
-        nearest = np.argpartition(more, k - 1, axis=1)[:, :k]
-        more, found = np.take_along_axis(more, nearest, 1), numbers[nearest]
-    else:
-        found = np.broadcast_to(numbers, more.shape)
-    squared, indices = np.hstack([squared, more]), np.hstack([indices, found])
-    nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
-    return np.take_along_axis(squared, nearest, 1), np.take_along_axis(indices, nearest, 1)
+    squared, k = np.hstack([squared, more]), squared.shape[1]
+    near = _find_smallest(squared, k)
+    found = np.hstack([indices, np.broadcast_to(numbers, more.shape)])
+    filled = np.arange(k) < near.sum(axis=1)[:, None]
+    nearest, whose = np.full(filled.shape, np.inf, dtype=squared.dtype), np.full(filled.shape, -1, dtype=np.int64)
+    nearest[filled], whose[filled] = squared[near], found[near]
+    return nearest, whose
 
 
 def _keep_nearest(

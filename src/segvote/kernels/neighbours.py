@@ -2,10 +2,10 @@
 
 Small sets are searched exactly: faiss proposes a few more than k candidates, which are then measured again from the
 vectors in float64 and ordered by (distance, index), so that rounding, threads and ties cannot change who is heard.
-Beyond `EXACT_PAIRS` pairs the candidates come from an inverted index over principal components, and are measured from
-the full vectors, provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure
-are searched exactly, however long it takes. Queries are searched in blocks, by threads or by others, and what is found
-lies in memory or in files: see `Room`.
+Beyond `EXACT_PAIRS` pairs the candidates come from lists of what is alike, and are measured from the full vectors,
+provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
+exactly, however long it takes. Queries are searched in blocks, by threads or by others, and what is found lies in
+memory or in files: see `Room`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import Bags, centre_points, cut_numbers, search_approximately, search_in_blocks
+from segvote.kernels.approximate import Bags, cut_numbers, search_approximately, search_in_blocks
 from segvote.kernels.checks import check_finite
+from segvote.kernels.lists import centre_points
 from segvote.kernels.room import Lent, Room, cut, get_room
 
 __all__ = ["build_vote_graph", "search_neighbours", "search_with_recall"]

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import UnwritableFileError
 
-__all__ = ["MEMORY", "Lent", "LentIndex", "Room", "cut", "get_room", "use_room"]
+__all__ = ["MEMORY", "Lent", "Room", "cut", "get_room", "use_room"]
 
 # Takes a function and items, yields the results in the order of the items.
 MapAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
@@ -74,22 +74,6 @@ class Room:
             array = copy
         return Lent(array)
 
-    def lend_index(self, index: Any) -> LentIndex:
-        """An index of faiss as others can have it: by a file."""
-        if self.others is None:
-            return LentIndex(index)
-        import faiss
-
-        path = self.make_path(".index")
-        try:
-            faiss.write_index(index, str(path))
-        except RuntimeError as error:  # faiss knows no other
-            _remove(path)
-            raise self._explain(path, "the disk is full?") from error
-        lent = LentIndex(index, str(path))
-        weakref.finalize(lent, _remove, path)
-        return lent
-
     def run(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for every item in order, each computed by one thread."""
         if self.others is not None:
@@ -117,16 +101,6 @@ class Lent:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _open_lent, (str(_find_file(self.array)),)
-
-
-class LentIndex:
-    """An index of faiss that other processes open by its file."""
-
-    def __init__(self, index: Any, path: str | None = None) -> None:
-        self.index, self._path = index, path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open_index, (self._path,)
 
 
 MEMORY = Room()
@@ -168,12 +142,6 @@ def _find_file(array: np.ndarray) -> Path | None:
 
 def _open_lent(path: str) -> Lent:
     return Lent(np.load(path, mmap_mode="r", allow_pickle=False))
-
-
-def _open_index(path: str) -> LentIndex:
-    import faiss
-
-    return LentIndex(faiss.read_index(path), path)
 
 
 def _reserve(path: Path) -> None:

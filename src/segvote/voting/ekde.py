@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from segvote.errors import BadInputError
-from segvote.kernels import build_vote_graph, estimate_index, search_neighbours, search_with_recall
+from segvote.kernels import build_vote_graph, estimate_lists, search_neighbours, search_with_recall
 from segvote.voting.base import BaseVoter
 from segvote.voting.segments import Segments, check_segments, encode_tags
 from segvote.voting.walk import Round, find_typical, leave_out, walk
@@ -111,7 +111,8 @@ class EKDE(BaseVoter):
         """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
         # Distance and number of each neighbour; then its vote and number, while the former are still there.
         found, votes = 16 * self.n_neighbors * n_segments, 12 * self.n_neighbors * n_segments
-        return found + votes, estimate_index(n_segments, n_dims)
+        codes, held = estimate_lists(n_segments, n_dims)
+        return found + votes + codes, held
 
     @property
     def _n_last_steps(self) -> int:
