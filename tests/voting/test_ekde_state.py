@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
+from segvote.kernels import Neighbours
 from segvote.metrics import measure_auc
 from segvote.voting.ekde import EKDE
 
@@ -62,15 +63,16 @@ def test_corrections_are_heard_by_held_out_bags_of_others_only(planted):
     )
 
 
-def test_a_graph_taken_from_an_earlier_fit_gives_the_same_scores_without_a_search(fitted, planted, monkeypatch):
-    monkeypatch.delattr(EKDE, "_search")
-    again = EKDE(n_neighbors=20).take_graph(fitted.graph_, fitted.recall_)
+def test_neighbours_that_are_known_give_the_same_scores_without_a_search(fitted, planted, monkeypatch):
+    known = Neighbours.search(planted.X, 20, planted.bags)
+    monkeypatch.delattr(Neighbours, "search")
+    again = EKDE(n_neighbors=20).take_neighbours(known)
     np.testing.assert_array_equal(again.fit(planted.X, planted.y, bags=planted.bags).scores_, fitted.scores_)
 
 
-def test_a_graph_taken_serves_one_fit_and_must_be_of_as_many_segments(fitted, planted):
+def test_neighbours_taken_serve_one_fit_and_must_be_of_as_many_segments(planted):
     part = planted.bags < 15
-    voter = EKDE(n_neighbors=20).take_graph(fitted.graph_, fitted.recall_)
-    with pytest.raises(BadInputError, match="graph taken"):
+    voter = EKDE(n_neighbors=20).take_neighbours(Neighbours.search(planted.X, 20, planted.bags))
+    with pytest.raises(BadInputError, match="neighbours taken"):
         voter.fit(planted.X[part], planted.y[part], bags=planted.bags[part])
     assert voter.fit(planted.X[part], planted.y[part], bags=planted.bags[part]).graph_.shape[0] == part.sum()

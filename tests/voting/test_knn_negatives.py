@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from segvote.errors import BadInputError
+from segvote.kernels import Neighbours
 from segvote.voting.knn_negatives import KNNNegatives
 from segvote.voting.negatives import NegMin
 
@@ -31,3 +32,11 @@ def test_fewer_negatives_than_neighbours_are_all_heard():
 def test_no_neighbour_is_refused(planted):
     with pytest.raises(BadInputError, match="n_neighbors"):
         KNNNegatives(n_neighbors=0).fit(planted.X, planted.y, bags=planted.bags)
+
+
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_known_neighbours_give_negative_mining_the_same_scores(planted, k):
+    known = Neighbours.search(planted.X, k, planted.bags)
+    told = NegMin().take_neighbours(known).fit(planted.X, planted.y, bags=planted.bags)
+    searched = NegMin().fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_allclose(told.scores_, searched.scores_, atol=1e-6)

@@ -2,13 +2,14 @@
 
 from segvote.kernels.gaussian import KernelMatrix, sum_kernel
 from segvote.kernels.lists import estimate_lists
-from segvote.kernels.neighbours import build_vote_graph, search_neighbours, search_with_recall
+from segvote.kernels.neighbours import Neighbours, build_vote_graph, search_neighbours, search_with_recall
 from segvote.kernels.otsu import otsu_threshold
 from segvote.kernels.room import Room, use_room
 from segvote.kernels.sampled import SampledKernel, make_kernel
 
 __all__ = [
     "KernelMatrix",
+    "Neighbours",
     "Room",
     "SampledKernel",
     "build_vote_graph",

@@ -20,7 +20,7 @@ from segvote.kernels.checks import check_finite
 from segvote.kernels.lists import centre_points
 from segvote.kernels.room import Lent, Room, cut, get_room
 
-__all__ = ["build_vote_graph", "search_neighbours", "search_with_recall"]
+__all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_recall"]
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
@@ -31,6 +31,41 @@ EXACT_PAIRS = 25_000**2
 LEAST_RECALL = 0.9
 # Rows of the vote graph, or of centred points, that are computed at once.
 ROWS_PER_BLOCK = 65_536
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nearest segments of other bags of every segment.
+
+    Attributes
+    ----------
+    squared
+        (n_segments, k) float64 squared distances, ascending; inf where there are fewer neighbours.
+    indices
+        (n_segments, k) integers; -1 where there are fewer.
+    recall
+        Part of the true neighbours among them: 1 where all pairs were looked at.
+    """
+
+    squared: np.ndarray
+    indices: np.ndarray
+    recall: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.squared)
+
+    @classmethod
+    def search(cls, X: np.ndarray, n_neighbors: int, bags: np.ndarray) -> Neighbours:
+        """Of segments (n_segments, d) of the bags (n_segments,)."""
+        return cls(*search_with_recall(X, X, n_neighbors, bags, bags))
+
+    def build_graph(self) -> sparse.csr_matrix:
+        """(n_segments, n_segments) their votes, see `build_vote_graph`."""
+        return build_vote_graph(self.squared, self.indices, len(self))
+
+    def find_nearest(self, chosen: np.ndarray) -> np.ndarray:
+        """(n_segments,) squared distance to the nearest neighbour that is (n_segments,) chosen; inf: there is none."""
+        return np.where(chosen[self.indices] & (self.indices >= 0), self.squared, np.inf).min(axis=1, initial=np.inf)
 
 
 def search_neighbours(

@@ -10,8 +10,10 @@ from segvote.features import FeatureExtractor
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.corrections import fix_table, move_bags, read_corrections
+from segvote.pipeline.describing import Described
 from segvote.pipeline.inputs import Inputs
 from segvote.pipeline.label_maps import LabelMaps
+from segvote.pipeline.neighbourhood import fetch_neighbours
 from segvote.pipeline.outcome import Outcome, is_done, write_outcome
 from segvote.pipeline.preparing import check_names, describe_bags, keep_readable, list_problems
 from segvote.pipeline.progress import Progress, ignore_progress
@@ -19,7 +21,6 @@ from segvote.pipeline.record import make_record, make_result_key
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table, gather_table
-from segvote.pipeline.vote_graph import keep_graph, name_graph
 from segvote.pipeline.voting_step import decide_bags, fit_voter
 
 __all__ = ["annotate_bags"]
@@ -87,9 +88,7 @@ class _Job:
             table = gather_table(self.run, good, self.extractor, voter=self.settings.voter)
         fixed = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
-            voter = self._vote(table)
-        with self.run.time_step("keep votes"):
-            keep_graph(self.run, name_graph(self.settings, good), voter)
+            voter = self._vote(table, good)
         with self.run.time_step("decide"):
             verdict = decide_bags(table, voter, self.settings, fixed)
         outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)
@@ -101,8 +100,8 @@ class _Job:
             self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
-    def _vote(self, table: Table) -> Any:
+    def _vote(self, table: Table, bags: Sequence[Described]) -> Any:
         self.progress("vote", 0, 1)
-        voter = fit_voter(table, self.settings)
+        voter = fit_voter(table, self.settings, fetch_neighbours(self.run, bags, table, self.settings))
         self.progress("vote", 1, 1)
         return voter

@@ -12,9 +12,9 @@ from segvote.features import FeatureExtractor, make_features
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.corrections import Corrections, fix_table, read_corrections
 from segvote.pipeline.describing import Described
+from segvote.pipeline.neighbourhood import fetch_neighbours
 from segvote.pipeline.run import Run
 from segvote.pipeline.table import Table, gather_table
-from segvote.pipeline.vote_graph import keep_graph, name_graph, read_graph
 from segvote.pipeline.voting_step import Steps, Verdict, decide_bags, fit_voter
 from segvote.types import WITH
 
@@ -101,12 +101,9 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
     opened
         The run.
     keep
-        Whether to store who hears whom for the next time, where that is not stored yet.
+        Whether to store who is near whom for the next time, where that is not stored yet.
     """
     settings, folder = opened.run.settings, opened.run.folder
-    name = name_graph(settings, opened.bags)
-    known = read_graph(folder, name, len(opened.table.X))
-    voter = fit_voter(opened.table, settings, known, _find_steps(opened))
-    if keep and known is None:
-        keep_graph(folder, name, voter)
+    neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)
+    voter = fit_voter(opened.table, settings, neighbours, _find_steps(opened))
     return Voted(opened, voter, decide_bags(opened.table, voter, settings, opened.fixed))

@@ -10,7 +10,7 @@ import numpy as np
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
 from segvote.io.run_folder import RunFolder
-from segvote.kernels import Room
+from segvote.kernels import Neighbours, Room, use_room
 from segvote.pipeline.describing import Described
 from segvote.pipeline.memory import choose_room
 from segvote.pipeline.redrawing import Picture
@@ -72,6 +72,11 @@ class Table:
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """(n_segments,) values to one array per bag."""
         return np.split(values, self.offsets[1:-1])
+
+    def find_neighbours(self, n_neighbors: int) -> Neighbours:
+        """The nearest segments of other bags of every segment."""
+        with use_room(self.room):
+            return Neighbours.search(self.X, n_neighbors, self.bags)
 
 
 def gather_table(

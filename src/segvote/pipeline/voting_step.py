@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.kernels import use_room
+from segvote.kernels import Neighbours, use_room
 from segvote.pipeline.judging import choose_muted, judge_bags
 from segvote.pipeline.redrawing import Sketch, redraw_segments
 from segvote.pipeline.settings import Settings
@@ -105,7 +105,7 @@ class Steps:
 
 
 def fit_voter(
-    table: Table, settings: Settings, known: tuple[Any, float] | None = None, steps: Steps | None = None
+    table: Table, settings: Settings, neighbours: Neighbours | None = None, steps: Steps | None = None
 ) -> Any:
     """Let the segments vote; a person is heard after the vote, by `decide_bags`.
 
@@ -113,14 +113,16 @@ def fit_voter(
     ----------
     table, settings
         What is voted on, and how.
-    known
-        Who hears whom, and the recall of that, of an earlier vote on the same segments.
+    neighbours
+        Those the voter asks for, if they are known; else they are searched.
     steps
         What followed an earlier vote on the same segments and tags.
     """
     voter = VOTERS[settings.voter](**settings.voter_options)
-    if known is not None:
-        voter.take_graph(*known)
+    if voter.n_heard:
+        voter.take_neighbours(neighbours or table.find_neighbours(voter.n_heard))
+        # They are large, and of no use once it is known who hears whom.
+        del neighbours
     survival = measure_survival(table, settings)
     with use_room(table.room):
         voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)

@@ -16,11 +16,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.kernels import otsu_threshold
+from segvote.kernels import Neighbours, otsu_threshold
 from segvote.voting.explanation import Explanation, group_by_bag
 from segvote.voting.segments import Segments, check_segments, encode_tags
 
-__all__ = ["BaseVoter"]
+__all__ = ["N_NEIGHBORS", "BaseVoter"]
+
+# How many of the nearest segments of other bags a segment hears.
+N_NEIGHBORS = 40
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
 
@@ -94,6 +97,30 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         self.scores_ = raw - self.threshold_
         self.weights_ = self._weigh(raw, segments)
         return self
+
+    @property
+    def n_heard(self) -> int:
+        """How many of the nearest segments of other bags a fit asks for; 0: it can do nothing with them."""
+        return 0
+
+    def take_neighbours(self, neighbours: Neighbours) -> BaseVoter:
+        """Let the next `fit` hear the `n_heard` neighbours of its segments, that are known already."""
+        self._taken = neighbours
+        return self
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether the next `fit` will hear neighbours that are known already."""
+        return "_taken" in self.__dict__
+
+    def _hear_neighbours(self, segments: Segments) -> Neighbours:
+        """Those taken, once; else those searched."""
+        taken: Neighbours | None = self.__dict__.pop("_taken", None)
+        if taken is None:
+            return Neighbours.search(segments.X, self.n_heard, segments.bags)
+        if len(taken) != len(segments):
+            raise BadInputError(f"the neighbours taken are of {len(taken)} segments; got {len(segments)}")
+        return taken
 
     def _prepare(self, segments: Segments) -> Segments:
         return segments

@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from segvote.errors import BadInputError
-from segvote.kernels import build_vote_graph, estimate_lists, search_neighbours, search_with_recall
-from segvote.voting.base import BaseVoter
+from segvote.kernels import build_vote_graph, estimate_lists, search_neighbours
+from segvote.voting.base import N_NEIGHBORS, BaseVoter
 from segvote.voting.segments import Segments, check_segments, encode_tags
 from segvote.voting.walk import Round, find_typical, leave_out, walk
 
@@ -52,16 +52,15 @@ class EKDE(BaseVoter):
     Wang, Li, Lu: Weakly supervised segment annotation via expectation kernel density estimation. arXiv 1812.06228.
     """
 
-    def __init__(self, n_neighbors: int = 40, n_steps: int = 60, n_correction_steps: int = 12) -> None:
+    def __init__(self, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60, n_correction_steps: int = 12) -> None:
         self.n_neighbors = n_neighbors
         self.n_steps = n_steps
         self.n_correction_steps = n_correction_steps
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        taken: tuple[sparse.csr_matrix, float] | None = self.__dict__.pop("_taken", None)
-        self.graph_, self.recall_ = taken or self._search(segments)
-        if self.graph_.shape != (len(segments), len(segments)):
-            raise BadInputError(f"the graph taken is one of {self.graph_.shape[0]} segments; got {len(segments)}")
+        neighbours = self._hear_neighbours(segments)
+        self.graph_, self.recall_ = neighbours.build_graph(), neighbours.recall
+        del neighbours
         self._forget_steps(segments)
         return self._count(segments)
 
@@ -72,17 +71,9 @@ class EKDE(BaseVoter):
         self._last_survival = segments.survival  # of the vote that the scores are
         self._early_weights: np.ndarray | None = None
 
-    def _search(self, segments: Segments) -> tuple[sparse.csr_matrix, float]:
-        """Who hears whom, and the part of the true neighbours among them."""
-        squared, indices, recall = search_with_recall(
-            segments.X, segments.X, self.n_neighbors, segments.bags, segments.bags
-        )
-        return build_vote_graph(squared, indices, len(segments)), recall
-
-    def take_graph(self, graph: sparse.csr_matrix, recall: float) -> EKDE:
-        """Let the next `fit` vote on the ``graph_`` and ``recall_`` of an earlier one on the same segments."""
-        self._taken = graph, recall
-        return self
+    @property
+    def n_heard(self) -> int:
+        return self.n_neighbors
 
     def _count(self, segments: Segments) -> np.ndarray:
         """All rounds, those before corrections are heard only where they are not known yet; or the elected alone."""

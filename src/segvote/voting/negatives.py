@@ -6,7 +6,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.kernels import SampledKernel, search_neighbours, sum_kernel
-from segvote.voting.base import BaseVoter
+from segvote.voting.base import N_NEIGHBORS, BaseVoter
 from segvote.voting.kernel_votes import find_typical_distance, measure_relative_error, sum_votes
 from segvote.voting.limits import MAX_PAIRS
 from segvote.voting.segments import Segments
@@ -38,7 +38,17 @@ class NegMin(BaseVoter):
             raise BadInputError(f"reading must be one of {', '.join(self.READINGS)}; got {self.reading!r}")
         self._negatives = np.flatnonzero(~segments.positive)
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
-        return self._score(segments.X, segments.bags, segments.survival)
+        if not self.has_neighbours:
+            return self._score(segments.X, segments.bags, segments.survival)
+        squared = self._hear_neighbours(segments).find_nearest(~segments.positive)
+        scores, missed = np.sqrt(squared), np.isinf(squared)
+        scores[missed] = self._score(segments.X[missed], segments.bags[missed], segments.survival[missed])
+        return scores
+
+    @property
+    def n_heard(self) -> int:
+        # Most have a negative among as many neighbours as other voters ask for.
+        return N_NEIGHBORS if self.reading == "global" else 0
 
     def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
         if self.reading == "bag":

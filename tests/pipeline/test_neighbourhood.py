@@ -1,13 +1,15 @@
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from segvote.io.arrays import read_arrays, write_arrays
+from segvote.kernels import Neighbours
+from segvote.pipeline.neighbourhood import fetch_neighbours, name_neighbours, read_neighbours
 from segvote.pipeline.reopening import list_described, reopen, vote
 from segvote.pipeline.run import Run
-from segvote.pipeline.vote_graph import keep_graph, name_graph, read_graph
-from segvote.voting.ekde import EKDE
+from segvote.pipeline.voting_step import fit_voter
 
 
 @pytest.fixture
@@ -18,19 +20,21 @@ def run(finished_run, tmp_path):
 
 @pytest.fixture
 def path(run):
-    return run.folder.votes_path.with_name("graph.npz")
+    return run.folder.votes_path.with_name("neighbours.npz")
 
 
 def read(run, **other):
-    name = other.get("name") or name_graph(run.settings, list_described(run))
-    return read_graph(run.folder, name, other.get("n_segments", int(run.offsets[-1])))
+    name = other.get("name") or name_neighbours(
+        run.settings, list_described(run), run.settings.voter_options["n_neighbors"]
+    )
+    return read_neighbours(run.folder, name, other.get("n_segments", int(run.offsets[-1])))
 
 
 def forbid_search(monkeypatch):
-    def search(self, segments):
+    def search(*arguments):
         raise AssertionError("searched again")
 
-    monkeypatch.setattr(EKDE, "_search", search)
+    monkeypatch.setattr(Neighbours, "search", search)
 
 
 def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, monkeypatch):
@@ -51,7 +55,7 @@ def test_a_run_without_the_file_is_searched_once(run, path, monkeypatch):
     vote(reopen(run), keep=True)
 
 
-def test_the_graph_of_other_settings_or_segments_is_not_taken(run):
+def test_the_neighbours_of_other_settings_or_segments_is_not_taken(run):
     assert read(run) is not None
     assert read(run, name="another") is None
     assert read(run, n_segments=int(run.offsets[-1]) + 1) is None
@@ -69,15 +73,15 @@ def test_a_damaged_file_is_as_good_as_none(run, path, place):
 def make_wrong(arrays, what):
     wrong = {name: array.copy() for name, array in arrays.items()}
     if what == "segment beyond the last":
-        wrong["indices"][3] = len(arrays["indptr"])
+        wrong["indices"][3, 0] = len(arrays["indices"])
     elif what == "segment below zero":
-        wrong["indices"][3] = -1
-    elif what == "rows out of order":
-        wrong["indptr"][1] = len(arrays["data"]) + 5
+        wrong["indices"][3, 0] = -2
+    elif what == "nobody at a distance":
+        wrong["indices"][3, 0] = -1
     elif what == "no number":
-        wrong["data"][0] = np.nan
+        wrong["squared"][0, 0] = np.nan
     elif what == "other kind":
-        wrong["data"] = wrong["data"].astype(np.float32)
+        wrong["squared"] = wrong["squared"].astype(np.float32)
     else:
         del wrong["recall"]
     return wrong
@@ -85,14 +89,24 @@ def make_wrong(arrays, what):
 
 @pytest.mark.parametrize(
     "what",
-    ["segment beyond the last", "segment below zero", "rows out of order", "no number", "other kind", "no recall"],
+    ["segment beyond the last", "segment below zero", "nobody at a distance", "no number", "other kind", "no recall"],
 )
 def test_a_file_whose_numbers_do_not_fit_is_not_taken(run, path, what):
     write_arrays(path, **make_wrong(read_arrays(path), what))
     assert read(run) is None
 
 
-def test_a_voter_that_keeps_no_votes_stores_nothing(run, path):
+def test_for_a_voter_that_asks_for_none_nothing_is_stored(run, path):
     path.unlink()
-    keep_graph(run.folder, "name", object())
+    opened, settings = reopen(run), replace(run.settings, voter="f-neg", voter_options={})
+    assert fetch_neighbours(run.folder, opened.bags, opened.table, settings) is None
     assert not path.exists()
+
+
+def test_another_voter_that_asks_the_same_is_not_searched_for(run, monkeypatch):
+    opened, settings = reopen(run), replace(run.settings, voter="negmin", voter_options={})
+    searched = fit_voter(opened.table, settings).scores_
+    fetch_neighbours(run.folder, opened.bags, opened.table, replace(settings, voter="ekde"))
+    forbid_search(monkeypatch)
+    known = fetch_neighbours(run.folder, opened.bags, opened.table, settings)
+    np.testing.assert_array_equal(fit_voter(opened.table, settings, known).scores_, searched)
