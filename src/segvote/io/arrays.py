@@ -55,10 +55,9 @@ def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray)
         zipfile.ZipFile(temporary, "w", kind, compresslevel=COMPRESS_LEVEL) as archive,
     ):
         for name, array in arrays.items():
-            # A fixed date, as numpy writes it: the time of writing would make equal arrays different files.
-            member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            member.compress_type = kind
-            with archive.open(member, "w", force_zip64=True) as file:
+            # By name: a ZipInfo of our own would be compressed at zlib's default level, not the archive's. Its date is
+            # always 1980: the time of writing would make equal arrays different files.
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
 
 
