@@ -9,8 +9,10 @@ from segvote.errors import BadInputError
 from segvote.segmentation.labels import (
     absorb_small,
     check_labels,
+    compress_numbers,
     find_border,
     find_neighbours,
+    list_edges,
     measure_areas,
     measure_border,
     relabel_connected,
@@ -90,6 +92,30 @@ def test_shared_boundaries_equal_counting(raw):
     labels = relabel_connected(raw)
     shared = find_neighbours(labels)
     np.testing.assert_array_equal(shared.toarray(), find_neighbours_slow(labels))
+
+
+def test_edges_are_the_neighbours_each_pair_once_in_order(raw):
+    labels = relabel_connected(raw)
+    edges, lengths = list_edges(labels)
+    shared = np.triu(find_neighbours_slow(labels))
+    assert edges.dtype == np.int32
+    np.testing.assert_array_equal(edges, np.argwhere(shared))
+    np.testing.assert_array_equal(lengths, shared[shared > 0])
+
+
+@pytest.mark.parametrize("values", [[3, -2, 3, 9], [0, 2**62, -(2**62)], [-128, 127, 0], [2**63, 2**63 - 1, 2**64 - 1]])
+@pytest.mark.parametrize("n_times", [1, 100])
+def test_numbers_are_compressed_to_their_ranks(values, n_times):
+    """Many pixels of close values are ranked by a table, others by sorting."""
+    dtype = {127: np.int8, 2**64 - 1: np.uint64}.get(max(values), np.int64)
+    labels = np.array([values] * n_times, dtype)
+    ranks = [sorted(set(values)).index(value) for value in values]
+    np.testing.assert_array_equal(compress_numbers(labels), [ranks] * n_times)
+
+
+def test_numbers_around_the_largest_signed_one_are_compressed_by_a_table():
+    labels = np.array([[2**63 - 1, 2**63 + 1, 2**63]], np.uint64)
+    assert compress_numbers(labels).tolist() == [[0, 2, 1]]
 
 
 def test_border_lengths_equal_counting(raw):

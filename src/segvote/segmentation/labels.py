@@ -6,6 +6,8 @@ A label map is an integer array (h, w), or (frames, h, w) for a video; after `re
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
@@ -45,7 +47,14 @@ def relabel_connected(labels: np.ndarray) -> np.ndarray:
 
 def compress_numbers(labels: np.ndarray) -> np.ndarray:
     """Replace the values that occur by 0, 1, 2, ... in their order, so that no width of integer overflows."""
-    return np.unique(labels, return_inverse=True)[1].reshape(labels.shape).astype(np.int32)
+    lowest = labels.min()
+    n_values = int(labels.max()) - int(lowest) + 1
+    if n_values > labels.size:
+        return np.unique(labels, return_inverse=True)[1].reshape(labels.shape).astype(np.int32)
+    places = np.subtract(labels, lowest, dtype=np.int64)
+    occurs = np.zeros(n_values, bool)  # a table of all values is ten times as fast as sorting, while it is small
+    occurs[places] = True
+    return (np.cumsum(occurs, dtype=np.int32) - 1)[places]
 
 
 def check_labels(labels: np.ndarray, shape: tuple[int, int] | None = None) -> np.ndarray:
@@ -87,11 +96,9 @@ def find_neighbours(labels: np.ndarray) -> sparse.csr_matrix:
     (n, n) float64 symmetric matrix: the number of pixel faces between segment i and segment j, none on the diagonal.
     """
     n_segments = int(labels.max()) + 1
-    first, second = list_faces(labels)
-    keys, counts = np.unique(first * n_segments + second, return_counts=True)
-    pairs = (keys // n_segments, keys % n_segments)
-    shared = sparse.coo_matrix((counts.astype(np.float64), pairs), shape=(n_segments, n_segments))
-    return sparse.csr_matrix(shared + shared.T)
+    edges, lengths = list_edges(labels)
+    upper = sparse.csr_matrix((lengths, (edges[:, 0], edges[:, 1])), shape=(n_segments, n_segments))
+    return sparse.csr_matrix(upper + upper.T)
 
 
 def list_edges(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,9 +114,11 @@ def list_edges(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     edges, lengths
         (m, 2) int32, each pair once, the smaller number first; (m,) float64 pixel faces.
     """
-    shared = find_neighbours(labels).tocoo()
-    once = shared.row < shared.col
-    return np.column_stack([shared.row[once], shared.col[once]]).astype(np.int32), shared.data[once]
+    n_segments = int(labels.max()) + 1
+    first, second = list_faces(labels)
+    keys = np.minimum(first, second).astype(np.int64) * n_segments + np.maximum(first, second)
+    found, counts = np.unique(keys, return_counts=True)
+    return np.column_stack([found // n_segments, found % n_segments]).astype(np.int32), counts.astype(np.float64)
 
 
 def list_faces(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -120,10 +129,11 @@ def list_faces(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def face_pairs(labels: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     """Labels before and after each change of label along one axis, the faces in reading order."""
-    along = np.moveaxis(labels, axis, 0)
-    before, after = along[:-1], along[1:]
-    changes = before != after
-    return before[changes].astype(np.int64), after[changes].astype(np.int64)
+    along, changes = np.moveaxis(labels, axis, 0), np.zeros(labels.shape, bool)
+    np.moveaxis(changes, axis, 0)[:-1] = along[:-1] != along[1:]
+    # Places in the flat map are several times as fast to take as a mask of every pixel.
+    flat, places, step = labels.ravel(), np.flatnonzero(changes), math.prod(labels.shape[axis + 1 :])
+    return flat[places], flat[places + step]
 
 
 def absorb_small(labels: np.ndarray, min_size: int) -> np.ndarray:
