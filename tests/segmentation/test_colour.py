@@ -23,6 +23,13 @@ def test_the_gradient_of_a_ramp_is_its_slope():
     np.testing.assert_allclose(gradient[1:-1, 1:-1], 5)
 
 
+def test_the_gradient_sums_the_squared_slopes_of_all_channels():
+    colour = np.random.default_rng(0).normal(size=(7, 9, 3)).astype(np.float32)
+    down, across = np.gradient(colour, axis=(0, 1))
+    expected = np.sqrt((down**2 + across**2).sum(axis=2))
+    np.testing.assert_allclose(measure_gradient(colour)[1:-1, 1:-1], expected[1:-1, 1:-1], rtol=1e-5)
+
+
 def test_smoothing_keeps_the_mean_of_a_mirrored_image():
     lab = np.random.default_rng(0).normal(size=(40, 40, 3)).astype(np.float32)
     assert abs(smooth_colour(lab, 1.5).mean() - lab.mean()) < 1e-2

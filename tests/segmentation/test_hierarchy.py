@@ -5,7 +5,7 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.hierarchy import build_segmentation, build_tree, crop_tree, cut_tree
+from segvote.segmentation.hierarchy import build_segmentation, build_tree, crop_tree, cut_tree, measure_means
 from segvote.segmentation.labels import find_neighbours, measure_areas, relabel_connected
 
 
@@ -107,6 +107,15 @@ def test_a_cropped_tree_cuts_as_the_whole_tree(n_regions):
     np.testing.assert_array_equal(regions, cut_tree(*whole, n_regions))
     for n_coarse in (1, 2, 5, 9):
         np.testing.assert_array_equal(cut_tree(*cropped, n_coarse)[regions], cut_tree(*whole, min(n_coarse, n_regions)))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (12, 15), (3, 6, 7)])
+@pytest.mark.parametrize("n_channels", [1, 3])
+def test_means_are_those_of_each_segments_pixels(shape, n_channels):
+    rng = np.random.default_rng(0)
+    labels, values = relabel_connected(rng.integers(0, 3, shape)), rng.normal(size=(*shape, n_channels))
+    expected = [values[labels == segment].mean(axis=0) for segment in range(labels.max() + 1)]
+    np.testing.assert_allclose(measure_means(values, labels, measure_areas(labels)), expected)
 
 
 def test_a_video_gets_a_tree_too():
