@@ -7,7 +7,7 @@ from skimage import data
 from segvote.io.images import resize_image
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.drawing import draw_mask, draw_mask_along
-from segvote.pipeline.pieces import cut_image, fetch_pieces
+from segvote.pipeline.pieces import cut_image, fetch_pieces, measure_pieces
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.ward import segment_ward
 
@@ -22,6 +22,19 @@ def test_segments_cut_from_the_tree_of_the_pieces_are_those_cut_at_once(cat):
     at_once, later = segment_ward(cat, 40), crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40)
     for name in ("labels", "parents", "altitudes"):
         assert np.array_equal(getattr(at_once, name), getattr(later, name))
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_each_piece_belongs_to_the_segment_that_covers_most_of_it(cat, nested):
+    fine = segment_ward(cat, n_segments=400)
+    if nested:
+        segments = crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40).labels
+    else:
+        segments = np.add.outer(np.arange(len(cat)) // 5 * 9, np.arange(cat.shape[1]) // 20)
+    found = measure_pieces(cat.astype(np.float32), segments, fine.labels).pieces.segments
+    for piece, segment in enumerate(found):
+        counts = np.bincount(segments[fine.labels == piece])
+        assert segment == np.flatnonzero(counts == counts.max())[-1]
 
 
 def test_kept_pieces_are_those_cut_and_the_picture_is_not_asked_for_again(cat, tmp_path):

@@ -152,10 +152,11 @@ class Describer:
             started = time.perf_counter()
             segmentation, pieces = self._segment(working, bag, cut_own)
             seconds["segment"] = time.perf_counter() - started
-            found = _measure_segments(segmentation, working, image.shape)
+            lab = convert_to_lab(working)
+            found = _measure_segments(segmentation, lab, image.shape)
             write_arrays(path, compress=True, **found)
             if pieces is not None:
-                cut = measure_pieces(working, segmentation.labels, pieces)
+                cut = measure_pieces(lab, segmentation.labels, pieces)
                 store_pieces(self.run, key, self.settings.n_pieces, cut)
         return key, found
 
@@ -208,7 +209,7 @@ class _LazyImage:
         return self.read().shape[:2]  # type: ignore[return-value]
 
 
-def _measure_segments(segmentation: Segmentation, working: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
+def _measure_segments(segmentation: Segmentation, lab: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
     """Everything later steps ask of the geometry, so that no label map has to be measured twice."""
     labels = segmentation.labels
     edges, lengths = list_edges(labels)
@@ -221,7 +222,7 @@ def _measure_segments(segmentation: Segmentation, working: np.ndarray, shape: tu
         "border": measure_border(labels).astype(np.float32),
         "edges": edges,
         "lengths": lengths.astype(np.float32),
-        "colours": measure_means(convert_to_lab(working), labels, areas).astype(np.float32),
+        "colours": measure_means(lab, labels, areas).astype(np.float32),
         "shape": np.array(shape, dtype=np.int64),
     }
 

@@ -52,16 +52,16 @@ class CutImage:
 def cut_image(working: np.ndarray, segments: np.ndarray, n_pieces: int) -> CutImage:
     """Cut an image (h, w, 3) at working size, in which `segments` (h, w) are known, into pieces."""
     labels = SEGMENTERS[PIECES_SEGMENTER](working, n_segments=n_pieces).labels
-    return measure_pieces(working, segments, labels)
+    return measure_pieces(convert_to_lab(working), segments, labels)
 
 
-def measure_pieces(working: np.ndarray, segments: np.ndarray, labels: np.ndarray) -> CutImage:
-    """As `cut_image`, with the label map (h, w) of the pieces known already."""
+def measure_pieces(lab: np.ndarray, segments: np.ndarray, labels: np.ndarray) -> CutImage:
+    """As `cut_image`, with the image's Lab colours (h, w, 3) and the label map (h, w) of the pieces known already."""
     areas = measure_areas(labels)
     edges, lengths = list_edges(labels)
     pieces = Pieces(
         areas=areas.astype(np.float32),
-        colours=measure_means(convert_to_lab(working), labels, areas).astype(np.float32),
+        colours=measure_means(lab, labels, areas).astype(np.float32),
         edges=edges,
         lengths=lengths.astype(np.float32),
         segments=_find_majority(labels, segments),
@@ -93,7 +93,11 @@ def get_pieces_path(run: RunFolder, segments_key: str, n_pieces: int) -> Path:
 
 
 def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:
-    """The segment that covers most of each piece."""
+    """The segment that covers most of each piece; of two that cover the same, the one with the larger number."""
+    owners = np.zeros(int(labels.max()) + 1, np.int32)
+    owners[labels] = segments
+    if np.array_equal(owners[labels], segments):  # cut from the tree of the segments, each piece lies in one
+        return owners
     n_segments = int(segments.max()) + 1
     pairs, counts = np.unique(labels.ravel().astype(np.int64) * n_segments + segments.ravel(), return_counts=True)
     order = np.lexsort((counts, pairs // n_segments))
