@@ -69,7 +69,7 @@ def _add_by_key(keys: np.ndarray, values: np.ndarray, n_keys: int) -> tuple[np.n
         found, places = np.unique(keys, return_inverse=True)
         return found, np.bincount(places, values)
     sums = np.bincount(keys, values, n_keys)  # a table of all keys is faster than sorting, as long as it is small
-    found = np.flatnonzero(sums)
+    found = np.flatnonzero(sums != 0)  # several times as fast as of the numbers themselves
     return found, sums[found]
 
 
