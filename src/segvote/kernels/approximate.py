@@ -22,7 +22,7 @@ Bags = tuple[np.ndarray, np.ndarray]
 
 # Lists are looked at that hold this part of the true neighbours of so many queries.
 LISTED_RECALL = 0.985
-N_SAMPLED = 400
+N_SAMPLED = 300
 # Candidates measured from the full vectors per neighbour wanted: the first that finds enough in the end.
 MEASURED_PER_NEIGHBOUR = (1.5, 3, 6, 12)
 WANTED_RECALL = 0.975
@@ -36,7 +36,7 @@ GIVE = 0.75
 HITS_AT_ONCE = 4_000_000
 # Queries whose candidates are sorted, and bytes of vectors measured, at once: they stay in the processor's cache.
 SORTED_AT_ONCE = 64
-MEASURED_BYTES = 1 << 20
+MEASURED_BYTES = 1 << 21
 # What one thread, or one worker elsewhere, searches and hands back.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 32_768

@@ -17,7 +17,7 @@ __all__ = ["Lists", "centre_points", "estimate_lists", "make_lists", "measure_le
 
 N_COMPONENTS = 192
 # Of these, the leading ones by which voters are put into lists, and how long that is learned.
-LISTING_COMPONENTS, LISTING_ROUNDS = 64, 5
+LISTING_COMPONENTS, LISTING_ROUNDS = 64, 3
 # Points from which components are learned.
 COMPONENT_POINTS = 8192
 # Times the root of the number of voters: the lists. More are shorter, and cost more to choose from.
