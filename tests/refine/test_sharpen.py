@@ -3,10 +3,11 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segvote.refine.sharpen import Pieces, cut, measure_agreement, sharpen, weigh_colours
+from segvote.refine.sharpen import COLOUR_WIDTH, Pieces, cut, measure_agreement, sharpen, sum_alike, weigh_colours
 
 
 def measure_cost(answer, evidence, edges, costs):
@@ -45,6 +46,15 @@ def test_colours_that_disagree_with_the_vote_are_not_heard():
     pieces = make_row([50, 20, 50, 20, 50, 20], [0, 1, 2, 3, 4, 5])
     heat = np.array([0.9, 0.9, 0.9, 0.1, 0.1, 0.1])
     assert np.array_equal(weigh_colours(pieces, heat), np.zeros(6))
+
+
+@pytest.mark.parametrize(("n", "n_segments"), [(1, 1), (7, 3), (300, 20), (300, 1), (200, 200)])
+def test_blocks_of_pairs_give_the_sums_of_the_plain_formula(n, n_segments):
+    rng = np.random.default_rng(0)
+    colours, segments, masses = rng.uniform(0, 100, (n, 3)), rng.integers(0, n_segments, n), rng.random((n, 2))
+    gaps = ((colours[:, None] - colours) ** 2).sum(axis=2)
+    alike = np.exp(-gaps / (2 * COLOUR_WIDTH**2)) * (segments[:, None] != segments)
+    assert np.allclose(sum_alike(colours, segments, masses), alike @ masses, rtol=1e-4, atol=1e-7)
 
 
 def test_agreement_is_the_area_under_the_roc_curve():

@@ -28,6 +28,8 @@ LEAST_HEAT = 0.02
 MOST_COLOUR = 2.0
 # Maximum flow counts in whole numbers.
 UNITS = 1000.0
+# Rows of the table of all pairs of pieces that are computed at once.
+N_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -88,22 +90,47 @@ def weigh_colours(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
     is_warm = heat > 0.5
     if is_warm.all() or not is_warm.any():
         return np.zeros(len(heat))
-    # Single precision: all pairs of pieces are the longest computation of a mask.
-    scaled = (pieces.colours / (np.sqrt(2) * COLOUR_WIDTH)).astype(np.float32)
-    norms = (scaled**2).sum(axis=1)
-    alike = scaled @ (2 * scaled.T)
-    alike -= norms[:, None]
-    alike -= norms
-    np.exp(np.minimum(alike, 0, out=alike), out=alike)
-    # A segment is no witness for itself.
-    alike[pieces.segments[:, None] == pieces.segments] = 0
     masses = np.column_stack([pieces.areas * heat, pieces.areas * (1 - heat)])
-    shares = alike @ (masses / masses.sum(axis=0)).astype(np.float32) + 1e-7
+    shares = sum_alike(pieces.colours, pieces.segments, masses / masses.sum(axis=0)) + 1e-7
     ratio = np.log(shares[:, 0] / shares[:, 1])
     ratio = np.clip(ratio, -MOST_COLOUR, MOST_COLOUR)
     low, high = AGREEMENT
     trust = np.clip((measure_agreement(ratio, is_warm) - low) / (high - low), 0, 1)
     return trust * ratio
+
+
+def sum_alike(colours: np.ndarray, segments: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """(n, 2) for each piece the masses (n, 2) of the pieces of its colour; a segment is no witness for itself."""
+    order = np.argsort(segments, kind="stable")
+    segments, masses = segments[order], masses[order].astype(np.float32)
+    left, right = _prepare_gaps(colours[order])
+    sums = np.zeros(masses.shape)
+    # All pairs of pieces are the longest computation of a mask: in single precision, each pair once, a few rows at a
+    # time, which stay in the processor's cache.
+    for start, end in _cut_between(segments):
+        alike = left[start:end] @ right[:, start:]
+        np.exp(alike, out=alike)
+        alike[:, : end - start][segments[start:end, None] == segments[start:end]] = 0
+        sums[start:end] += alike @ masses[start:]
+        sums[end:] += alike[:, end - start :].T @ masses[start:end]
+    return sums[np.argsort(order)]
+
+
+def _prepare_gaps(colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 5) and (5, n) whose product is minus half the squared distance of all pairs, in units of `COLOUR_WIDTH`."""
+    scaled = (colours / (np.sqrt(2) * COLOUR_WIDTH)).astype(np.float32)
+    # Small numbers lose less when their squares are taken from each other.
+    scaled -= scaled.mean(axis=0)
+    norms, ones = (scaled**2).sum(axis=1), np.ones(len(scaled), dtype=np.float32)
+    return np.column_stack([scaled, norms, ones]), np.vstack([2 * scaled.T, -ones, -norms])
+
+
+def _cut_between(segments: np.ndarray) -> list[tuple[int, int]]:
+    """Start and end of blocks of about `N_ROWS` pieces, each of whole segments; `segments` ascend."""
+    ends = np.append(np.flatnonzero(np.diff(segments)) + 1, len(segments))
+    # The last segment end in each stretch of rows.
+    ends = ends[np.append(np.diff(ends // N_ROWS) > 0, True)]
+    return list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
 
 
 def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
