@@ -26,10 +26,14 @@ __all__ = [
     "list_images",
     "read_image",
     "read_image_size",
+    "read_light",
+    "read_small_image",
     "resize_image",
     "resize_labels",
 ]
 
+# How much smaller and larger than it was asked for a small picture may be, if that spares scaling it.
+CLOSE_ENOUGH = (0.88, 1.1)
 IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 
 
@@ -107,6 +111,37 @@ def read_image(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
     """
     with open_picture(path, max_pixels) as picture:
         return np.array(_convert_to_rgb(orient(picture)), dtype=np.uint8, order="C")
+
+
+def read_small_image(path: Path | str, longest: int) -> np.ndarray:
+    """As `read_image`, for people to look at: with a longest side of about `longest` or less.
+
+    JPEG files are decoded at a fraction of their size.
+    """
+    with open_picture(path) as picture:
+        _shrink_decoder(picture, "RGB", longest)
+        return _resize_roughly(np.array(_convert_to_rgb(orient(picture))), longest)
+
+
+def read_light(path: Path | str, longest: int) -> np.ndarray:
+    """As `read_small_image`, light and shade alone: (h, w) uint8."""
+    with open_picture(path) as picture:
+        _shrink_decoder(picture, "L", longest)
+        upright = orient(picture)
+        grey = upright if upright.mode == "L" else _convert_to_rgb(upright).convert("L")
+        return _resize_roughly(np.array(grey), longest)
+
+
+def _shrink_decoder(picture: Image.Image, mode: str, longest: int) -> None:
+    """Let a JPEG file be decoded to `mode`, at the fraction of its size that is about `longest`, or larger."""
+    if picture.format == "JPEG" and picture.mode in ("L", "RGB"):
+        scale = CLOSE_ENOUGH[0] * longest / max(picture.size)
+        width, height = (max(1, round(side * scale)) for side in picture.size)
+        picture.draft(picture.mode if picture.mode == "L" else mode, (width, height))
+
+
+def _resize_roughly(image: np.ndarray, longest: int) -> np.ndarray:
+    return image if max(image.shape) <= CLOSE_ENOUGH[1] * longest else resize_image(image, longest)
 
 
 def read_image_size(path: Path | str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from segvote.io.atomic import write_bytes
 
-__all__ = ["blend_heat", "blend_mask", "encode_jpeg", "write_jpeg"]
+__all__ = ["blend_heat", "blend_mask", "count_degrees", "encode_jpeg", "paint_heat", "write_jpeg"]
 
 # Dark blue, teal, yellow, red: warm means likely, as in the paper's figure; readable without telling red from green.
 COLOURS = np.array([[20, 24, 82], [30, 110, 140], [248, 211, 80], [214, 40, 40]], dtype=np.float64)
@@ -37,11 +37,19 @@ def blend_heat(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
     heat
         (h, w) in [0, 1].
     """
+    return paint_heat(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), count_degrees(heat))
+
+
+def count_degrees(heat: np.ndarray) -> np.ndarray:
+    """Heat in [0, 1] as uint8."""
+    return (heat * 255).round().astype(np.uint8)
+
+
+def paint_heat(light: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    """As `blend_heat`, of a grey picture (h, w) uint8 and heat as `count_degrees` counts it."""
     # Heat and light each have 256 values: every colour that can come out is worked out once.
-    degrees = (heat * 255).round().astype(np.uint8)
-    light = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-    pairs = degrees.astype(np.intp) * 256 + light.astype(np.intp)
-    return SHADES.reshape(-1, 3).take(pairs, axis=0)
+    pairs = degrees.astype(np.uint16) << 8 | light
+    return cv2.cvtColor(PACKED_SHADES.take(pairs).view(np.uint8).reshape(*light.shape, 4), cv2.COLOR_RGBA2RGB)
 
 
 def _list_shades() -> np.ndarray:
@@ -52,14 +60,16 @@ def _list_shades() -> np.ndarray:
     return np.clip(shaded, 0, 255).astype(np.uint8)
 
 
-SHADES = _list_shades()
+# Four bytes of a colour are fetched in one piece.
+PACKED_SHADES = np.pad(_list_shades(), ((0, 0), (0, 0), (0, 1))).view(np.uint32).ravel()
+FADED = (np.arange(256) * 0.25 + 20).astype(np.uint8)
 
 
 def blend_mask(image: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Darken everything but the mask, and draw its outline."""
-    faded = (image * 0.25 + 20).astype(np.uint8)
-    shown = np.where(mask[..., None], image, faded)
-    outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+    inside = mask.astype(np.uint8)
+    shown = cv2.copyTo(image, inside, FADED.take(image))
+    outlines, _ = cv2.findContours(inside, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
     cv2.drawContours(shown, outlines, -1, OUTLINE, 1)
     return shown
 

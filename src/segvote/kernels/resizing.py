@@ -27,7 +27,8 @@ def resize_labels(labels: ArrayLike, size: tuple[int, int]) -> np.ndarray:
     # only of some types on some builds, so the rows and columns are picked here.
     labels = np.asarray(labels)
     rows, columns = (_find_centres(old, new) for old, new in zip(labels.shape[-2:], size, strict=True))
-    return labels[..., rows[:, None], columns]
+    # One side after the other: picking both at once takes five times as long.
+    return labels.take(columns, axis=-1).take(rows, axis=-2)
 
 
 def _find_centres(old: int, new: int) -> np.ndarray:

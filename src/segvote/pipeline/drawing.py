@@ -42,10 +42,11 @@ def draw_mask_along(
     shape: tuple[int, int],
 ) -> np.ndarray:
     """As `draw_mask`, with the image cut into pieces already (None: whole segments) and its displayed size."""
-    mask = decisions[labels]
-    if cut is not None and decisions.any():
-        warmth = np.bincount(cut.labels.ravel(), weights=heat[labels].ravel()) / cut.pieces.areas
+    if cut is None or not decisions.any():
+        return resize_labels(decisions.take(labels), shape)
+    warmth = np.bincount(cut.labels.ravel(), weights=heat.take(labels).ravel()) / cut.pieces.areas
+    mask = sharpen(cut.pieces, warmth).take(cut.labels)
+    if (fixed >= 0).any():
         # A person's word about a segment stands to the pixel.
-        redrawn = sharpen(cut.pieces, warmth)[cut.labels]
-        mask = np.where(fixed[labels] >= 0, fixed[labels] == 1, redrawn)
+        mask = np.where(fixed[labels] >= 0, fixed[labels] == 1, mask)
     return resize_labels(mask, shape)

@@ -27,8 +27,7 @@ from segvote.pipeline.run import BagRecord, Run
 from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.voting_step import measure_last_survival
-from segvote.pipeline.workers import run_on_all
-from segvote.pipeline.writing import MaskWriter, WriteTask, record_bag, write_annotations
+from segvote.pipeline.writing import WriteTask, record_bag, write_pictures
 from segvote.refine import vote_again
 from segvote.types import WITH, WITHOUT
 
@@ -155,11 +154,7 @@ class _Job:
         for one, scores, areas in scored:
             tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
             best.append(float(scores.max()))
-        written = count_along(
-            run_on_all(MaskWriter(self.target, self.model.settings), tasks, n_jobs), "write masks", len(tasks), progress
-        )
-        records = [replace(task.record, area=area) for task, area in zip(tasks, written, strict=True)]
-        write_annotations(self.target, tasks, records, self.model.settings.label)
+        records = write_pictures(self.target, tasks, self.model.settings, n_jobs, progress)
         problems = tuple((one.bag.name, one.problem) for one in described if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)

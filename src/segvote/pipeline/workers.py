@@ -1,4 +1,4 @@
-"""The same function on many items, in several processes; results in order, a killed worker survived.
+"""The same function on many items, in several processes or threads; results in order, a killed worker survived.
 
 Who does the work can be exchanged for the time of a ``with``: by other machines, of which this layer knows nothing.
 """
@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from threadpoolctl import threadpool_limits
+
 from segvote.errors import SegvoteError
 
-__all__ = ["MapAll", "get_others", "run_on_all", "work_with"]
+__all__ = ["MapAll", "get_others", "run_in_threads", "run_on_all", "work_with"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -68,6 +72,23 @@ def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs
                     f"a worker process died {restarts} times, last at item {done + 1} of {len(items)}; "
                     "it may lack memory: try --jobs 1"
                 ) from error
+
+
+def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+    """As `run_on_all`, for functions that let go of the interpreter most of the time: no process has to start."""
+    others, _ = _others.get()
+    if others is not None:
+        yield from others(function, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            # A few at a time: whoever stops us waits for those that were begun, not for all.
+            if len(waiting) > 2 * n_jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:

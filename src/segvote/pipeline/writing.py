@@ -11,27 +11,27 @@ import numpy as np
 from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.exports.base import ExportOptions
-from segvote.io.exports.coco import write_coco_file
-from segvote.io.images import read_image, resize_image, resize_labels
-from segvote.io.masks import read_mask, write_mask
-from segvote.io.overlays import blend_heat, write_jpeg
+from segvote.io.exports.coco import Shape, measure_shape, write_shapes
+from segvote.io.images import read_image, read_image_size, read_light, resize_labels
+from segvote.io.masks import write_mask
+from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.run_folder import RunFolder, name_stems
 from segvote.io.videos import list_video_files
 from segvote.pipeline.describing import Described
 from segvote.pipeline.drawing import draw_mask_along
 from segvote.pipeline.pieces import CutImage, fetch_pieces, get_pieces_path
 from segvote.pipeline.progress import Progress, count_along
-from segvote.pipeline.run import BagRecord, make_annotation
+from segvote.pipeline.run import BagRecord
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
 from segvote.pipeline.video_frames import list_frame_files
 from segvote.pipeline.video_writing import list_frame_annotations, write_video
 from segvote.pipeline.voting_step import Verdict
-from segvote.pipeline.workers import run_on_all
+from segvote.pipeline.workers import run_in_threads, run_on_all
 from segvote.refine import measure_doubt, scale_heat
-from segvote.types import WITH
+from segvote.types import WITH, Annotation, Part
 
-__all__ = ["MaskWriter", "WriteTask", "record_bag", "write_annotations", "write_results"]
+__all__ = ["MaskWriter", "WriteTask", "Written", "record_bag", "write_pictures", "write_results"]
 
 # Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
 HEATMAP_SIZE = 640
@@ -61,36 +61,70 @@ def write_results(
     names = ("scores", "votes", "weights", "decisions", "thresholds", "elected")
     arrays = {name: getattr(verdict, name) for name in names}
     write_arrays(run.votes_path, False, **{name: array for name, array in arrays.items() if array is not None})
-    tasks = _list_tasks(bags, table, verdict)
+    return write_pictures(run, _list_tasks(bags, table, verdict), settings, n_jobs, progress)
+
+
+def write_pictures(
+    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, n_jobs: int, progress: Progress
+) -> list[BagRecord]:
+    """Write masks, heat maps and the COCO file of them; returns the records with the areas of the masks."""
     writer = MaskWriter(run, settings)
-    written = count_along(run_on_all(writer, tasks, n_jobs), "write masks", len(tasks), progress)
-    records = [replace(task.record, area=area) for task, area in zip(tasks, written, strict=True)]
-    write_annotations(run, tasks, records, settings.label)
+    # Threads do where the work is reading and writing pictures; processes take seconds to start.
+    run_all = run_on_all if any(map(writer.is_long, tasks)) else run_in_threads
+    written = list(count_along(run_all(writer, tasks, n_jobs), "write masks", len(tasks), progress))
+    records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
+    _write_annotations(run, tasks, records, [one.shapes for one in written], settings.label)
     return records
 
 
+@dataclass(frozen=True)
+class Written:
+    """What is left to know of a bag once its files are there.
+
+    Attributes
+    ----------
+    area
+        Share of the image, or of all frames, that the mask covers.
+    shapes
+        Of an image, what the COCO file says of its mask; nothing if that is empty.
+    """
+
+    area: float
+    shapes: tuple[Shape, ...] = ()
+
+
 class MaskWriter:
-    """Writes the mask and the heat map of one bag; returns the share of the image the mask covers."""
+    """Writes the mask and the heat map of one bag."""
 
     def __init__(self, run: RunFolder, settings: Settings) -> None:
         self.run, self.settings = run, settings
 
-    def __call__(self, task: WriteTask) -> float:
+    def __call__(self, task: WriteTask) -> Written:
         record = task.record
         if record.n_frames:
-            return write_video(self.run, task, self.settings)
-        labels = read_arrays(self.run.segments_path(record.segments))["labels"]
-        image = read_image(task.image_path)
-        if image.shape[:2] != (record.height, record.width):
+            return Written(write_video(self.run, task, self.settings))
+        if read_image_size(task.image_path) != (record.height, record.width):
             raise UnreadableImageError(f"{task.image_path}: changed since it was described; repeat the command")
+        labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
         mask = draw_mask_along(
-            self._fetch_pieces(task, labels, image), labels, task.heat, task.decisions, task.fixed, image.shape[:2]
+            self._fetch_pieces(task, labels),
+            labels,
+            task.heat,
+            task.decisions,
+            task.fixed,
+            (record.height, record.width),
         )
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
-        picture = resize_image(image, HEATMAP_SIZE)
-        heat = resize_labels(task.heat[labels], picture.shape[:2])
-        write_jpeg(self.run.heatmap_path(record.stem), blend_heat(picture, heat))
-        return round(float(mask.mean()), 6)
+        light = read_light(task.image_path, HEATMAP_SIZE)
+        degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
+        write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
+        return _measure_mask(mask, self.settings.label)
+
+    def is_long(self, task: WriteTask) -> bool:
+        """Whether a bag takes far longer than reading and writing its pictures: videos, and images yet to be cut."""
+        if not self._wants_pieces(task):
+            return bool(task.record.n_frames)
+        return not get_pieces_path(self.run, task.record.segments, self.settings.n_pieces).exists()
 
     def list_files(self, task: WriteTask) -> list[Path]:
         """All files that are read for a bag."""
@@ -103,10 +137,19 @@ class MaskWriter:
         """The same for a run folder that lies elsewhere."""
         return MaskWriter(RunFolder(find(self.run.path)), self.settings)
 
-    def _fetch_pieces(self, task: WriteTask, labels: np.ndarray, image: np.ndarray) -> CutImage | None:
-        if not (self.settings.n_pieces and task.decisions.any()):
+    def _wants_pieces(self, task: WriteTask) -> bool:
+        return bool(self.settings.n_pieces and not task.record.n_frames and task.decisions.any())
+
+    def _fetch_pieces(self, task: WriteTask, labels: np.ndarray) -> CutImage | None:
+        if not self._wants_pieces(task):
             return None
-        return fetch_pieces(self.run, task.record.segments, self.settings.n_pieces, labels, lambda: image)
+        n_pieces = self.settings.n_pieces
+        return fetch_pieces(self.run, task.record.segments, n_pieces, labels, lambda: read_image(task.image_path))
+
+
+def _measure_mask(mask: np.ndarray, label: str) -> Written:
+    area = int(np.count_nonzero(mask))
+    return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
 
 
 def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:
@@ -154,15 +197,21 @@ def record_bag(
     )
 
 
-def write_annotations(run: RunFolder, tasks: Sequence[WriteTask], records: Sequence[BagRecord], label: str) -> None:
-    """Write the COCO file of a run folder; masks are read one at a time."""
+def _write_annotations(
+    run: RunFolder,
+    tasks: Sequence[WriteTask],
+    records: Sequence[BagRecord],
+    shapes: Sequence[tuple[Shape, ...]],
+    label: str,
+) -> None:
+    """Write the COCO file of a run folder; masks of videos are read one at a time."""
 
-    def list_annotations() -> Iterator:
-        for task, record in zip(tasks, records, strict=True):
-            if record.n_frames:
-                yield from list_frame_annotations(run, record, task.image_path, label)
+    def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
+        for task, record, known in zip(tasks, records, shapes, strict=True):
+            if not record.n_frames:
+                yield Annotation(record.name, record.height, record.width), known
                 continue
-            mask = read_mask(run.mask_path(record.stem)) == 255
-            yield make_annotation(record, mask, label, None)
+            for frame in list_frame_annotations(run, record, task.image_path, label):
+                yield frame, [measure_shape(part) for part in frame.parts if part.mask.any()]
 
-    write_coco_file(list_annotations(), run.coco_path, ExportOptions(labels=(label,)))
+    write_shapes(list_shapes(), run.coco_path, ExportOptions(labels=(label,)))

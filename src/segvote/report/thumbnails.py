@@ -15,8 +15,7 @@ import cv2
 import numpy as np
 
 from segvote.errors import UnreadableImageError
-from segvote.io.decoding import open_picture, orient
-from segvote.io.images import read_image, read_image_size, resize_image
+from segvote.io.images import read_image_size, read_small_image, resize_image
 from segvote.io.overlays import blend_mask, encode_jpeg
 from segvote.pipeline.run import Run
 
@@ -87,18 +86,9 @@ def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> Triplet:
     return Triplet(shown[0], shown[1], shown[2], problem)
 
 
-def read_small(path: Path, size: int) -> np.ndarray:
-    """(h, w, 3) picture with a longest side of `size` or less; JPEG files are decoded at a fraction of their size."""
-    with open_picture(path) as picture:
-        if picture.format == "JPEG" and picture.mode in ("L", "RGB"):
-            picture.draft(picture.mode, (2 * size, 2 * size))  # twice, so that averaging still has something to do
-            return resize_image(np.array(orient(picture).convert("RGB")), size)
-    return resize_image(read_image(path), size)
-
-
 def _try_read(path: Path, size: int, what: str) -> tuple[np.ndarray | None, str]:
     try:
-        return read_small(path, size), ""
+        return read_small_image(path, size), ""
     except UnreadableImageError as error:
         return None, f"{what} cannot be shown: {str(error).removeprefix(f'{path}: ')}"
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
 from segvote.io.exports.streams import RecordFile, open_records
@@ -12,7 +15,37 @@ from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.io.rle import encode_rle
 from segvote.types import Annotation, Part
 
-__all__ = ["write_coco", "write_coco_file"]
+__all__ = ["Shape", "measure_shape", "write_coco", "write_coco_file", "write_shapes"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What COCO says of one part of an image: far smaller than its mask.
+
+    Attributes
+    ----------
+    label, track_id
+        As in `Part`.
+    area, box
+        Pixels; left, top, width, height.
+    segmentation
+        Run lengths, or outlines with holes bridged.
+    """
+
+    label: str
+    area: int
+    box: tuple[int, int, int, int]
+    segmentation: Any
+    track_id: int | None = None
+
+
+def measure_shape(part: Part, polygons: bool = False) -> Shape:
+    """The shape of a part that is not empty."""
+    if polygons:
+        segmentation: Any = [bridge_holes(polygon).ravel().tolist() for polygon in trace_polygons(part.mask)]
+    else:
+        segmentation = encode_rle(part.mask)
+    return Shape(part.label, int(np.count_nonzero(part.mask)), measure_box(part.mask), segmentation, part.track_id)
 
 
 def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
@@ -38,7 +71,7 @@ def _watch(
         if options.copy_images:
             copy_image(annotation, folder / "images" / check_name(annotation.name))
         for part in list_parts(annotation, options):
-            record = _describe_part(part, image_id, labels.find(part.label) + 1)
+            record = _describe_shape(measure_shape(part), image_id, labels.find(part.label) + 1)
             results.add({**record, "score": float(part.score)})
         yield annotation
 
@@ -55,15 +88,24 @@ def write_coco_file(annotations: Iterable[Annotation], path: Path, options: Expo
     options
         `polygons` gives outlines with holes bridged instead of run lengths.
     """
+    shapes = (
+        (annotation, [measure_shape(part, options.polygons) for part in list_parts(annotation, options)])
+        for annotation in annotations
+    )
+    return write_shapes(shapes, path, options)
+
+
+def write_shapes(described: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> Path:
+    """As `write_coco_file`, of images whose shapes are measured already; what parts they have does not matter then."""
     labels, images = LabelTable(options.labels), []
     with open_records(path, "annotations") as records:
         n_parts = 0
-        for image_id, annotation in enumerate(annotations, start=1):
+        for image_id, (annotation, shapes) in enumerate(described, start=1):
             images.append(_describe_image(annotation, image_id))
-            for part in list_parts(annotation, options):
+            for shape in shapes:
                 n_parts += 1
-                record = _describe_part(part, image_id, labels.find(part.label) + 1, options.polygons)
-                records.add({**record, "id": n_parts, "area": int(part.mask.sum()), "iscrowd": 0})
+                record = _describe_shape(shape, image_id, labels.find(shape.label) + 1)
+                records.add({**record, "id": n_parts, "area": shape.area, "iscrowd": 0})
         categories = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(labels.names, 1)]
         info = {"description": "masks by segvote", "version": options.model_version}
         records.tail = {"images": images, "categories": categories, "info": info, "licenses": []}
@@ -74,16 +116,12 @@ def _describe_image(annotation: Annotation, image_id: int) -> dict[str, Any]:
     return {"id": image_id, "file_name": annotation.name, "height": annotation.height, "width": annotation.width}
 
 
-def _describe_part(part: Part, image_id: int, category_id: int, polygons: bool = False) -> dict[str, Any]:
-    if polygons:
-        segmentation: Any = [bridge_holes(polygon).ravel().tolist() for polygon in trace_polygons(part.mask)]
-    else:
-        segmentation = encode_rle(part.mask)
-    track = {} if part.track_id is None else {"track_id": part.track_id}
+def _describe_shape(shape: Shape, image_id: int, category_id: int) -> dict[str, Any]:
+    track = {} if shape.track_id is None else {"track_id": shape.track_id}
     return {
-        "bbox": list(measure_box(part.mask)),
+        "bbox": list(shape.box),
         "category_id": category_id,
         "image_id": image_id,
-        "segmentation": segmentation,
+        "segmentation": shape.segmentation,
         **track,
     }
