@@ -64,3 +64,16 @@ def test_what_the_system_refuses_is_told_with_the_name(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UnwritableFileError, match=r"cannot write .*file/a.txt .*repeat the command"):
         write_text(tmp_path / "file" / "a.txt", "x")
+
+
+def test_equal_bytes_are_not_written_again_unless_they_must_reach_the_disk(tmp_path):
+    path = tmp_path / "a.png"
+    write_bytes(path, b"one", durable=False)
+    first = path.stat().st_ino
+    write_bytes(path, b"one", durable=False)
+    assert path.stat().st_ino == first
+    write_bytes(path, b"two", durable=False)
+    assert path.read_bytes() == b"two"
+    second = path.stat()
+    write_bytes(path, b"two")
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) != (second.st_ino, second.st_mtime_ns)

@@ -18,6 +18,8 @@ from segvote.io.images import (
     list_images,
     read_image,
     read_image_size,
+    read_light,
+    read_small_image,
     resize_image,
     resize_labels,
 )
@@ -356,3 +358,40 @@ def test_labels_take_the_value_under_each_centre():
 def test_labels_shrunk_after_growing_by_a_whole_factor_come_back():
     labels = np.random.default_rng(0).integers(0, 9, (7, 11))
     np.testing.assert_array_equal(resize_labels(resize_labels(labels, (35, 33)), (7, 11)), labels)
+
+
+@pytest.fixture
+def turned_jpeg(tmp_path):
+    """A smooth picture (1200, 900, 3) as it is displayed, and a JPEG file that holds it lying on its side."""
+    rows, columns = np.mgrid[0:900, 0:1200]
+    picture = np.stack([rows / 4, columns / 5, (rows + columns) / 9], axis=-1).astype(np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn
+    Image.fromarray(picture).save(tmp_path / "a.jpg", quality=95, exif=exif)
+    return Image.fromarray(np.rot90(picture, -1)), tmp_path / "a.jpg"
+
+
+# An eighth of the file reduced further; a quarter as it is, because it is close enough.
+@pytest.mark.parametrize(("longest", "shape"), [(100, (100, 75)), (320, (300, 225))])
+def test_jpeg_decoded_small_looks_like_the_whole_one_reduced(turned_jpeg, longest, shape):
+    picture, path = turned_jpeg
+    small, whole = read_small_image(path, longest), picture.resize(shape[::-1], Image.Resampling.BOX)
+    assert small.shape == (*shape, 3)
+    assert np.abs(small - np.asarray(whole, dtype=float)).mean() < 2
+    light, size = read_light(path, longest)
+    assert light.shape == shape
+    assert size == (1200, 900)
+    assert np.abs(light - np.asarray(whole.convert("L"), dtype=float)).mean() < 2
+
+
+def test_light_of_other_files_is_that_of_the_picture(tmp_path, colours):
+    for extension in ("png", "tif"):
+        Image.fromarray(colours).save(tmp_path / f"a.{extension}")
+        light, size = read_light(tmp_path / f"a.{extension}", 1000)
+        np.testing.assert_array_equal(light, np.asarray(Image.fromarray(colours).convert("L")))
+        assert size == colours.shape[:2]
+
+
+def test_small_pictures_are_not_enlarged(tmp_path, colours):
+    Image.fromarray(colours).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(read_small_image(tmp_path / "a.png", 1000), colours)

@@ -12,11 +12,14 @@ from PIL import Image
 
 from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
 from segvote.features.color import ColorFeatures
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.coco import write_coco_file
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.writing import MaskWriter
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -52,6 +55,20 @@ def test_the_run_folder_holds_what_it_promises(finished_run):
     coco = json.loads((folder / "annotations.coco.json").read_text())
     assert len(coco["images"]) == 12
     assert len(coco["annotations"]) == 6
+
+
+def test_the_coco_file_is_that_of_the_masks_on_disk(finished_run, tmp_path):
+    options = ExportOptions(labels=(finished_run.settings.label,))
+    write_coco_file(finished_run.list_annotations(), tmp_path / "a.json", options)
+    assert (tmp_path / "a.json").read_bytes() == finished_run.folder.coco_path.read_bytes()
+
+
+def test_processes_write_what_threads_write(scenes, run_copy, monkeypatch):
+    other = replace(QUICK, decision="otsu")
+    by_threads = read_outputs(run_quick(scenes, run_copy, other, n_jobs=2).folder.path)
+    run_quick(scenes, run_copy, QUICK)
+    monkeypatch.setattr(MaskWriter, "is_long", lambda writer, task: True)
+    assert read_outputs(run_quick(scenes, run_copy, other, n_jobs=2).folder.path) == by_threads
 
 
 def test_no_temporary_file_stays_behind(finished_run):

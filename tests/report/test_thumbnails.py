@@ -3,14 +3,13 @@
 import io
 import re
 
-import numpy as np
 import pytest
 from made_runs import make_bag
 from PIL import Image
 
 from segvote.report import write_report
 from segvote.report.gallery import list_cards
-from segvote.report.thumbnails import PAGE_BYTES, choose_size, count_share, make_triplet, read_small
+from segvote.report.thumbnails import PAGE_BYTES, choose_size, count_share, make_triplet
 
 
 def test_four_hundred_of_the_worst_pictures_stay_below_20_megabytes(make_run):
@@ -61,15 +60,3 @@ def test_damaged_image_is_a_reason_without_its_path(make_run):
     triplet = make_triplet(run, 0, 100, PAGE_BYTES)
     assert triplet.problem.startswith("the image cannot be shown: not a picture")
     assert str(run.folder.path.parent) not in triplet.problem
-
-
-def test_jpeg_decoded_small_looks_like_the_whole_one_reduced(tmp_path):
-    rows, columns = np.mgrid[0:900, 0:1200]
-    picture = np.stack([rows / 4, columns / 5, (rows + columns) / 9], axis=-1).astype(np.uint8)
-    exif = Image.Exif()
-    exif[0x0112] = 6  # a quarter turn
-    Image.fromarray(picture).save(tmp_path / "a.jpg", quality=95, exif=exif)
-    small = read_small(tmp_path / "a.jpg", 100)
-    whole = np.asarray(Image.fromarray(np.rot90(picture, -1)).resize((75, 100), Image.Resampling.BOX), dtype=float)
-    assert small.shape == (100, 75, 3)
-    assert np.abs(small - whole).mean() < 2

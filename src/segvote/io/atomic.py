@@ -72,9 +72,21 @@ def explain_failure(path: Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path | str, data: bytes, durable: bool = True) -> None:
-    """Write `data` to `path`, whole or not at all; see `atomic_path` for `durable`."""
+    """Write `data` to `path`, whole or not at all; see `atomic_path` for `durable`.
+
+    A file that need not be flushed and holds the same bytes already is left as it is.
+    """
+    if not durable and _holds(Path(path), data):
+        return
     with atomic_path(path, durable) as temporary:
         temporary.write_bytes(data)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        return False
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation
+from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation, read_orientation
 from segvote.io.samples import scale_to_bytes
 from segvote.kernels.resizing import resize_labels
 
@@ -123,13 +123,16 @@ def read_small_image(path: Path | str, longest: int) -> np.ndarray:
         return _resize_roughly(np.array(_convert_to_rgb(orient(picture))), longest)
 
 
-def read_light(path: Path | str, longest: int) -> np.ndarray:
-    """As `read_small_image`, light and shade alone: (h, w) uint8."""
+def read_light(path: Path | str, longest: int) -> tuple[np.ndarray, tuple[int, int]]:
+    """As `read_small_image`, light and shade alone, (h, w) uint8; and (height, width) of the whole picture."""
     with open_picture(path) as picture:
+        width, height = picture.size
         _shrink_decoder(picture, "L", longest)
         upright = orient(picture)
-        grey = upright if upright.mode == "L" else _convert_to_rgb(upright).convert("L")
-        return _resize_roughly(np.array(grey), longest)
+        is_grey = upright.mode == "L" and not upright.has_transparency_data
+        light = np.array(upright if is_grey else _convert_to_rgb(upright).convert("L"))
+        is_turned = read_orientation(picture) >= 5
+    return _resize_roughly(light, longest), (width, height) if is_turned else (height, width)
 
 
 def _shrink_decoder(picture: Image.Image, mode: str, longest: int) -> None:

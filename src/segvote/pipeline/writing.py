@@ -12,7 +12,7 @@ from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import Shape, measure_shape, write_shapes
-from segvote.io.images import read_image, read_image_size, read_light, resize_labels
+from segvote.io.images import read_image, read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.run_folder import RunFolder, name_stems
@@ -103,7 +103,8 @@ class MaskWriter:
         record = task.record
         if record.n_frames:
             return Written(write_video(self.run, task, self.settings))
-        if read_image_size(task.image_path) != (record.height, record.width):
+        light, shape = read_light(task.image_path, HEATMAP_SIZE)
+        if shape != (record.height, record.width):
             raise UnreadableImageError(f"{task.image_path}: changed since it was described; repeat the command")
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
         mask = draw_mask_along(
@@ -112,10 +113,9 @@ class MaskWriter:
             task.heat,
             task.decisions,
             task.fixed,
-            (record.height, record.width),
+            shape,
         )
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
-        light = read_light(task.image_path, HEATMAP_SIZE)
         degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
         return _measure_mask(mask, self.settings.label)
