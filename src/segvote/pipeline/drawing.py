@@ -42,7 +42,9 @@ def draw_mask_along(
     shape: tuple[int, int],
 ) -> np.ndarray:
     """As `draw_mask`, with the image cut into pieces already (None: whole segments) and its displayed size."""
-    if cut is None or not decisions.any():
+    if not decisions.any():
+        return np.zeros(shape, dtype=bool)
+    if cut is None:
         return resize_labels(decisions.take(labels), shape)
     warmth = np.bincount(cut.labels.ravel(), weights=heat.take(labels).ravel()) / cut.pieces.areas
     mask = sharpen(cut.pieces, warmth).take(cut.labels)
