@@ -29,8 +29,9 @@ LEAST_HEAT = 0.02
 MOST_COLOUR = 2.0
 # Maximum flow counts in whole numbers.
 UNITS = 1000.0
-# Rows of the table of all pairs of pieces that are computed at once.
-N_ROWS = 64
+# Rows of the table of all pairs of pieces that are computed at once: few enough for the cache, and enough that threads
+# do not wait for each other between them.
+N_ROWS = 256
 
 
 @dataclass(frozen=True)
