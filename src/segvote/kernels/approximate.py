@@ -39,7 +39,7 @@ SORTED_AT_ONCE = 64
 MEASURED_BYTES = 1 << 21
 # What one thread, or one worker elsewhere, searches and hands back.
 QUERIES_AT_ONCE = 4096
-VOTERS_AT_ONCE = 32_768
+VOTERS_AT_ONCE = 8192
 
 
 def search_approximately(
@@ -196,11 +196,13 @@ class ListSearch:
 
         Visits are (n_lists, n_queries) bool.
         """
-        hits = [_Hits.none()]
+        hits, n_hits = [_Hits.none()], 0
         for one in map(int, np.flatnonzero(visits.any(axis=1))):
             hits.append(self._visit(asked, np.flatnonzero(visits[one]), one, bags))
-            if sum(map(len, hits)) > HITS_AT_ONCE:
+            n_hits += len(hits[-1])
+            if n_hits > HITS_AT_ONCE:
                 hits = [_Hits.join(hits).thin(len(asked), self.n_measured)]
+                n_hits = len(hits[0])
         members = _Hits.join(hits).thin(len(asked), self.n_measured).spread(len(asked), self.n_measured)
         return np.where(members >= 0, self.lists.numbers.array[members], -1)
 

@@ -7,6 +7,7 @@ matrix product gives the estimates of many pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ LISTS_PER_ROOT = 4
 # Voters of which a list is learned; of fewer it would be guessed.
 TRAINING_PER_LIST = 32
 # Read, or looked at, at once.
-POINTS_AT_ONCE = 32_768
+POINTS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,8 @@ class Lists:
 def make_lists(voters: np.ndarray, room: Room) -> Lists:
     """Put voters (n_voters, d) into lists; they may be mapped from a file, and are read a few at a time."""
     centre = voters.mean(axis=0, dtype=np.float64)
-    # Not a random draw: the same sample on every machine.
-    learned = centre_points(voters[:: _find_step(len(voters))], centre)
-    axes = _find_axes(learned)
-    chosen = _choose_lists(voters, centre, axes, learned)
+    axes = _find_axes(voters, centre)
+    chosen = _choose_lists(voters, centre, np.ascontiguousarray(axes[:, :LISTING_COMPONENTS]))
     numbers = np.argsort(chosen, kind="stable")
     starts = np.flatnonzero(np.diff(chosen[numbers], prepend=-1, append=-1))
     codes = _encode(voters, centre, axes, numbers, room)
@@ -105,23 +104,28 @@ def make_lists(voters: np.ndarray, room: Room) -> Lists:
     return Lists(*lent)
 
 
-def _find_axes(points: np.ndarray) -> np.ndarray:
-    """(d, n_components) directions in which the points differ most."""
-    sample = points[:: max(1, len(points) // COMPONENT_POINTS)]
+def _find_axes(voters: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """(d, n_components) directions in which voters differ most."""
+    # Not a random draw: the same sample on every machine.
+    sample = centre_points(voters[:: max(1, len(voters) // COMPONENT_POINTS)], centre)
     values = np.linalg.eigh(sample.T @ sample)[1]
     return np.ascontiguousarray(values[:, ::-1][:, :N_COMPONENTS], dtype=np.float32)
 
 
-def _choose_lists(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray, learned: np.ndarray) -> np.ndarray:
-    """(n_voters,) the list of each."""
+def _choose_lists(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """(n_voters,) the list of each, by its components along the axes."""
     import faiss
 
-    leading = np.ascontiguousarray(axes[:, :LISTING_COMPONENTS])
-    points = learned @ leading
-    means = faiss.Kmeans(points.shape[1], _count_lists(len(voters)), niter=LISTING_ROUNDS, min_points_per_centroid=1)
-    means.train(points)
-    blocks = (centre_points(voters[rows], centre) @ leading for rows in cut(len(voters), POINTS_AT_ONCE))
-    return np.concatenate([means.index.search(block, 1)[1][:, 0] for block in blocks])
+    sample = voters[:: _find_step(len(voters))]
+    means = faiss.Kmeans(axes.shape[1], _count_lists(len(voters)), niter=LISTING_ROUNDS, min_points_per_centroid=1)
+    means.train(np.concatenate(list(_project(sample, centre, axes))))
+    return np.concatenate([means.index.search(points, 1)[1][:, 0] for points in _project(voters, centre, axes)])
+
+
+def _project(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray) -> Iterator[np.ndarray]:
+    """Components of the voters along some axes, a few voters at a time."""
+    for rows in cut(len(voters), POINTS_AT_ONCE):
+        yield centre_points(voters[rows], centre) @ axes
 
 
 def _encode(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray, numbers: np.ndarray, room: Room) -> np.ndarray:
@@ -162,8 +166,9 @@ def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
 def estimate_lists(n_voters: int, n_dims: int) -> tuple[int, int]:
     """Bytes of the codes, which may lie on disk; of what is held beside them, or while they are learned."""
     n_components = min(n_dims, N_COMPONENTS)
-    # Numbers, places and lists of all voters; the sample, and its components.
-    learned = 4 * (n_dims + LISTING_COMPONENTS) * -(-n_voters // _find_step(n_voters))
+    # Numbers, places and lists of all voters; the components of the sample.
+    # Faiss learns from a copy of what it is given.
+    learned = 8 * LISTING_COMPONENTS * -(-n_voters // _find_step(n_voters))
     return 4 * (n_components + 2) * n_voters, 32 * n_voters + learned
 
 
