@@ -11,6 +11,9 @@ from segvote.kernels import otsu_threshold
 
 __all__ = ["Round", "find_typical", "leave_out", "walk"]
 
+# Votes of which a part is copied to walk over it: more may be mapped from files, and are walked over as they lie.
+MOST_COPIED = 10_000_000
+
 
 @dataclass(frozen=True)
 class Round:
@@ -36,12 +39,31 @@ class Round:
     def clamp(self, votes: np.ndarray) -> np.ndarray:
         return np.where(self.is_object, self.object_weight, np.where(self.free, votes, 0.0))
 
+    def find_voters(self) -> np.ndarray:
+        """Numbers of the segments that may weigh anything; all, where a graph of their own would be large."""
+        if self.graph.nnz > MOST_COPIED:
+            return np.arange(len(self.free))
+        may_vote = self.free | self.is_object
+        return np.flatnonzero(may_vote if may_vote.ndim == 1 else may_vote.any(axis=1))
+
+    def narrow(self, rows: np.ndarray) -> Round:
+        """The same among some of the segments."""
+        if len(rows) == len(self.free):
+            return self
+        is_object = self.is_object if np.ndim(self.is_object) == 0 else np.asarray(self.is_object)[rows]
+        return Round(self.graph[rows][:, rows], self.scale[rows], self.free[rows], is_object, self.object_weight)
+
 
 def walk(rounds: Round, start: np.ndarray, n_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Vote `n_steps` times and once more: the last votes, what their voters weighed, the last scale."""
-    weights = rounds.clamp(start)
+    # Who weighs nothing is heard by nobody: what is voted for it matters in the end only.
+    voters = rounds.find_voters()
+    inner = rounds.narrow(voters)
+    inner_weights = inner.clamp(start[voters])
     for _ in range(n_steps):
-        weights = rounds.clamp(rounds.vote(weights)[0])
+        inner_weights = inner.clamp(inner.vote(inner_weights)[0])
+    weights = np.zeros(start.shape)
+    weights[voters] = inner_weights
     votes, gain = rounds.vote(weights)
     return votes, weights, gain
 
