@@ -59,19 +59,33 @@ def read_session_memory(session: int) -> float:
 
 
 def run_annotate(folder: Path, out: Path, *options: str) -> dict[str, float]:
-    """Annotate in a process of its own; wall seconds, peak megabytes, and seconds of segmenting and describing."""
-    command = [sys.executable, "-m", "segvote", "annotate", str(folder / "with"), str(folder / "without")]
-    started, peak = time.perf_counter(), 0.0
-    process = subprocess.Popen([*command, "-o", str(out), "--jobs", str(JOBS), *options], start_new_session=True)
+    """Annotate in a process of its own; wall seconds, and those of segmenting and describing alone."""
+    started = time.perf_counter()
+    _wait_for(_start_annotate(folder, out, *options))
+    seconds = time.perf_counter() - started
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    worker = [line["worker_seconds"] for line in log if line.get("step") == "bags"][-1]
+    return {"seconds": seconds, "alone": (worker.get("segment", 0.0) + worker.get("describe", 0.0)) / JOBS}
+
+
+def measure_peak(folder: Path, out: Path) -> float:
+    """Most megabytes that all processes of a run held at once; looking takes time, so this run is not timed."""
+    process, peak = _start_annotate(folder, out), 0.0
     while process.poll() is None:
         peak = max(peak, read_session_memory(process.pid))
         time.sleep(0.1)
-    if process.returncode:
+    _wait_for(process)
+    return peak
+
+
+def _start_annotate(folder: Path, out: Path, *options: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "segvote", "annotate", str(folder / "with"), str(folder / "without")]
+    return subprocess.Popen([*command, "-o", str(out), "--jobs", str(JOBS), *options], start_new_session=True)
+
+
+def _wait_for(process: subprocess.Popen) -> None:
+    if process.wait():
         raise SystemExit(f"annotate failed with exit code {process.returncode}")
-    log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    worker = [line["worker_seconds"] for line in log if line.get("step") == "bags"][-1]
-    alone = (worker.get("segment", 0.0) + worker.get("describe", 0.0)) / JOBS
-    return {"seconds": time.perf_counter() - started, "peak_mb": peak, "alone": alone}
 
 
 def run_alone(folder: Path, scratch: Path) -> float:
@@ -121,7 +135,7 @@ def main() -> None:
         }
         for n_images in (12, 24) if arguments.quick else (100, 200, 400):
             images = take_images(source, folder / f"images-{n_images}", n_images)
-            results[f"peak_mb_{n_images}"] = run_annotate(images, folder / f"out-{n_images}")["peak_mb"]
+            results[f"peak_mb_{n_images}"] = measure_peak(images, folder / f"out-{n_images}")
     for name, value in results.items():
         print(f"{name:28}{value:10.2f}")
     print(json.dumps(results))
