@@ -24,8 +24,8 @@ Bags = tuple[np.ndarray, np.ndarray]
 LISTED_RECALL = 0.985
 N_SAMPLED = 300
 # Candidates measured from the full vectors per neighbour wanted: the first that finds enough in the end.
-MEASURED_PER_NEIGHBOUR = (1.5, 3, 6, 12)
-WANTED_RECALL = 0.975
+MEASURED_PER_NEIGHBOUR = (1.5, 2, 3, 4, 6, 9, 12)
+WANTED_RECALL = 0.97
 # One neighbour alone still wants a choice.
 LEAST_MEASURED = 24
 # Per candidate, voters of the nearest lists that tell how far candidates can be; more where they are of the own bag.
