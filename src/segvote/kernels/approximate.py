@@ -33,7 +33,9 @@ FIRST_SEEN, FIRST_GROWTH = 20, 8
 # Part of that distance (squared) by which a query's lists may be farther: those in empty places look around farther.
 GIVE = 0.75
 # Pairs near enough that are kept in mind before the farther ones are forgotten.
-HITS_AT_ONCE = 4_000_000
+HITS_AT_ONCE = 1_500_000
+# Queries that are compared with all lists at once.
+RATED_AT_ONCE = 1024
 # Queries whose candidates are sorted, and bytes of vectors measured, at once: they stay in the processor's cache.
 SORTED_AT_ONCE = 64
 MEASURED_BYTES = 1 << 21
@@ -125,8 +127,8 @@ class ListSearch:
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances and indices of most of the k nearest voters, as `search_neighbours` gives them."""
-        asked, chances = self._rate(rows)
-        candidates = self._propose(asked, chances <= self.reach, self._get_bags(rows))
+        asked, visits = self._choose_lists(rows)
+        candidates = self._propose(asked, visits, self._get_bags(rows))
         n_at_once = max(1, MEASURED_BYTES // (4 * self.queries.array.shape[1] * self.n_measured))
         found = [
             _keep_nearest(self.queries.array[rows[part]], self.voters.array, candidates[part], self.k)
@@ -148,6 +150,15 @@ class ListSearch:
         """Of some queries, and of the voters in the order of the lists."""
         return self.bags and (self.bags[0].array[rows], self.bags[1].array[self.lists.numbers.array])
 
+    def _choose_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is asked of the lists, and (n_lists, n_queries) bool which are visited."""
+        asked, visits = [], []
+        for part in cut(len(rows), RATED_AT_ONCE):
+            some, chances = self._rate(rows[part])
+            asked.append(some)
+            visits.append(chances <= self.reach)
+        return np.concatenate(asked), np.hstack(visits)
+
     def _rate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is asked of the lists, candidates and nothing farther; and how much farther than these the lists are.
 
@@ -156,7 +167,8 @@ class ListSearch:
         asked, lengths = self.lists.ask(self.queries.array[rows])
         limits, seen = self._find_limits(asked, self.homes.array[rows], self._get_bags(rows))
         asked[:, -1] = -limits
-        chances = self.lists.rate(asked) + (lengths - GIVE * (limits + lengths))
+        chances = self.lists.rate(asked)
+        chances += lengths - GIVE * (limits + lengths)
         chances[seen] = -np.inf
         return asked, chances
 
