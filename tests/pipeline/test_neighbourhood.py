@@ -76,8 +76,6 @@ def make_wrong(arrays, what):
         wrong["indices"][3, 0] = len(arrays["indices"])
     elif what == "segment below zero":
         wrong["indices"][3, 0] = -2
-    elif what == "nobody at a distance":
-        wrong["indices"][3, 0] = -1
     elif what == "no number":
         wrong["squared"][0, 0] = np.nan
     elif what == "other kind":
@@ -89,7 +87,7 @@ def make_wrong(arrays, what):
 
 @pytest.mark.parametrize(
     "what",
-    ["segment beyond the last", "segment below zero", "nobody at a distance", "no number", "other kind", "no recall"],
+    ["segment beyond the last", "segment below zero", "no number", "other kind", "no recall"],
 )
 def test_a_file_whose_numbers_do_not_fit_is_not_taken(run, path, what):
     write_arrays(path, **make_wrong(read_arrays(path), what))
@@ -101,6 +99,15 @@ def test_for_a_voter_that_asks_for_none_nothing_is_stored(run, path):
     opened, settings = reopen(run), replace(run.settings, voter="f-neg", voter_options={})
     assert fetch_neighbours(run.folder, opened.bags, opened.table, settings) is None
     assert not path.exists()
+
+
+def test_that_there_are_fewer_neighbours_is_remembered(run):
+    opened, settings = reopen(run), replace(run.settings, voter_options={"n_neighbors": 5000})
+    searched = fetch_neighbours(run.folder, opened.bags, opened.table, settings)
+    known = fetch_neighbours(run.folder, opened.bags, opened.table, settings, keep=False)
+    assert (searched.indices < 0).any()
+    np.testing.assert_array_equal(known.indices, searched.indices)
+    np.testing.assert_array_equal(known.squared, searched.squared)
 
 
 def test_another_voter_that_asks_the_same_is_not_searched_for(run, monkeypatch):

@@ -66,13 +66,19 @@ def read_neighbours(run: RunFolder, name: str, n_segments: int) -> Neighbours | 
     arrays = read_if_whole(_find_path(run))
     if arrays is None or not _are_neighbours(arrays, n_segments):
         return None
-    return Neighbours(arrays["squared"], arrays["indices"], float(arrays["recall"][0]))
+    squared, indices = arrays["squared"], arrays["indices"]
+    squared[indices < 0] = np.inf
+    return Neighbours(squared, indices, float(arrays["recall"][0]))
 
 
 def _keep(run: RunFolder, name: str, found: Neighbours) -> None:
     # Numbers of segments fit into four bytes, as in the graph made of them.
-    indices, recall = found.indices.astype(np.int32), np.array([found.recall])
-    write_arrays(_find_path(run), name=_encode(name), recall=recall, squared=found.squared, indices=indices)
+    indices, squared = found.indices.astype(np.int32), found.squared
+    if (indices < 0).any():
+        # Files hold finite numbers only; that there is nobody is told by the index.
+        squared = np.where(indices < 0, 0.0, squared)
+    recall = np.array([found.recall])
+    write_arrays(_find_path(run), name=_encode(name), recall=recall, squared=squared, indices=indices)
 
 
 def _find_path(run: RunFolder) -> Path:
@@ -98,5 +104,4 @@ def _are_neighbours(arrays: dict[str, np.ndarray], n_segments: int) -> bool:
     if not (kinds and squared.ndim == 2 and squared.shape == indices.shape and len(squared) == n_segments):
         return False
     inside = indices.min(initial=0) >= -1 and indices.max(initial=0) < n_segments
-    # Nobody is infinitely far away.
-    return bool(inside and (np.isfinite(squared) == (indices >= 0)).all())
+    return bool(inside and np.isfinite(squared).all())

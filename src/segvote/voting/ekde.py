@@ -100,10 +100,10 @@ class EKDE(BaseVoter):
 
     def estimate_arrays(self, n_segments: int, n_dims: int) -> tuple[int, int]:
         """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
-        # Distance and number of each neighbour; then its vote and number, while the former are still there.
+        # Distance and number of each neighbour; beside them first what is searched, then their votes and numbers.
         found, votes = 16 * self.n_neighbors * n_segments, 12 * self.n_neighbors * n_segments
         codes, held = estimate_lists(n_segments, n_dims)
-        return found + votes + codes, held
+        return found + max(votes, codes), held
 
     @property
     def _n_last_steps(self) -> int:

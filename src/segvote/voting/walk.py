@@ -32,7 +32,7 @@ class Round:
     def vote(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Votes for every segment, scaled so that the best free *with* segment has 1, and the scale."""
         votes = self.scale * (self.graph @ weights)
-        largest = np.where(self.free, votes, 0.0).max(axis=0)
+        largest = np.where(self.free, votes, 0.0).max(axis=0, initial=0.0)
         gain = np.divide(1.0, largest, out=np.ones_like(largest), where=largest > 0)
         return votes * gain, gain
 
