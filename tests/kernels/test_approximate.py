@@ -169,3 +169,33 @@ def test_the_vectors_are_never_copied_as_a_whole(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.75 * X.nbytes
+
+
+def test_forgetting_farther_pairs_early_changes_no_neighbour(clustered, monkeypatch):
+    X, bags = clustered
+    expected = approximate.search_approximately(X, X, 10, bags, bags, 0)
+    monkeypatch.setattr(approximate, "HITS_AT_ONCE", 500)
+    found = approximate.search_approximately(X, X, 10, bags, bags, 0)
+    assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_the_smallest_values_are_found_among_equal_and_infinite_ones():
+    rng = np.random.default_rng(0)
+    values = rng.integers(6, size=(200, 30)).astype(np.float32)
+    values[values == 5] = np.inf
+    values[:3] = np.inf
+    for n in (1, 7, 30):
+        found = approximate._find_smallest(values, n)
+        for row, mask in zip(values, found, strict=True):
+            expected = [i for i in np.argsort(row, kind="stable")[:n] if np.isfinite(row[i])]
+            assert np.flatnonzero(mask).tolist() == sorted(expected)
+
+
+def test_copies_of_one_vector_are_neighbours_of_each_other(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(500, 20)), 4, axis=0).astype(np.float32)
+    bags = np.tile(np.arange(4), 500)
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
+    squared, indices = search_neighbours(X, X, 3, bags, bags)
+    assert (squared == 0).all()
+    assert (indices // 4 == np.arange(2000)[:, None] // 4).all()
