@@ -177,6 +177,8 @@ def read_actions(path: Path | str) -> list[Action]:
 
 def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
+    if not _is_begun(connection):
+        return []
     checksum = "checksum" if _has_checksums(connection) else "''"
     rows = connection.execute(f"SELECT {', '.join(COLUMNS)}, {checksum} FROM actions ORDER BY number").fetchall()
     for place, row in enumerate(rows, start=1):
@@ -193,6 +195,12 @@ def _check_row(row: tuple, place: int, path: Path) -> None:
     whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
     if not whole or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1 or min(row[4:6]) < 0:
         raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
+
+
+def _is_begun(connection: sqlite3.Connection) -> bool:
+    """Whether the log has its table: who is killed while making the file leaves it without one, and without a format."""
+    has_format = connection.execute("PRAGMA user_version").fetchone()[0] > 0
+    return has_format or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
 
 
 def _has_checksums(connection: sqlite3.Connection) -> bool:
