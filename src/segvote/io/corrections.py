@@ -198,7 +198,7 @@ def _check_row(row: tuple, place: int, path: Path) -> None:
 
 
 def _is_begun(connection: sqlite3.Connection) -> bool:
-    """Whether the log has its table: who is killed while making the file leaves it without one, and without a format."""
+    """Whether the log has its table: who is killed while making the file leaves it without table and format."""
     has_format = connection.execute("PRAGMA user_version").fetchone()[0] > 0
     return has_format or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
 

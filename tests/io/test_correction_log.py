@@ -31,5 +31,5 @@ def test_a_log_that_lost_its_table_is_no_empty_one(tmp_path):
     path = tmp_path / "review.sqlite"
     CorrectionLog(path).close()
     begin(path, "DROP TABLE actions")
-    with pytest.raises(SegvoteError, match="review.sqlite"):
+    with pytest.raises(SegvoteError, match=r"review\.sqlite"):
         read_actions(path)
