@@ -105,3 +105,9 @@ def test_damaged_run_lengths_are_refused(rle):
 
 def test_runs_of_no_pixels_are_empty():
     assert fill_runs([], 0).tolist() == []
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32])
+def test_masks_of_numbers_are_encoded_as_masks_of_truths(kind):
+    mask = np.random.default_rng(0).random((7, 11)) < 0.4
+    assert encode_rle((255 * mask).astype(kind)) == encode_rle(mask)

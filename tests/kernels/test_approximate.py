@@ -58,10 +58,11 @@ def test_an_approximate_search_never_claims_to_have_found_all(clustered, monkeyp
     assert search_with_recall(X, X, 1, bags, bags)[2] < 1
 
 
-def test_the_size_of_blocks_changes_no_neighbour(clustered, monkeypatch):
+@pytest.mark.parametrize("name", ["QUERIES_AT_ONCE", "RATED_AT_ONCE", "HITS_AT_ONCE", "SORTED_AT_ONCE"])
+def test_how_much_is_done_at_once_changes_no_neighbour(clustered, monkeypatch, name):
     X, bags = clustered
     expected = approximate.search_approximately(X, X, 10, bags, bags, 0)
-    monkeypatch.setattr(approximate, "QUERIES_AT_ONCE", 700)
+    monkeypatch.setattr(approximate, name, 700)
     found = approximate.search_approximately(X, X, 10, bags, bags, 0)
     assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
 
@@ -91,7 +92,7 @@ def test_vectors_mapped_from_a_file_are_searched_alike(clustered, monkeypatch, t
 
 def make_search(X, bags, k=10):
     made = lists.make_lists(X, MEMORY)
-    own = None if bags is None else (Lent(bags), Lent(bags))
+    own = Lent(bags), Lent(bags[made.numbers.array])
     return approximate.ListSearch(made, Lent(X), Lent(made.get_homes()), Lent(X), own, k, n_measured=15)
 
 
@@ -109,10 +110,12 @@ def test_the_lists_looked_at_hold_most_neighbours(clustered):
 
 def test_more_candidates_are_measured_where_estimates_are_poor(clustered, monkeypatch):
     X, bags = clustered
+    rows = np.arange(0, 3000, 30)
+    true = approximate.search_all(X[rows], X, 10, bags[rows], bags)
     monkeypatch.setattr(lists, "N_COMPONENTS", 2)
-    few = approximate._adapt(make_search(X, bags))[0]
+    few = approximate._adapt(make_search(X, bags), rows, true)[0]
     monkeypatch.setattr(lists, "N_COMPONENTS", 120)
-    all_known = approximate._adapt(make_search(X, bags))[0]
+    all_known = approximate._adapt(make_search(X, bags), rows, true)[0]
     assert few.n_measured > all_known.n_measured
 
 
@@ -169,14 +172,6 @@ def test_the_vectors_are_never_copied_as_a_whole(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.75 * X.nbytes
-
-
-def test_forgetting_farther_pairs_early_changes_no_neighbour(clustered, monkeypatch):
-    X, bags = clustered
-    expected = approximate.search_approximately(X, X, 10, bags, bags, 0)
-    monkeypatch.setattr(approximate, "HITS_AT_ONCE", 500)
-    found = approximate.search_approximately(X, X, 10, bags, bags, 0)
-    assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
 def test_the_smallest_values_are_found_among_equal_and_infinite_ones():

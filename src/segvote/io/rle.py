@@ -55,7 +55,7 @@ def encode_rle(mask: np.ndarray, packed: bool = True) -> dict[str, object]:
         ``{"size": [h, w], "counts": …}``.
     """
     # As mask.ravel(order="F"), in a tenth of the time.
-    columns = cv2.transpose(np.ascontiguousarray(mask).view(np.uint8)) if mask.size else mask
+    columns = cv2.transpose(np.ascontiguousarray(mask, dtype=bool).view(np.uint8)) if mask.size else mask
     counts = count_runs(columns.ravel().view(np.bool_))
     return {"counts": pack_counts(counts) if packed else counts.tolist(), "size": list(mask.shape)}
 

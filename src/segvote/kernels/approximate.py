@@ -67,10 +67,15 @@ def search_approximately(
         As from `search_with_recall`; or None where the lists find fewer: the features have no structure.
     """
     room = get_room()
-    bags = None if query_bags is None or voter_bags is None else (room.lend(query_bags), room.lend(voter_bags))
     lists = make_lists(voters, room)
     homes = lists.get_homes() if queries is voters else lists.find_homes(queries)
-    search, recall = _adapt(ListSearch(lists, room.lend(queries), room.lend(homes), room.lend(voters), bags, k))
+    bags = None
+    if query_bags is not None and voter_bags is not None:
+        bags = room.lend(query_bags), room.lend(voter_bags[lists.numbers.array])
+    rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
+    true = search_all(queries[rows], voters, k, None if query_bags is None else query_bags[rows], voter_bags)
+    search = ListSearch(lists, room.lend(queries), room.lend(homes), room.lend(voters), bags, k)
+    search, recall = _adapt(search, rows, true)
     if recall < least_recall:
         return None
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
@@ -107,7 +112,7 @@ class ListSearch:
     queries, homes
         (n_queries, d); (n_queries,) the list each is nearest to.
     voters, bags
-        (n_voters, d); bags of queries and of voters, or None: nothing is left out.
+        (n_voters, d); bags of queries, and of voters in the order of the lists, or None: nothing is left out.
     k
         How many neighbours are wanted.
     n_measured
@@ -148,7 +153,7 @@ class ListSearch:
 
     def _get_bags(self, rows: np.ndarray) -> Bags | None:
         """Of some queries, and of the voters in the order of the lists."""
-        return self.bags and (self.bags[0].array[rows], self.bags[1].array[self.lists.numbers.array])
+        return self.bags and (self.bags[0].array[rows], self.bags[1].array)
 
     def _choose_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is asked of the lists, and (n_lists, n_queries) bool which are visited."""
@@ -274,14 +279,10 @@ class _Hits:
         return members
 
 
-def _adapt(search: ListSearch) -> tuple[ListSearch, float]:
-    """The search as far as a sample needs it, and the part of the sample's true neighbours that it finds."""
-    queries, voters = search.queries.array, search.voters.array
-    rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
-    bags = search.bags and (search.bags[0].array[rows], search.bags[1].array)
-    true = search_all(queries[rows], voters, search.k, *(bags or (None, None)))
+def _adapt(search: ListSearch, rows: np.ndarray, true: np.ndarray) -> tuple[ListSearch, float]:
+    """The search as far as some queries need it, and the part of their true neighbours (n, k) that it finds."""
     for each in MEASURED_PER_NEIGHBOUR:
-        n_measured = min(max(int(each * search.k), LEAST_MEASURED), len(voters))
+        n_measured = min(max(int(each * search.k), LEAST_MEASURED), len(search.voters.array))
         search = replace(search, n_measured=n_measured)
         search = replace(search, reach=search.learn_reach(rows, true))
         recall = _count_found(true, search(rows)[1])

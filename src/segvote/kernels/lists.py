@@ -108,8 +108,8 @@ def _find_axes(voters: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """(d, n_components) directions in which voters differ most."""
     # Not a random draw: the same sample on every machine.
     sample = centre_points(voters[:: max(1, len(voters) // COMPONENT_POINTS)], centre)
-    values = np.linalg.eigh(sample.T @ sample)[1]
-    return np.ascontiguousarray(values[:, ::-1][:, :N_COMPONENTS], dtype=np.float32)
+    axes = np.linalg.eigh(sample.T @ sample)[1]
+    return np.ascontiguousarray(axes[:, ::-1][:, :N_COMPONENTS], dtype=np.float32)
 
 
 def _choose_lists(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray) -> np.ndarray:
@@ -166,8 +166,7 @@ def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
 def estimate_lists(n_voters: int, n_dims: int) -> tuple[int, int]:
     """Bytes of the codes, which may lie on disk; of what is held beside them, or while they are learned."""
     n_components = min(n_dims, N_COMPONENTS)
-    # Numbers, places and lists of all voters; the components of the sample.
-    # Faiss learns from a copy of what it is given.
+    # Numbers, places and lists of all voters; the components of the sample, of which faiss makes a copy.
     learned = 8 * LISTING_COMPONENTS * -(-n_voters // _find_step(n_voters))
     return 4 * (n_components + 2) * n_voters, 32 * n_voters + learned
 
