@@ -1,6 +1,8 @@
 """A video is a stream of frames as a person sees them, whatever its file does."""
 
+import os
 import struct
+import subprocess
 import sys
 from fractions import Fraction
 
@@ -278,6 +280,30 @@ def test_written_times_are_kept_and_bytes_repeat(tmp_path):
                 writer.write(make_frame(index), time)
     np.testing.assert_allclose([frame.time for frame in open_video(tmp_path / "a.mp4")], times, atol=1e-4)
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
+
+
+ENCODE_A_MOVING_SQUARE = """
+import hashlib, sys
+import numpy as np
+from segvote.io.video_files import open_film_writer
+rng = np.random.default_rng(0)
+with open_film_writer(sys.argv[1]) as film:
+    for number in range(6):
+        frame = rng.integers(60, 120, (48, 64, 3)).astype(np.uint8)
+        frame[10:30, 10 + 4 * number : 30 + 4 * number] = [220, 20, 20]
+        film.write(frame)
+print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())
+"""
+
+
+def test_what_memory_held_before_does_not_change_a_film(tmp_path):
+    # glibc fills new memory with this byte: an encoder that reads what it never wrote then writes other bytes.
+    films = set()
+    for byte in ("1", "77", "165", "255"):
+        command = [sys.executable, "-c", ENCODE_A_MOVING_SQUARE, str(tmp_path / "film.mp4")]
+        environment = os.environ | {"MALLOC_PERTURB_": byte}
+        films.add(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    assert len(films) == 1
 
 
 def test_a_failed_film_leaves_nothing_behind(tmp_path):
