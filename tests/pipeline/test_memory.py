@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, TooLargeError
 from segvote.features import make_features
-from segvote.kernels import Room
+from segvote.kernels import Workspace
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.memory import PER_THREAD, choose_room, estimate_need, format_size, limit_memory, parse_size
+from segvote.pipeline.memory import PER_THREAD, choose_workspace, estimate_need, format_size, limit_memory, parse_size
 from segvote.pipeline.workers import work_with
 from segvote.voting import VOTERS
 
@@ -53,13 +53,13 @@ def need(finished_run):
 @pytest.fixture
 def made(monkeypatch):
     """Names of the files that arrays were mapped from."""
-    names, make_path = [], Room.make_path
+    names, make_path = [], Workspace.make_path
 
     def note(self, suffix):
         names.append(make_path(self, suffix))
         return names[-1]
 
-    monkeypatch.setattr(Room, "make_path", note)
+    monkeypatch.setattr(Workspace, "make_path", note)
     return names
 
 
@@ -98,19 +98,19 @@ def test_voters_that_hold_all_in_memory_say_so_and_name_one_that_does_not(tmp_pa
     need = estimate_need(VOTERS["crane"](), 100_000, 472)
     assert need.on_disk == need.in_memory
     with limit_memory("500MB"), pytest.raises(TooLargeError, match=f"{format_size(need.in_memory)}.* use voter ekde"):
-        choose_room(tmp_path, VOTERS["crane"](), 100_000, 472)
+        choose_workspace(tmp_path, VOTERS["crane"](), 100_000, 472)
 
 
 def test_a_disk_that_is_too_small_is_named(tmp_path):
     with limit_memory("900TB"), work_with(map), pytest.raises(TooLargeError, match="of disk for its files"):
-        choose_room(tmp_path, VOTERS["ekde"](), 10**11, 472)
+        choose_workspace(tmp_path, VOTERS["ekde"](), 10**11, 472)
 
 
 def test_others_find_arrays_in_files_whatever_the_memory(tmp_path):
     with work_with(map):
-        room = choose_room(tmp_path, VOTERS["ekde"](), 10, 4)
-    assert (room.folder, room.others) == (tmp_path, map)
-    assert choose_room(tmp_path, VOTERS["ekde"](), 10, 4) == Room()
+        workspace = choose_workspace(tmp_path, VOTERS["ekde"](), 10, 4)
+    assert (workspace.folder, workspace.others) == (tmp_path, map)
+    assert choose_workspace(tmp_path, VOTERS["ekde"](), 10, 4) == Workspace()
 
 
 def test_more_memory_lets_more_threads_search(tmp_path, monkeypatch):
@@ -119,7 +119,7 @@ def test_more_memory_lets_more_threads_search(tmp_path, monkeypatch):
     need = estimate_need(voter, 1000, 472)
     for spare, n_threads in ((0, 1), (PER_THREAD, 2), (5 * PER_THREAD + 1, 6)):
         with limit_memory(need.on_disk + spare):
-            assert choose_room(tmp_path, voter, 1000, 472).n_threads == n_threads
+            assert choose_workspace(tmp_path, voter, 1000, 472).n_threads == n_threads
 
 
 def test_more_neighbours_need_more_memory():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.datasets import make_bags
-from segvote.kernels import Room, neighbours, use_room
+from segvote.kernels import Workspace, neighbours, use_workspace
 from segvote.voting.ekde import EKDE
 
 
@@ -26,7 +26,7 @@ def test_votes_that_lie_in_files_are_counted_alike(pairs, tmp_path, monkeypatch)
     X, y, bags, _ = make_bags(n_with=30, n_without=30, n_segments=40)
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", pairs)
     near = EKDE().fit(X.astype(np.float32), y, bags=bags)
-    with use_room(Room(tmp_path)):
+    with use_workspace(Workspace(tmp_path)):
         far = EKDE().fit(X.astype(np.float32), y, bags=bags)
     assert len(os.listdir(tmp_path)) == 2  # the votes, and whose they are
     folds, fixed = np.arange(60) % 5, np.where(np.arange(len(X)) % 50 == 0, y, -1)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, TooLargeError
-from segvote.kernels import Room
+from segvote.kernels import Workspace
 from segvote.pipeline.workers import get_others
 
-__all__ = ["Need", "choose_room", "estimate_need", "format_size", "limit_memory", "parse_size"]
+__all__ = ["Need", "choose_workspace", "estimate_need", "format_size", "limit_memory", "parse_size"]
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?B?)\s*", re.IGNORECASE)
@@ -87,7 +87,7 @@ def limit_memory(memory: str | int | None) -> Iterator[None]:
         _bound.reset(token)
 
 
-def choose_room(folder: Path, voter: Any, n_segments: int, n_dims: int) -> Room:
+def choose_workspace(folder: Path, voter: Any, n_segments: int, n_dims: int) -> Workspace:
     """Where a vote's arrays lie: in memory if they fit and nobody else is to see them, else in files in `folder`.
 
     Parameters
@@ -102,7 +102,7 @@ def choose_room(folder: Path, voter: Any, n_segments: int, n_dims: int) -> Room:
     bound, others = _bound.get(), get_others()
     need = estimate_need(voter, n_segments, n_dims)
     if others is None and (bound is None or need.in_memory <= bound):
-        return Room()
+        return Workspace()
     if bound is not None:
         _check_bound(bound, need, voter, n_segments)
     free = shutil.disk_usage(folder).free
@@ -112,7 +112,7 @@ def choose_room(folder: Path, voter: Any, n_segments: int, n_dims: int) -> Room:
             f"{format_size(free)} left. Make room there, or give more --memory"
         )
     spare = 0 if bound is None else (bound - need.on_disk) // PER_THREAD
-    return Room(folder, others, None if bound is None else min(1 + spare, _count_cores()))
+    return Workspace(folder, others, None if bound is None else min(1 + spare, _count_cores()))
 
 
 def _check_bound(bound: int, need: Need, voter: Any, n_segments: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.io.run_folder import RunFolder
-from segvote.kernels import Room
+from segvote.kernels import Workspace
 from segvote.pipeline.drawing import draw_mask_along
 from segvote.pipeline.pieces import fetch_pieces
 from segvote.segmentation.labels import measure_areas
@@ -57,4 +57,4 @@ class Sketch:
 
 def redraw_segments(sketches: Sequence[Sketch]) -> list[np.ndarray]:
     """For each sketch which segments (n_segments,) bool lie in the redrawn mask with more than half of their area."""
-    return [cover > 0.5 for cover in Room().run(Sketch.measure_cover, sketches)]
+    return [cover > 0.5 for cover in Workspace().run(Sketch.measure_cover, sketches)]

@@ -10,9 +10,9 @@ import numpy as np
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
 from segvote.io.run_folder import RunFolder
-from segvote.kernels import Neighbours, Room, use_room
+from segvote.kernels import Neighbours, Workspace, use_workspace
 from segvote.pipeline.describing import Described
-from segvote.pipeline.memory import choose_room
+from segvote.pipeline.memory import choose_workspace
 from segvote.pipeline.redrawing import Picture
 from segvote.refine import Likeness, Outlines, measure_outlines
 from segvote.types import WITH
@@ -51,7 +51,7 @@ class Table:
         Where the label map and the image of each bag lie, None for videos.
     likeness
         Which segments hear a correction; None: found out whenever there is one.
-    room
+    workspace
         Where X lies, and what is large of the vote on it.
     """
 
@@ -67,7 +67,7 @@ class Table:
     outlines: Sequence[Outlines | None] = ()
     pictures: Sequence[Picture | None] = ()
     likeness: Likeness | None = None
-    room: Room = field(default_factory=Room)
+    workspace: Workspace = field(default_factory=Workspace)
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """(n_segments,) values to one array per bag."""
@@ -75,7 +75,7 @@ class Table:
 
     def find_neighbours(self, n_neighbors: int) -> Neighbours:
         """The nearest segments of other bags of every segment."""
-        with use_room(self.room):
+        with use_workspace(self.workspace):
             return Neighbours.search(self.X, n_neighbors, self.bags)
 
 
@@ -93,8 +93,12 @@ def gather_table(
     """
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    room = Room() if voter is None else choose_room(run.path, VOTERS[voter](), int(offsets[-1]), extractor.n_dims)
-    X = room.make_array((int(offsets[-1]), extractor.n_dims), np.float32)
+    workspace = (
+        Workspace()
+        if voter is None
+        else choose_workspace(run.path, VOTERS[voter](), int(offsets[-1]), extractor.n_dims)
+    )
+    X = workspace.make_array((int(offsets[-1]), extractor.n_dims), np.float32)
     shards = np.split(X, offsets[1:-1])
     for place, shard in zip(shards, _read_shards(run, bags), strict=True):
         place[:] = shard
@@ -118,7 +122,7 @@ def gather_table(
         outlines=[_measure_outlines(arrays) for arrays in geometry],
         pictures=[None if bag.n_frames else Picture(run, bag.segments_key, bag.bag.path) for bag in bags],
         likeness=Likeness(X, numbers),
-        room=room,
+        workspace=workspace,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.kernels import Neighbours, use_room
+from segvote.kernels import Neighbours, use_workspace
 from segvote.pipeline.judging import choose_muted, judge_bags
 from segvote.pipeline.redrawing import Sketch, redraw_segments
 from segvote.pipeline.settings import Settings
@@ -124,7 +124,7 @@ def fit_voter(
         # They are large, and of no use once it is known who hears whom.
         del neighbours
     survival = measure_survival(table, settings)
-    with use_room(table.room):
+    with use_workspace(table.workspace):
         voter.fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
         return refine_vote(voter, table, settings) if steps is None else steps.repeat(voter, table, settings)
 

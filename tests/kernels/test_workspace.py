@@ -9,9 +9,17 @@ import pytest
 
 from segvote.errors import UnwritableFileError
 from segvote.io.atomic import is_leftover
-from segvote.kernels import Room, approximate, build_vote_graph, lists, neighbours, search_with_recall, use_room
-from segvote.kernels import room as room_module
-from segvote.kernels.room import Lent, get_room
+from segvote.kernels import (
+    Workspace,
+    approximate,
+    build_vote_graph,
+    lists,
+    neighbours,
+    search_with_recall,
+    use_workspace,
+)
+from segvote.kernels import workspace as workspace_module
+from segvote.kernels.workspace import Lent, get_workspace
 
 
 @pytest.fixture
@@ -31,12 +39,12 @@ def send(function, items):
     return (carry(there(item)) for item in items)
 
 
-def list_rooms(folder):
-    return {"files": Room(folder), "others": Room(folder, send)}
+def list_workspaces(folder):
+    return {"files": Workspace(folder), "others": Workspace(folder, send)}
 
 
 def test_an_array_in_a_file_is_an_array_until_nobody_looks(tmp_path):
-    array = Room(tmp_path).make_array((3, 4), np.float32)
+    array = Workspace(tmp_path).make_array((3, 4), np.float32)
     array[:] = 7
     part = array[1:]
     del array
@@ -48,35 +56,35 @@ def test_an_array_in_a_file_is_an_array_until_nobody_looks(tmp_path):
 
 
 def test_what_a_killed_process_leaves_is_removed_by_the_next_run(tmp_path):
-    assert is_leftover(Room(tmp_path).make_path(".npy").name)
+    assert is_leftover(Workspace(tmp_path).make_path(".npy").name)
 
 
 def test_without_a_folder_arrays_are_in_memory():
-    assert Room().make_array((2,), np.int8).base is None
+    assert Workspace().make_array((2,), np.int8).base is None
 
 
 def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
     def fail(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(room_module, "_reserve", fail)
+    monkeypatch.setattr(workspace_module, "_reserve", fail)
     with pytest.raises(UnwritableFileError, match=r"No space left.*more --memory"):
-        Room(tmp_path).make_array((3,), np.float64)
+        Workspace(tmp_path).make_array((3,), np.float64)
     assert os.listdir(tmp_path) == []
 
 
 def test_a_room_is_used_inside_its_with_only(tmp_path):
-    with use_room(Room(tmp_path)):
-        assert get_room().folder == tmp_path
-    assert get_room().folder is None
+    with use_workspace(Workspace(tmp_path)):
+        assert get_workspace().folder == tmp_path
+    assert get_workspace().folder is None
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(1, None), slice(None, -1)])
 def test_others_see_what_was_lent_whole_or_in_part(part, tmp_path):
-    room = Room(tmp_path, send)
-    array = room.make_array((5, 3), np.float64)
+    workspace = Workspace(tmp_path, send)
+    array = workspace.make_array((5, 3), np.float64)
     array[:] = np.arange(15).reshape(5, 3)
-    lent = room.lend(array[part])
+    lent = workspace.lend(array[part])
     seen = carry(lent)
     np.testing.assert_array_equal(seen.array, array[part])
     # What lies in a file already is not written to another.
@@ -85,9 +93,9 @@ def test_others_see_what_was_lent_whole_or_in_part(part, tmp_path):
 
 def test_what_is_in_memory_is_copied_for_others_only(tmp_path):
     array = np.arange(4)
-    assert Room(tmp_path).lend(array).array is array
-    np.testing.assert_array_equal(carry(Room(tmp_path, send).lend(array)).array, array)
-    assert isinstance(Room().lend(array), Lent)
+    assert Workspace(tmp_path).lend(array).array is array
+    np.testing.assert_array_equal(carry(Workspace(tmp_path, send).lend(array)).array, array)
+    assert isinstance(Workspace().lend(array), Lent)
 
 
 @pytest.mark.parametrize("where", ["files", "others"])
@@ -98,7 +106,7 @@ def test_a_search_in_files_or_by_others_finds_the_same_to_the_last_bit(where, pa
     monkeypatch.setattr(approximate, "QUERIES_AT_ONCE", 700)
     monkeypatch.setattr(neighbours, "QUERIES_PER_BLOCK", 700)
     here = search_with_recall(X, X, 10, bags, bags)
-    with use_room(list_rooms(tmp_path)[where]):
+    with use_workspace(list_workspaces(tmp_path)[where]):
         there = search_with_recall(X, X, 10, bags, bags)
         graph = build_vote_graph(*there[:2], len(X))
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
@@ -106,9 +114,9 @@ def test_a_search_in_files_or_by_others_finds_the_same_to_the_last_bit(where, pa
     for name in ("data", "indices", "indptr"):
         assert getattr(graph, name).tobytes() == getattr(expected, name).tobytes()
     assert (
-        room_module._find_file(there[0])
-        and room_module._find_file(graph.data)
-        and room_module._find_file(graph.indices)
+        workspace_module._find_file(there[0])
+        and workspace_module._find_file(graph.data)
+        and workspace_module._find_file(graph.indices)
     )
     del there, graph
     gc.collect()
@@ -127,7 +135,7 @@ def test_the_number_of_threads_changes_no_neighbour(clustered, monkeypatch):
 @pytest.mark.parametrize("n_dims", [20, 240])
 def test_an_estimate_covers_the_lists(n_dims, clustered):
     X = np.ascontiguousarray(np.tile(clustered[0], 2)[:, :n_dims])
-    made = lists.make_lists(X, Room())
+    made = lists.make_lists(X, Workspace())
     codes, held = lists.estimate_lists(*X.shape)
     assert made.codes.array.nbytes == codes
     assert made.numbers.array.nbytes + made.get_homes().nbytes + made.means.array.nbytes <= held

@@ -1,7 +1,7 @@
 """Where the large arrays of a vote lie, and who searches: memory and threads, or files that are mapped and others.
 
-Inside ``with use_room(…)`` whatever grows with the number of segments is made in that room. The numbers are the same
-wherever they lie and whoever computes them: work is cut into the same blocks, each computed by one thread.
+Inside ``with use_workspace(…)`` whatever grows with the number of segments is made in that workspace. The numbers are
+the same wherever they lie and whoever computes them: work is cut into the same blocks, each computed by one thread.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import UnwritableFileError
 
-__all__ = ["MEMORY", "Lent", "Room", "cut", "get_room", "use_room"]
+__all__ = ["MEMORY", "Lent", "Workspace", "cut", "get_workspace", "use_workspace"]
 
 # Takes a function and items, yields the results in the order of the items.
 MapAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
-class Room:
+class Workspace:
     """A place for large arrays.
 
     Attributes
@@ -67,7 +67,7 @@ class Room:
         return self.folder.resolve() / f".tmp-{secrets.token_hex(8)}{suffix}"
 
     def lend(self, array: np.ndarray) -> Lent:
-        """The array as others can have it: by its file; what lies in no file of this room is copied to one."""
+        """The array as others can have it: by its file; what lies in no file of this workspace is copied to one."""
         if self.others is not None and _find_file(array) is None:
             copy = self.make_array(array.shape, array.dtype)
             copy[:] = array
@@ -103,23 +103,23 @@ class Lent:
         return _open_lent, (str(_find_file(self.array)),)
 
 
-MEMORY = Room()
-_room: ContextVar[Room] = ContextVar("room", default=MEMORY)
+MEMORY = Workspace()
+_workspace: ContextVar[Workspace] = ContextVar("workspace", default=MEMORY)
 
 
-def get_room() -> Room:
-    """The room of the ``with`` around us; outside of any: memory."""
-    return _room.get()
+def get_workspace() -> Workspace:
+    """The workspace of the ``with`` around us; outside of any: memory."""
+    return _workspace.get()
 
 
 @contextlib.contextmanager
-def use_room(room: Room) -> Iterator[None]:
-    """Make large arrays in `room` for the time of the ``with``."""
-    token = _room.set(room)
+def use_workspace(workspace: Workspace) -> Iterator[None]:
+    """Make large arrays in `workspace` for the time of the ``with``."""
+    token = _workspace.set(workspace)
     try:
         yield
     finally:
-        _room.reset(token)
+        _workspace.reset(token)
 
 
 def cut(n: int, size: int) -> list[slice]:
