@@ -29,7 +29,7 @@ from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict, decide_bags, measure_survival, refine_vote
 from segvote.pipeline.workers import run_on_all
 from segvote.refine import scale_heat
-from segvote.voting.ekde import EKDE
+from segvote.voters.ekde import EKDE
 
 MOST_NEIGHBOURS = 80  # that any row hears
 N_THRESHOLDS = 80  # tried for the best single one

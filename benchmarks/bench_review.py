@@ -39,7 +39,7 @@ from segvote.review.pictures import list_levels
 from segvote.review.ranking import rank_images
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
 from segvote.types import WITH
-from segvote.voting.ekde import EKDE
+from segvote.voters.ekde import EKDE
 
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a

@@ -36,7 +36,7 @@ from segvote.pipeline.annotate import annotate
 from segvote.pipeline.memory import estimate_need
 from segvote.pipeline.settings import Settings
 from segvote.scaling import open_cluster
-from segvote.voting.ekde import EKDE
+from segvote.voters.ekde import EKDE
 
 N_DIMS = 472
 SEGMENTS_PER_BAG = 100

@@ -19,7 +19,7 @@ from segvote.pipeline.compare import Plan, compare
 from segvote.pipeline.compare_results import Comparison
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress import STRESSES, StressCurve, stress
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 SETS = ("cows", "aeroplanes", "street-cars")
 FEATURES = ("lite0", "lite0:lengths", "bow", "bow:lengths")

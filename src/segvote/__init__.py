@@ -17,7 +17,7 @@ _PUBLIC = {
     "Run": "segvote.pipeline.run",
     "SEGMENTERS": "segvote.segmentation",
     "Settings": "segvote.pipeline.settings",
-    "VOTERS": "segvote.voting",
+    "VOTERS": "segvote.voters",
     "annotate": "segvote.api",
     "annotate_classes": "segvote.api",
     "evaluate": "segvote.api",

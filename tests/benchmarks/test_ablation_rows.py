@@ -9,7 +9,7 @@ import pytest
 
 from segvote.datasets import make_bags
 from segvote.pipeline.settings import Settings
-from segvote.voting.ekde import EKDE
+from segvote.voters.ekde import EKDE
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 rows = pytest.importorskip("ablation_rows")

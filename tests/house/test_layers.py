@@ -17,7 +17,7 @@ LAYERS = [
     ["pipeline"],
     ["datasets"],
     ["io"],
-    ["voting", "segmentation", "features", "refine", "metrics"],
+    ["voters", "segmentation", "features", "refine", "metrics"],
     ["kernels"],
     ["types", "errors", "registry"],
 ]

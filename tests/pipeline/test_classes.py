@@ -145,7 +145,7 @@ def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tm
 
 
 def test_neighbours_are_looked_for_once(own_root, tmp_path, monkeypatch):
-    from segvote.voting.ekde import EKDE
+    from segvote.voters.ekde import EKDE
 
     calls = []
     learn = EKDE._learn

@@ -7,7 +7,7 @@ import pytest
 
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.settings import Settings
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 
 @pytest.fixture(scope="module")

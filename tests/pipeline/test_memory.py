@@ -12,7 +12,7 @@ from segvote.kernels import Workspace
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.memory import PER_THREAD, choose_workspace, estimate_need, format_size, limit_memory, parse_size
 from segvote.pipeline.workers import work_with
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 
 @pytest.mark.parametrize(

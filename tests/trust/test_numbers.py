@@ -18,7 +18,7 @@ from segvote.io.tables import read_json
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.predict import predict
 from segvote.pipeline.settings import Settings
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 TINY = Settings(features="color", n_segments=6, size=32)
 

@@ -20,7 +20,7 @@ from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_bags import FRAMES
 from segvote.refine import DECISIONS
 from segvote.segmentation import SEGMENTERS
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 DEFAULTS = Settings()
 # Images that are named in one line.

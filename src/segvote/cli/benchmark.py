@@ -10,7 +10,7 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.compare import split_names
 from segvote.cli.progress import show_progress
 from segvote.datasets import DATASETS
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 
 @app.command(

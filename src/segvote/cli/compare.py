@@ -16,7 +16,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.pipeline.settings import Settings
 from segvote.refine import DECISIONS
 from segvote.segmentation import SEGMENTERS
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 DEFAULTS = Settings()
 ALL = "all"

@@ -12,7 +12,7 @@ from scipy.special import expit
 from segvote.errors import BadInputError
 from segvote.pipeline.settings import Settings
 from segvote.refine import vote_again
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["Calibration", "calibrate", "make_folds", "score_by_refits", "score_images"]
 

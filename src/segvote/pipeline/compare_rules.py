@@ -14,7 +14,7 @@ import numpy as np
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict, decide_bags
-from segvote.voting.thresholds import match_count
+from segvote.voters.thresholds import match_count
 
 __all__ = ["RULES", "decide_by_rules", "list_own_rule"]
 

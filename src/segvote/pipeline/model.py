@@ -21,7 +21,7 @@ from segvote.pipeline.compacting import pack, unpack
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict, measure_last_survival
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["MODEL_VERSION", "Model", "read_model", "write_model"]
 

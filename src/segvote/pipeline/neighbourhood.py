@@ -20,7 +20,7 @@ from segvote.pipeline.describing import Described
 from segvote.pipeline.record import list_versions
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["fetch_neighbours", "name_neighbours", "read_neighbours"]
 

@@ -21,7 +21,7 @@ from segvote.pipeline.workers import run_on_all
 from segvote.refine.decide import check_decision
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH, WITHOUT
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["check_names", "check_strict", "describe_bags", "describe_with", "keep_readable", "list_problems"]
 

@@ -28,7 +28,7 @@ from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress_tables import add_noise, draw_bags, flip_tags
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import decide_bags
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]
 

@@ -16,7 +16,7 @@ from segvote.pipeline.memory import choose_workspace
 from segvote.pipeline.redrawing import Picture
 from segvote.refine import Likeness, Outlines, measure_outlines
 from segvote.types import WITH
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["Table", "gather_table"]
 

@@ -26,7 +26,7 @@ from segvote.refine import (
     vote_again,
 )
 from segvote.refine.motion import prefer_moving
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = [
     "Steps",

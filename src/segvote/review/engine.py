@@ -26,7 +26,7 @@ from segvote.pipeline.voting_step import Verdict, decide_bags, vote_on_tags
 from segvote.review.masks import measure_redrawn
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
 from segvote.types import WITH, WITHOUT
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["Engine"]
 
