@@ -25,14 +25,14 @@ from segvote.io.corrections import Action, CorrectionLog
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
+from segvote.masks.drawing import CutImage, draw_mask_along
+from segvote.method import Likeness, prefer_inside
 from segvote.pipeline.corrections import fix_segments, replay
-from segvote.pipeline.drawing import draw_mask_along
-from segvote.pipeline.pieces import CutImage, cut_image
 from segvote.pipeline.reopening import reopen
 from segvote.pipeline.run import Run
+from segvote.pipeline.superpixels import cut_image
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import decide_bags, fit_voter
-from segvote.refine import Likeness, prefer_inside
 from segvote.review.encoding import encode_update, scale_bag
 from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels

@@ -17,7 +17,7 @@ LAYERS = [
     ["pipeline"],
     ["datasets"],
     ["io"],
-    ["voters", "segmentation", "features", "refine", "metrics"],
+    ["method", "voters", "segmentation", "features", "masks", "metrics"],
     ["kernels"],
     ["types", "errors", "registry"],
 ]

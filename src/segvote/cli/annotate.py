@@ -15,10 +15,10 @@ from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
+from segvote.method import DECISIONS
 from segvote.pipeline.memory import limit_memory
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.video_bags import FRAMES
-from segvote.refine import DECISIONS
 from segvote.segmentation import SEGMENTERS
 from segvote.voters import VOTERS
 

@@ -12,9 +12,9 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
+from segvote.method import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.pipeline.settings import Settings
-from segvote.refine import DECISIONS
 from segvote.segmentation import SEGMENTERS
 from segvote.voters import VOTERS
 

@@ -18,8 +18,8 @@ from segvote.io.run_folder import RunFolder, make_key
 from segvote.io.videos import list_video_files
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.label_maps import CutImage, LabelMaps
-from segvote.pipeline.pieces import PIECES_SEGMENTER, measure_pieces, store_pieces
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.superpixels import PIECES_SEGMENTER, measure_pieces, store_pieces
 from segvote.pipeline.video_describing import describe_video
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.method import ResidualVotes
 from segvote.pipeline.reopening import Voted
 from segvote.pipeline.run import Run
 from segvote.pipeline.table import Table
-from segvote.refine import ResidualVotes
 
 __all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
 

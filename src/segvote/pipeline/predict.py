@@ -16,6 +16,7 @@ from segvote.io.addresses import name_place
 from segvote.io.masks import read_mask
 from segvote.io.run_folder import RunFolder, make_key, name_stems
 from segvote.io.tables import read_json, write_csv, write_json
+from segvote.method import vote_again
 from segvote.pipeline.bags import list_unsorted_bags
 from segvote.pipeline.class_runs import find_class_record
 from segvote.pipeline.describing import Described, Describer
@@ -28,7 +29,6 @@ from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.voting_step import measure_last_survival
 from segvote.pipeline.writing import WriteTask, record_bag, write_pictures
-from segvote.refine import vote_again
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Prediction", "Predictions", "open_model", "predict"]

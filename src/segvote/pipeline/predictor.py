@@ -11,11 +11,12 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image
+from segvote.masks import scale_heat
+from segvote.method import Scores, decide, prefer_inside, vote_again
 from segvote.pipeline.calibration import Calibration
-from segvote.pipeline.drawing import draw_mask
 from segvote.pipeline.model import Model
+from segvote.pipeline.superpixels import draw_mask
 from segvote.pipeline.voting_step import is_elected
-from segvote.refine import Scores, decide, prefer_inside, scale_heat, vote_again
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.labels import list_edges, measure_areas, measure_border
 

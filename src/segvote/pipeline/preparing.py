@@ -12,13 +12,13 @@ from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.io.run_folder import RunFolder, make_key
 from segvote.io.videos import open_video
+from segvote.method.decide import check_decision
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import run_on_all
-from segvote.refine.decide import check_decision
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH, WITHOUT
 from segvote.voters import VOTERS

@@ -9,11 +9,11 @@ from typing import Any
 
 from segvote import __version__
 from segvote.io.run_folder import make_key
+from segvote.method.residual import RESIDUAL_VERSION
 from segvote.pipeline.corrections import Corrections
 from segvote.pipeline.describing import Described
 from segvote.pipeline.model import MODEL_VERSION
 from segvote.pipeline.settings import Settings
-from segvote.refine.residual import RESIDUAL_VERSION
 
 __all__ = ["describe_search", "list_versions", "make_record", "make_result_key"]
 

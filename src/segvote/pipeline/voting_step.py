@@ -9,11 +9,8 @@ from typing import Any
 import numpy as np
 
 from segvote.kernels import Neighbours, use_workspace
-from segvote.pipeline.judging import choose_muted, judge_bags
-from segvote.pipeline.redrawing import Sketch, redraw_segments
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.table import Table
-from segvote.refine import (
+from segvote.masks import scale_heat
+from segvote.method import (
     Likeness,
     ResidualVotes,
     Scores,
@@ -21,11 +18,14 @@ from segvote.refine import (
     learn_shift,
     pass_on,
     prefer_inside,
-    scale_heat,
     select_above,
     vote_again,
 )
-from segvote.refine.motion import prefer_moving
+from segvote.method.motion import prefer_moving
+from segvote.pipeline.judging import choose_muted, judge_bags
+from segvote.pipeline.redrawing import Sketch, redraw_segments
+from segvote.pipeline.settings import Settings
+from segvote.pipeline.table import Table
 from segvote.voters import VOTERS
 
 __all__ = [

@@ -17,18 +17,18 @@ from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.run_folder import RunFolder, name_stems
 from segvote.io.videos import list_video_files
+from segvote.masks import measure_doubt, scale_heat
+from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.pipeline.describing import Described
-from segvote.pipeline.drawing import draw_mask_along
-from segvote.pipeline.pieces import CutImage, fetch_pieces, get_pieces_path
 from segvote.pipeline.progress import Progress, count_along
 from segvote.pipeline.run import BagRecord
 from segvote.pipeline.settings import Settings
+from segvote.pipeline.superpixels import fetch_pieces, get_pieces_path
 from segvote.pipeline.table import Table
 from segvote.pipeline.video_frames import list_frame_files
 from segvote.pipeline.video_writing import list_frame_annotations, write_video
 from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.workers import run_in_threads, run_on_all
-from segvote.refine import measure_doubt, scale_heat
 from segvote.types import WITH, Annotation, Part
 
 __all__ = ["MaskWriter", "WriteTask", "Written", "record_bag", "write_pictures", "write_results"]

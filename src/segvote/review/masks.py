@@ -10,9 +10,9 @@ import numpy as np
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
-from segvote.pipeline.drawing import draw_mask_along
-from segvote.pipeline.pieces import fetch_pieces
+from segvote.masks.drawing import draw_mask_along
 from segvote.pipeline.run import Run
+from segvote.pipeline.superpixels import fetch_pieces
 from segvote.review.encoding import scale_bag
 from segvote.review.state import Snapshot
 

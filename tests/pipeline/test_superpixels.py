@@ -6,8 +6,8 @@ from skimage import data
 
 from segvote.io.images import resize_image
 from segvote.io.run_folder import RunFolder
-from segvote.pipeline.drawing import draw_mask, draw_mask_along
-from segvote.pipeline.pieces import cut_image, fetch_pieces, measure_pieces
+from segvote.masks.drawing import draw_mask_along
+from segvote.pipeline.superpixels import cut_image, draw_mask, fetch_pieces, measure_pieces
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.ward import segment_ward
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from segvote.refine.motion import prefer_moving
+from segvote.method.motion import prefer_moving
 
 
 def test_the_prior_grows_with_motion_from_the_factor_to_one():

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from segvote.io.images import resize_image, resize_labels
-from segvote.pipeline.pieces import CutImage, cut_image
-from segvote.refine import sharpen
+from segvote.kernels.resizing import resize_labels
+from segvote.masks.sharpen import Pieces, sharpen
 
-__all__ = ["draw_mask", "draw_mask_along"]
+__all__ = ["CutImage", "draw_mask_along"]
 
 
-def draw_mask(
-    image: np.ndarray, labels: np.ndarray, heat: np.ndarray, decisions: np.ndarray, fixed: np.ndarray, n_pieces: int
-) -> np.ndarray:
-    """Mask of an image at its own size.
+@dataclass(frozen=True)
+class CutImage:
+    """An image in pieces.
 
-    Parameters
+    Attributes
     ----------
-    image
-        (H, W, 3) uint8 as displayed.
     labels
-        (h, w) label map at working size.
-    heat, decisions, fixed
-        (n_segments,) heat in [0, 1]; bool; -1 where no person said 0 or 1.
-    n_pieces
-        How many small pieces to redraw along; 0: the decided segments as they are.
+        (h, w) number of each pixel's piece, at working size.
+    pieces
+        What is known of each.
     """
-    cut = None
-    if n_pieces and decisions.any():
-        cut = cut_image(resize_image(image, max(labels.shape)), labels, n_pieces)
-    return draw_mask_along(cut, labels, heat, decisions, fixed, image.shape[:2])  # type: ignore[arg-type]
+
+    labels: np.ndarray
+    pieces: Pieces
 
 
 def draw_mask_along(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segvote.refine.sharpen import COLOUR_WIDTH, Pieces, cut, measure_agreement, sharpen, sum_alike, weigh_colours
+from segvote.masks.sharpen import COLOUR_WIDTH, Pieces, cut, measure_agreement, sharpen, sum_alike, weigh_colours
 
 
 def measure_cost(answer, evidence, edges, costs):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from segvote.refine import Likeness, pass_on
-from segvote.refine.residual import NOISE
+from segvote.method import Likeness, pass_on
+from segvote.method.residual import NOISE
 
 N_BAGS, N_EACH = 4, 12
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from segvote.refine import Scores, decide, learn_shift, measure_outlines
-from segvote.refine.outlines import SHIFTS, USUAL_SHIFT, choose_shift, measure_contrasts, shift_threshold
+from segvote.method import Scores, decide, learn_shift, measure_outlines
+from segvote.method.outlines import SHIFTS, USUAL_SHIFT, choose_shift, measure_contrasts, shift_threshold
 
 
 def make_row(colours, lengths=None):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from segvote.refine.likeness import ELSEWHERE, LEAST, WIDTH, Likeness
+from segvote.method.likeness import ELSEWHERE, LEAST, WIDTH, Likeness
 
 
 @pytest.fixture

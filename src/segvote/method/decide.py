@@ -13,7 +13,7 @@ import numpy as np
 
 from segvote.errors import UnknownNameError
 from segvote.kernels import otsu_threshold
-from segvote.refine.outlines import Outlines, choose_shift, gather_contrasts, shift_threshold
+from segvote.method.outlines import Outlines, choose_shift, gather_contrasts, shift_threshold
 
 __all__ = ["DECISIONS", "Scores", "check_decision", "decide", "learn_shift", "select_above"]
 
@@ -61,7 +61,7 @@ def decide_outlines(bags: Scores) -> list[float]:
 
 
 def learn_shift(bags: Scores) -> float:
-    """The shift for all bags together, see `segvote.refine.outlines`; 0 where no outlines are known."""
+    """The shift for all bags together, see `segvote.method.outlines`; 0 where no outlines are known."""
     if not any(outline is not None for outline in bags.outlines):
         return 0.0
     return choose_shift(gather_contrasts(bags.scores, decide_otsu(bags), bags.outlines, bags.get_lowest()))

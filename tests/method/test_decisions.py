@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from segvote.errors import UnknownNameError
-from segvote.refine import DECISIONS, Scores, decide, measure_doubt, prefer_inside, scale_heat, vote_again
+from segvote.masks import measure_doubt, scale_heat
+from segvote.method import DECISIONS, Scores, decide, prefer_inside, vote_again
 
 
 def vote_again_slow(scores, edges, share):

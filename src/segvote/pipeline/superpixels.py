@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy as np
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.run_folder import RunFolder
-from segvote.refine import Pieces
+from segvote.masks import Pieces
+from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import measure_means
@@ -19,8 +19,8 @@ from segvote.segmentation.labels import list_edges, measure_areas
 
 __all__ = [
     "PIECES_SEGMENTER",
-    "CutImage",
     "cut_image",
+    "draw_mask",
     "fetch_pieces",
     "get_pieces_path",
     "measure_pieces",
@@ -31,22 +31,6 @@ __all__ = [
 PIECES_VERSION = 1
 # Whatever cut the segments, pieces follow colour alone.
 PIECES_SEGMENTER = "ward"
-
-
-@dataclass(frozen=True)
-class CutImage:
-    """An image in pieces.
-
-    Attributes
-    ----------
-    labels
-        (h, w) number of each pixel's piece, at working size.
-    pieces
-        What is known of each.
-    """
-
-    labels: np.ndarray
-    pieces: Pieces
 
 
 def cut_image(working: np.ndarray, segments: np.ndarray, n_pieces: int) -> CutImage:
@@ -67,6 +51,28 @@ def measure_pieces(lab: np.ndarray, segments: np.ndarray, labels: np.ndarray) ->
         segments=_find_majority(labels, segments),
     )
     return CutImage(labels.astype(np.uint16 if len(areas) <= 1 << 16 else np.uint32), pieces)
+
+
+def draw_mask(
+    image: np.ndarray, labels: np.ndarray, heat: np.ndarray, decisions: np.ndarray, fixed: np.ndarray, n_pieces: int
+) -> np.ndarray:
+    """Mask of an image at its own size.
+
+    Parameters
+    ----------
+    image
+        (H, W, 3) uint8 as displayed.
+    labels
+        (h, w) label map at working size.
+    heat, decisions, fixed
+        (n_segments,) heat in [0, 1]; bool; -1 where no person said 0 or 1.
+    n_pieces
+        How many small pieces to redraw along; 0: the decided segments as they are.
+    """
+    cut = None
+    if n_pieces and decisions.any():
+        cut = cut_image(resize_image(image, max(labels.shape)), labels, n_pieces)
+    return draw_mask_along(cut, labels, heat, decisions, fixed, image.shape[:2])  # type: ignore[arg-type]
 
 
 def fetch_pieces(

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from segvote.refine.likeness import Likeness
+from segvote.method.likeness import Likeness
 
 __all__ = ["RESIDUAL_VERSION", "ResidualVotes", "pass_on"]
 
