@@ -1,6 +1,6 @@
 """The Python face: the commands as functions, with all they leave behind.
 
-Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.pipeline.places`. What is
+Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.remote.places`. What is
 returned then reads from the mirror of the folder on this machine.
 """
 
@@ -9,17 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from segvote.io.remote.places import open_places
 from segvote.pipeline.annotate import annotate as run_annotate
 from segvote.pipeline.class_runs import ClassRuns
 from segvote.pipeline.classes import annotate_classes as run_annotate_classes
 from segvote.pipeline.export import export as run_export
-from segvote.pipeline.places import open_places, open_run
 from segvote.pipeline.predict import Predictions
 from segvote.pipeline.predict import predict as run_predict
-from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.pipeline.remote import open_run
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.update import update as run_update
+from segvote.progress import Progress, ignore_progress
 
 if TYPE_CHECKING:
     from segvote.pipeline.evaluate import Evaluation

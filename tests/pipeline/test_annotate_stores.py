@@ -14,9 +14,10 @@ import segvote
 from segvote.cli.app import load_commands
 from segvote.cli.workers import open_workers
 from segvote.errors import BadInputError, UnwritableFileError
-from segvote.io.addresses import CACHE_VARIABLE, find_place
-from segvote.io.stores import Store
-from segvote.pipeline.places import open_places, open_run
+from segvote.io.remote.addresses import CACHE_VARIABLE, find_place
+from segvote.io.remote.places import open_places
+from segvote.io.remote.stores import Store
+from segvote.pipeline.remote import open_run
 from segvote.pipeline.settings import Settings
 
 fsspec = pytest.importorskip("fsspec")

@@ -10,7 +10,7 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.places import Place
 from segvote.cli.progress import show_progress
-from segvote.io.addresses import find_place
+from segvote.io.remote.addresses import find_place
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 
 if TYPE_CHECKING:

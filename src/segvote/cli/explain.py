@@ -27,7 +27,7 @@ def explain(
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
     """Say which segments voted for a segment and which against; the amounts sum to its score."""
-    from segvote.pipeline.places import open_run
+    from segvote.pipeline.remote import open_run
 
     with open_run(run_folder) as (folder, _):
         explain_run(folder, image, segment, html, lines)

@@ -42,7 +42,7 @@ def import_(
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
     from segvote.pipeline.importing import import_corrections
-    from segvote.pipeline.places import open_run
+    from segvote.pipeline.remote import open_run
     from segvote.pipeline.run import Run
 
     with show_progress() as progress, open_run(run_folder, progress) as (folder, report):

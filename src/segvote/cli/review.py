@@ -20,7 +20,7 @@ def review(
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
-    from segvote.pipeline.places import open_run
+    from segvote.pipeline.remote import open_run
     from segvote.review.server import serve
 
     def announce(address: str) -> None:

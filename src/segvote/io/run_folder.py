@@ -9,20 +9,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from segvote.errors import BadInputError, BusyRunError, DamagedFileError
-from segvote.io.atomic import explain_failure, is_leftover, remove_leftovers
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.atomic import explain_failure, is_leftover
+from segvote.io.locks import hold_folder, refuse_links
+from segvote.io.records import CHECKSUM
 from segvote.io.tables import format_json, read_json, write_json
 
 __all__ = ["RunFolder", "make_key", "name_stems"]
-
-CHECKSUM = "checksum"
 
 
 def make_key(**parameters: Any) -> str:
@@ -64,7 +63,7 @@ class RunFolder:
             raise BadInputError(
                 f"{self.path} is not a run folder (no run.json); give the -o folder of `segvote annotate`"
             )
-        _refuse_links(self.path.iterdir(), self.path)
+        refuse_links(self.path.iterdir(), self.path)
         record = read_json(self.record_path)
         if not isinstance(record, dict) or not isinstance(record.get("bags"), list):
             raise DamagedFileError(f"{self.record_path} is not the record of a run; restore it, or choose another -o")
@@ -137,56 +136,12 @@ class RunFolder:
 
         The operating system lets go of the lock when the process ends, however it ends.
         """
-        _make_folder(self.path)
-        with explain_failure(self.path / ".lock"):
-            file = (self.path / ".lock").open("a+")
-        with file:
-            if not _try_lock(file.fileno()):
-                raise BusyRunError(
-                    f"another segvote is writing to {self.path}; wait for it or choose another -o folder"
-                )
-            folders = (Path(root, name) for root, names, _ in os.walk(self.path) for name in names)
-            _refuse_links([*self.path.iterdir(), *folders], self.path)
-            remove_leftovers(self.path)
+        with hold_folder(self.path):
             yield
 
 
 def _sum(record: dict[str, Any]) -> str:
     return hashlib.sha256(format_json(record).encode()).hexdigest()
-
-
-def _refuse_links(entries: Iterable[Path], folder: Path) -> None:
-    """Writing into a run that a stranger made must not write anywhere else."""
-    for entry in entries:
-        if entry.is_symlink() and not entry.resolve().is_relative_to(folder.resolve()):
-            raise BadInputError(f"{entry} is a link out of the run folder; put what it stands for in its place")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / ".lock"
-        probe.touch()
-    except OSError as error:
-        raise BadInputError(f"cannot write to {path} ({error.strerror}); choose another -o folder") from error
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def name_stems(names: list[str]) -> dict[str, str]:

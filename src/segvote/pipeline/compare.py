@@ -35,8 +35,8 @@ from segvote.pipeline.compare_voting import (
 )
 from segvote.pipeline.evaluate import rank_segments
 from segvote.pipeline.evaluate_truth import TruthReader, list_truth
-from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.settings import Settings
+from segvote.progress import Progress, ignore_progress
 from segvote.voters import VOTERS
 
 __all__ = ["Plan", "compare", "format_reason", "list_combinations"]

@@ -15,13 +15,12 @@ from typing import Any
 
 from segvote.errors import BadInputError
 from segvote.features import make_features
-from segvote.io.addresses import name_place
+from segvote.io.remote.addresses import name_place
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.bags import Bag, list_all_bags
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.duplicates import Twin, find_twins
 from segvote.pipeline.judging import SUSPECT, judge_bags
-from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.record import make_record
 from segvote.pipeline.reopening import Voted, reopen, vote
 from segvote.pipeline.run import Run
@@ -29,6 +28,7 @@ from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.voting_step import fit_voter
 from segvote.pipeline.workers import run_on_all
+from segvote.progress import Progress, count_along, ignore_progress
 from segvote.types import WITH, WITHOUT
 
 __all__ = [

@@ -17,8 +17,8 @@ from segvote.io.images import resize_labels
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.class_runs import ClassRuns, find_class_record
 from segvote.pipeline.corrections import Corrections, fix_segments, read_corrections
-from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import Run
+from segvote.progress import Progress, count_along, ignore_progress
 from segvote.types import WITH, Annotation
 
 __all__ = ["export", "find_unsure"]

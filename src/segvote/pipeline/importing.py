@@ -18,8 +18,8 @@ from segvote.io.imports.base import match_name
 from segvote.io.imports.detect import read_any
 from segvote.io.rle import encode_rle
 from segvote.pipeline.corrections import Corrections, read_corrections
-from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.run import Run
+from segvote.progress import Progress, count_along, ignore_progress
 from segvote.types import Annotation
 
 __all__ = ["Imported", "import_corrections"]

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.addresses import find_place, name_place
 from segvote.io.records import read_fields
+from segvote.io.remote.addresses import find_place, name_place
 from segvote.pipeline.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 

@@ -16,12 +16,12 @@ from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.neighbourhood import fetch_neighbours
 from segvote.pipeline.outcome import Outcome, is_done, write_outcome
 from segvote.pipeline.preparing import check_names, describe_bags, keep_readable, list_problems
-from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.record import make_record, make_result_key
 from segvote.pipeline.run import Run
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table, gather_table
 from segvote.pipeline.voting_step import decide_bags, fit_voter
+from segvote.progress import Progress, ignore_progress
 
 __all__ = ["annotate_bags"]
 

@@ -11,13 +11,13 @@ from segvote.features import FeatureExtractor
 from segvote.io.run_folder import RunFolder
 from segvote.pipeline.describing import Described
 from segvote.pipeline.model import write_model
-from segvote.pipeline.progress import Progress
 from segvote.pipeline.record import describe_search, make_record
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.writing import write_results
+from segvote.progress import Progress
 
 __all__ = ["Outcome", "is_done", "write_outcome"]
 

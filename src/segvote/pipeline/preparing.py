@@ -16,9 +16,9 @@ from segvote.method.decide import check_decision
 from segvote.pipeline.bags import Bag
 from segvote.pipeline.describing import Described, Describer
 from segvote.pipeline.label_maps import LabelMaps
-from segvote.pipeline.progress import Progress, count_along, ignore_progress
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import run_on_all
+from segvote.progress import Progress, count_along, ignore_progress
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH, WITHOUT
 from segvote.voters import VOTERS

@@ -17,9 +17,9 @@ from segvote.pipeline.describing import make_segments_key
 from segvote.pipeline.inputs import Inputs
 from segvote.pipeline.job import annotate_bags
 from segvote.pipeline.label_maps import LabelMaps
-from segvote.pipeline.progress import Progress, ignore_progress
 from segvote.pipeline.run import Run, read_settings
 from segvote.pipeline.settings import Settings
+from segvote.progress import Progress, ignore_progress
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["update"]

@@ -20,7 +20,6 @@ from segvote.io.videos import list_video_files
 from segvote.masks import measure_doubt, scale_heat
 from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.pipeline.describing import Described
-from segvote.pipeline.progress import Progress, count_along
 from segvote.pipeline.run import BagRecord
 from segvote.pipeline.settings import Settings
 from segvote.pipeline.superpixels import fetch_pieces, get_pieces_path
@@ -29,6 +28,7 @@ from segvote.pipeline.video_frames import list_frame_files
 from segvote.pipeline.video_writing import list_frame_annotations, write_video
 from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.workers import run_in_threads, run_on_all
+from segvote.progress import Progress, count_along
 from segvote.types import WITH, Annotation, Part
 
 __all__ = ["MaskWriter", "WriteTask", "Written", "record_bag", "write_pictures", "write_results"]

@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError, UnwritableFileError
-from segvote.io.addresses import find_place, is_url
-from segvote.io.run_folder import RunFolder
-from segvote.io.tables import read_json
-from segvote.pipeline.inputs import Inputs
-from segvote.pipeline.progress import Progress, ignore_progress
+from segvote.io.remote.addresses import find_place, is_url
+from segvote.progress import Progress, ignore_progress
 
-__all__ = ["Opened", "open_places", "open_run"]
+__all__ = ["Opened", "fetch_folder", "open_places"]
 
 # Seconds of work that a killed run may have kept to itself.
 SEND_EVERY = 60
@@ -77,27 +74,10 @@ def open_places(
         sender = _Sender(progress)
         # The runs first: whoever may not write there is told so before anything is fetched.
         written = [_open_out(place, stack, sender) if is_url(place) else place for place in outs]
-        read = [_fetch(place, progress) if is_url(place) else place for place in inputs]
-        lean = [_fetch(place, progress, NOT_OF_MODEL) if is_url(place) else place for place in models]
+        read = [fetch_folder(place, progress) if is_url(place) else place for place in inputs]
+        lean = [fetch_folder(place, progress, NOT_OF_MODEL) if is_url(place) else place for place in models]
         yield Opened(read, lean, written, sender)
         sender.send()
-
-
-@contextlib.contextmanager
-def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[tuple[Any, Progress]]:
-    """A run folder, and the images it was made of where they lie in the same store.
-
-    Yields
-    ------
-    tuple
-        The folder of this machine, or what was given if that is no address; what to call with step, done, total.
-    """
-    with open_places(outs=[run], progress=progress) as opened:
-        if is_url(run):
-            for place in _list_sources(opened.outs[0]):
-                if _get_bucket(place) == _get_bucket(run):
-                    _fetch(place, progress)
-        yield opened.outs[0], opened.progress
 
 
 class _Sender:
@@ -125,7 +105,7 @@ class _Sender:
 
 
 def _open_out(place: str, stack: contextlib.ExitStack, sender: _Sender) -> Path:
-    from segvote.io.mirrors import Mirror
+    from segvote.io.remote.mirrors import Mirror
 
     mirror = Mirror(place)
     stack.enter_context(mirror.lock())
@@ -134,8 +114,9 @@ def _open_out(place: str, stack: contextlib.ExitStack, sender: _Sender) -> Path:
     return mirror.path
 
 
-def _fetch(place: str, progress: Progress, leave_out: Sequence[str] = ()) -> Path:
-    from segvote.io.mirrors import Mirror
+def fetch_folder(place: str, progress: Progress, leave_out: Sequence[str] = ()) -> Path:
+    """Fetch a folder of a store; returns its mirror."""
+    from segvote.io.remote.mirrors import Mirror
 
     mirror = Mirror(place)
     with mirror.lock():
@@ -158,18 +139,3 @@ def _named_by_address(places: Sequence[str]) -> Iterator[None]:
         if text == str(error):
             raise
         raise type(error)(text) from error
-
-
-def _list_sources(folder: Path) -> list[str]:
-    """Addresses of the images of a run, or of a run on classes."""
-    with contextlib.suppress(SegvoteError, OSError):
-        if (record_path := RunFolder(folder).record_path).is_file():
-            inputs = Inputs.from_record(read_json(record_path)["inputs"])
-            return [one for one in (*inputs.folders.values(), *(more.folder for more in inputs.added)) if is_url(one)]
-        root = read_json(folder / "classes.json")["input"]
-        return [root] if is_url(root) else []
-    return []
-
-
-def _get_bucket(url: str) -> str:
-    return "/".join(url.split("/", 3)[:3])

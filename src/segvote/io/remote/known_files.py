@@ -15,7 +15,7 @@ from typing import Any
 
 from segvote.errors import SegvoteError
 from segvote.io.records import read_fields
-from segvote.io.stores import Entry
+from segvote.io.remote.stores import Entry
 from segvote.io.tables import read_json, write_json
 
 __all__ = ["Known", "KnownFiles", "get_time", "hash_any_file"]

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError, UnwritableFileError
-from segvote.io.addresses import clean_url, stays_below
 from segvote.io.atomic import is_leftover
+from segvote.io.remote.addresses import clean_url, stays_below
 
 __all__ = ["Entry", "Store"]
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
-from segvote.io.addresses import CACHE_VARIABLE, Address
 from segvote.io.atomic import atomic_path, write_text
-from segvote.io.known_files import Known, KnownFiles, get_time, hash_any_file
-from segvote.io.run_folder import CHECKSUM, RunFolder
-from segvote.io.stores import Entry, Store
+from segvote.io.locks import hold_folder
+from segvote.io.records import CHECKSUM
+from segvote.io.remote.addresses import CACHE_VARIABLE, Address
+from segvote.io.remote.known_files import Known, KnownFiles, get_time, hash_any_file
+from segvote.io.remote.stores import Entry, Store
 from segvote.io.tables import read_json, write_json
 
 __all__ = ["Mirror"]
@@ -69,7 +70,7 @@ class Mirror:
             raise UnwritableFileError(
                 f"cannot write to {self.holder} ({error.strerror}); set {CACHE_VARIABLE} to one that can be written"
             ) from error
-        with RunFolder(self.holder).lock():
+        with hold_folder(self.holder):
             yield
 
     def fetch(self, report: Report, is_run: bool = False, leave_out: Sequence[str] = ()) -> None:
