@@ -15,7 +15,6 @@ import numpy as np
 
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
-from segvote.io.run_folder import RunFolder
 from segvote.kernels import build_vote_graph, search_neighbours
 from segvote.masks import scale_heat
 from segvote.masks.drawing import draw_mask_along
@@ -23,12 +22,13 @@ from segvote.metrics.overlap import measure_corloc, measure_iou
 from segvote.pipeline.compare_stage import Stage
 from segvote.pipeline.evaluate import find_bag_truth, rank_segments
 from segvote.pipeline.evaluate_segments import measure_ious
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.superpixels import fetch_pieces
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict, decide_bags, measure_survival, refine_vote
 from segvote.pipeline.workers import run_on_all
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 from segvote.voters.ekde import EKDE
 
 MOST_NEIGHBOURS = 80  # that any row hears

@@ -18,7 +18,7 @@ from segvote.io.images import hash_file, list_images
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.classes import annotate_classes
 from segvote.pipeline.evaluate import evaluate
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 
 
 def make_root(sources: list[Path], root: Path, n_most: int | None) -> Path:

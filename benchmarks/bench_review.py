@@ -21,15 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from segvote.io.corrections import Action, CorrectionLog
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
 from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.method import Likeness, prefer_inside
-from segvote.pipeline.corrections import fix_segments, replay
 from segvote.pipeline.reopening import reopen
-from segvote.pipeline.run import Run
 from segvote.pipeline.superpixels import cut_image
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import decide_bags, fit_voter
@@ -38,6 +35,9 @@ from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels
 from segvote.review.ranking import rank_images
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
+from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.corrections import fix_segments, replay
+from segvote.run.run import Run
 from segvote.types import WITH
 from segvote.voters.ekde import EKDE
 
@@ -71,7 +71,7 @@ def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table
 
 def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
     """Median seconds from click to packed scores, beside the seconds of the first vote."""
-    from segvote.pipeline.settings import Settings
+    from segvote.run.settings import Settings
 
     settings, table = Settings(), make_table(n_bags, n_per_bag, 472)
     survival = prefer_inside(table.border, settings.border_survival)

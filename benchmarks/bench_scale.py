@@ -34,7 +34,7 @@ from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.memory import estimate_need
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.scaling import open_cluster
 from segvote.voters.ekde import EKDE
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from segvote.io import EXPORTS
 from segvote.pipeline.export import export
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 
 Masks = Iterator[tuple[str, np.ndarray]]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from paper_page import fill_page, write_figures
 from segvote.pipeline.compare import Plan, compare
 from segvote.pipeline.compare_results import Comparison
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress import STRESSES, StressCurve, stress
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 SETS = ("cows", "aeroplanes", "street-cars")

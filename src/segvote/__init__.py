@@ -14,9 +14,9 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "EXPORTS": "segvote.io",
     "FEATURES": "segvote.features",
-    "Run": "segvote.pipeline.run",
+    "Run": "segvote.run.run",
     "SEGMENTERS": "segvote.segmentation",
-    "Settings": "segvote.pipeline.settings",
+    "Settings": "segvote.run.settings",
     "VOTERS": "segvote.voters",
     "annotate": "segvote.api",
     "annotate_classes": "segvote.api",

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from segvote.io.remote.places import open_places
 from segvote.pipeline.annotate import annotate as run_annotate
-from segvote.pipeline.class_runs import ClassRuns
 from segvote.pipeline.classes import annotate_classes as run_annotate_classes
 from segvote.pipeline.export import export as run_export
 from segvote.pipeline.predict import Predictions
 from segvote.pipeline.predict import predict as run_predict
-from segvote.pipeline.remote import open_run
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.update import update as run_update
 from segvote.progress import Progress, ignore_progress
+from segvote.run.class_runs import ClassRuns
+from segvote.run.remote import open_run
+from segvote.run.run import Run
+from segvote.run.settings import Settings
 
 if TYPE_CHECKING:
     from segvote.pipeline.evaluate import Evaluation

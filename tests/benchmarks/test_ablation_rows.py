@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from segvote.datasets import make_bags
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.voters.ekde import EKDE
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

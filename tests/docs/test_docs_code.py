@@ -13,9 +13,9 @@ from segvote.datasets import make_bags, write_scenes
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.classes import annotate_classes
 from segvote.pipeline.predict import predict
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.update import update
+from segvote.run.run import Run
+from segvote.run.settings import Settings
 
 # By the page and a word of the block.
 NOT_RUN = {

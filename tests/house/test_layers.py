@@ -15,6 +15,7 @@ LAYERS = [
     ["report"],
     ["scaling"],
     ["pipeline"],
+    ["run"],
     ["datasets"],
     ["io"],
     ["method", "voters", "segmentation", "features", "masks", "metrics"],

@@ -11,7 +11,7 @@ from segvote.errors import BadInputError, BusyRunError, MissingPartError, Unwrit
 from segvote.io.remote.addresses import CACHE_VARIABLE, clean_url, find_cache, find_place, is_url, name_place
 from segvote.io.remote.mirrors import Mirror
 from segvote.io.remote.stores import Store
-from segvote.io.run_folder import RunFolder
+from segvote.run.run_folder import RunFolder
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -14,12 +14,12 @@ from segvote.errors import BadInputError, BusyRunError, UnknownNameError, Unread
 from segvote.features.color import ColorFeatures
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.run_folder import RunFolder
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.evaluate import evaluate
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.writing import MaskWriter
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

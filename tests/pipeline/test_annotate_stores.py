@@ -17,8 +17,8 @@ from segvote.errors import BadInputError, UnwritableFileError
 from segvote.io.remote.addresses import CACHE_VARIABLE, find_place
 from segvote.io.remote.places import open_places
 from segvote.io.remote.stores import Store
-from segvote.pipeline.remote import open_run
-from segvote.pipeline.settings import Settings
+from segvote.run.remote import open_run
+from segvote.run.settings import Settings
 
 fsspec = pytest.importorskip("fsspec")
 

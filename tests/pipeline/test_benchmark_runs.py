@@ -18,8 +18,8 @@ from segvote.pipeline.benchmark import Benchmark, benchmark, make_paper_plan
 from segvote.pipeline.benchmark_folders import WHOLE, choose_frames, lay_out_class
 from segvote.pipeline.compare import Plan, compare, list_combinations
 from segvote.pipeline.compare_results import Combination, Comparison, Result
-from segvote.pipeline.settings import Settings
 from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
+from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 QUICK = Settings(features="color", n_segments=20, size=80)

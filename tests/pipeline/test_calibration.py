@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from segvote.errors import BadInputError
 from segvote.pipeline.calibration import calibrate, make_folds, score_by_refits, score_images
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 
 TAGS = np.arange(20) < 10
 

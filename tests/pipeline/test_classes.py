@@ -18,15 +18,15 @@ from segvote.io.exports.voc import make_voc_palette
 from segvote.io.masks import read_mask
 from segvote.metrics import measure_iou
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.class_folders import list_class_images
 from segvote.pipeline.class_masks import join_masks
-from segvote.pipeline.class_runs import ClassRuns
 from segvote.pipeline.classes import annotate_classes
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.export import export
 from segvote.pipeline.predict import predict
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
+from segvote.run.class_folders import list_class_images
+from segvote.run.class_runs import ClassRuns
+from segvote.run.run import Run
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -232,8 +232,8 @@ def test_tools_get_a_predictor_for_every_class(class_runs):
 
 
 def test_a_correction_in_one_class_reaches_the_index_masks(own_root, tmp_path):
-    from segvote.io.corrections import Action, CorrectionLog
     from segvote.io.rle import encode_rle
+    from segvote.run.correction_log import Action, CorrectionLog
 
     runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
     index = next(number for number, image in enumerate(runs.images) if image.classes == ["red"])

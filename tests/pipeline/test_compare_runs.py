@@ -16,7 +16,7 @@ from segvote.pipeline.compare_stage import keep_lengths
 from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.reopening import reopen
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 PLAN = Plan(voters=("ekde", "negmin", "crane"), features=("color",))

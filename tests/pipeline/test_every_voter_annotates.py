@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 

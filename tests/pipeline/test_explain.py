@@ -7,8 +7,8 @@ from segvote.errors import BadInputError
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.explain import explain_segment, find_segment, format_explanation
 from segvote.pipeline.reopening import reopen, vote
-from segvote.pipeline.settings import Settings
 from segvote.review.explain_page import format_page
+from segvote.run.settings import Settings
 
 
 @pytest.fixture(scope="module")

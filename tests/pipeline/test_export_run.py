@@ -5,12 +5,12 @@ import pytest
 
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.io import EXPORTS
-from segvote.io.corrections import Action, CorrectionLog
 from segvote.io.imports.detect import read_any
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
 from segvote.pipeline.export import export, find_unsure
-from segvote.pipeline.run import Run
+from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.run import Run
 
 
 @pytest.mark.parametrize("format_", EXPORTS)

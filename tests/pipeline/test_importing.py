@@ -5,13 +5,13 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
-from segvote.io.corrections import read_actions
 from segvote.io.exports.base import ExportOptions
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.corrections import fix_segments, read_corrections
 from segvote.pipeline.export import export
 from segvote.pipeline.importing import import_corrections
-from segvote.pipeline.run import Run
+from segvote.run.correction_log import read_actions
+from segvote.run.corrections import fix_segments, read_corrections
+from segvote.run.run import Run
 from segvote.types import Annotation, Part
 
 

@@ -13,8 +13,8 @@ from segvote.errors import BadInputError
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.reopening import reopen
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
+from segvote.run.run import Run
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=12, size=80, voter_options={"n_neighbors": 15})
 STEP = 20

@@ -8,7 +8,7 @@ import pytest
 from segvote import annotate
 from segvote.datasets import write_scenes
 from segvote.pipeline.judging import choose_muted
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 
 FAST = {"n_segments": 60, "size": 160, "n_pieces": 0}
 

@@ -8,8 +8,8 @@ from segvote.io.arrays import read_arrays, write_arrays
 from segvote.kernels import Neighbours
 from segvote.pipeline.neighbourhood import fetch_neighbours, name_neighbours, read_neighbours
 from segvote.pipeline.reopening import list_described, reopen, vote
-from segvote.pipeline.run import Run
 from segvote.pipeline.voting_step import fit_voter
+from segvote.run.run import Run
 
 
 @pytest.fixture

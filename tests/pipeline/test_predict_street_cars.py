@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 from segvote.metrics import measure_auc
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.predict import predict
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 
 pytestmark = pytest.mark.real_data
 

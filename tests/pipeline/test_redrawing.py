@@ -7,9 +7,9 @@ from segvote import annotate
 from segvote.masks import scale_heat
 from segvote.pipeline.redrawing import Sketch, redraw_segments
 from segvote.pipeline.reopening import reopen, vote
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.superpixels import draw_mask
 from segvote.pipeline.voting_step import decide_bags, fit_voter
+from segvote.run.settings import Settings
 
 SMALL = Settings(n_segments=40, size=160, features="color", n_pieces=300)
 

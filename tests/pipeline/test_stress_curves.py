@@ -7,9 +7,9 @@ from segvote.errors import BadInputError
 from segvote.pipeline import stress as stress_module
 from segvote.pipeline.compare import Plan
 from segvote.pipeline.reopening import reopen
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress import STRESSES, stress
 from segvote.pipeline.stress_tables import add_noise, draw_bags, flip_tags, take_bags
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

@@ -5,9 +5,9 @@ import pytest
 from skimage import data
 
 from segvote.io.images import resize_image
-from segvote.io.run_folder import RunFolder
 from segvote.masks.drawing import draw_mask_along
 from segvote.pipeline.superpixels import cut_image, draw_mask, fetch_pieces, measure_pieces
+from segvote.run.run_folder import RunFolder
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.ward import segment_ward
 

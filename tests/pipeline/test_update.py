@@ -11,15 +11,15 @@ from PIL import Image
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features.color import ColorFeatures
-from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.evaluate import evaluate
-from segvote.pipeline.inputs import Addition, Inputs
 from segvote.pipeline.predict import predict
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.update import update
+from segvote.run.inputs import Addition, Inputs
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -155,8 +155,8 @@ def test_images_called_like_others_get_the_name_of_their_folder(old, parts, tmp_
 
 
 def test_a_person_s_corrections_stay(old, parts):
-    from segvote.io.corrections import Action, CorrectionLog
     from segvote.io.rle import encode_rle
+    from segvote.run.correction_log import Action, CorrectionLog
 
     run = Run(old)
     bag = run.bags[0]

@@ -11,19 +11,19 @@ pytest.importorskip("av")
 pytest.importorskip("numba")
 
 from segvote.errors import BadInputError
-from segvote.io.corrections import Action
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
 from segvote.io.video_files import open_film_writer
 from segvote.io.videos import open_video
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.bags import list_bags
-from segvote.pipeline.corrections import fix_segments
 from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.reopening import reopen, vote
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.video_frames import read_ahead
+from segvote.run.bags import list_bags
+from segvote.run.correction_log import Action
+from segvote.run.corrections import fix_segments
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.run.video_frames import read_ahead
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)

@@ -12,7 +12,6 @@ from segvote.cli.compare import split_names
 from segvote.errors import UnknownNameError
 from segvote.pipeline.compare import Plan, compare
 from segvote.pipeline.compare_results import Combination, Comparison, Result
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress import STRESSES, StressCurve, StressPoint
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_gallery import choose_images
@@ -27,6 +26,7 @@ from segvote.report.compare_tables import (
     list_set_rows,
     name_methods,
 )
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160)
 

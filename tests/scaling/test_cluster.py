@@ -15,8 +15,8 @@ from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.kernels import Workspace, approximate, neighbours, search_with_recall, use_workspace
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.predict import predict
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import run_on_all, work_with
+from segvote.run.settings import Settings
 from segvote.scaling import cluster as cluster_module
 from segvote.scaling import open_cluster
 from segvote.scaling.carrying import Carrier

@@ -10,7 +10,7 @@ from stage import Stage
 
 from segvote.datasets import write_scenes
 from segvote.pipeline.annotate import annotate as run_annotate
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 
 TINY = Settings(features="color", n_segments=12, size=64)
 

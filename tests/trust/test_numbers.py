@@ -17,7 +17,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.tables import read_json
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.predict import predict
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 TINY = Settings(features="color", n_segments=6, size=32)

@@ -17,8 +17,8 @@ from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS
 from segvote.pipeline.memory import limit_memory
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.video_bags import FRAMES
+from segvote.run.settings import Settings
+from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.voters import VOTERS
 

@@ -14,7 +14,7 @@ from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.voters import VOTERS
 

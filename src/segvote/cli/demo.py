@@ -9,7 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 
 # Whom the default voter is shown beside.
 RIVALS = ("negmin", "crane")

@@ -32,8 +32,8 @@ def doctor(
     """Find images that look filed in the wrong folder, the same image twice, and files that cannot be read."""
     from segvote.io.remote.places import open_places
     from segvote.pipeline.doctor import diagnose_folders, diagnose_run, format_diagnosis
-    from segvote.pipeline.remote import open_run
-    from segvote.pipeline.run import Run
+    from segvote.run.remote import open_run
+    from segvote.run.run import Run
 
     with show_progress() as progress:
         if without_folder is None:

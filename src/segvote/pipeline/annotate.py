@@ -6,15 +6,15 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 from segvote.io.remote.addresses import name_place
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.bags import list_bags
-from segvote.pipeline.inputs import Inputs
 from segvote.pipeline.job import annotate_bags
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.preparing import check_names
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import list_bags
+from segvote.run.inputs import Inputs
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["annotate"]

@@ -18,8 +18,8 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.pipeline.benchmark_folders import WHOLE, Laid, lay_out_class
 from segvote.pipeline.compare import Plan, compare
 from segvote.pipeline.compare_results import Comparison
-from segvote.pipeline.settings import Settings
 from segvote.progress import Progress, ignore_progress
+from segvote.run.settings import Settings
 
 __all__ = ["Benchmark", "PaperRow", "benchmark", "make_paper_plan"]
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from segvote.errors import BadInputError
 from segvote.method import vote_again
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 __all__ = ["Calibration", "calibrate", "make_folds", "score_by_refits", "score_images"]

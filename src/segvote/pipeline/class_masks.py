@@ -13,9 +13,9 @@ from segvote.io.atomic import write_bytes
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.images import resize_labels
 from segvote.io.masks import encode_png
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.class_runs import ClassRecord, list_joined
-from segvote.pipeline.run import Run
+from segvote.run.class_runs import ClassRecord, list_joined
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
 from segvote.types import Annotation
 
 __all__ = ["IndexWriter", "join_masks"]

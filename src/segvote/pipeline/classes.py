@@ -22,24 +22,24 @@ from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.remote.addresses import name_place
-from segvote.io.run_folder import RunFolder, make_key, name_stems
 from segvote.io.tables import read_json, write_json
-from segvote.pipeline.class_folders import ClassFolders, ClassImage, list_class_images
 from segvote.pipeline.class_masks import IndexWriter
-from segvote.pipeline.class_runs import ClassRecord, ClassRuns, find_class_record
-from segvote.pipeline.corrections import fix_table, move_bags, read_corrections
-from segvote.pipeline.describing import Described
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.outcome import Outcome, is_done, write_outcome
 from segvote.pipeline.preparing import check_names, check_strict, describe_bags, keep_readable, list_problems
-from segvote.pipeline.record import list_versions, make_record, make_result_key
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.sharing import share_parts
-from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.table import Table, gather_table
 from segvote.pipeline.voting_step import decide_bags, fit_voter, vote_on_tags
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
+from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
+from segvote.run.corrections import fix_table, move_bags, read_corrections
+from segvote.run.record import list_versions, make_record, make_result_key
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.run.stale import remove_stale
 from segvote.types import WITH, WITHOUT, Annotation
 
 __all__ = ["annotate_classes"]

@@ -19,7 +19,6 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import SegvoteError
 from segvote.io.arrays import write_arrays
-from segvote.io.run_folder import RunFolder, make_key
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.pipeline.compare_results import Combination, Comparison, Result, read_result, write_result
 from segvote.pipeline.compare_rules import decide_by_rules
@@ -35,8 +34,9 @@ from segvote.pipeline.compare_voting import (
 )
 from segvote.pipeline.evaluate import rank_segments
 from segvote.pipeline.evaluate_truth import TruthReader, list_truth
-from segvote.pipeline.settings import Settings
 from segvote.progress import Progress, ignore_progress
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 __all__ = ["Plan", "compare", "format_reason", "list_combinations"]

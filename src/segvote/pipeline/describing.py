@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,40 +13,25 @@ from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import FeatureExtractor
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import hash_file, read_image, resize_image
-from segvote.io.run_folder import RunFolder, make_key
 from segvote.io.videos import list_video_files
-from segvote.pipeline.bags import Bag
 from segvote.pipeline.label_maps import CutImage, LabelMaps
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.superpixels import PIECES_SEGMENTER, measure_pieces, store_pieces
 from segvote.pipeline.video_describing import describe_video
+from segvote.run.bags import Bag
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import crop_segmentation, measure_means
 from segvote.segmentation.labels import list_edges, measure_areas, measure_border
 from segvote.types import WITH, Segmentation
 
-__all__ = ["Described", "Describer", "make_segments_key"]
+__all__ = ["Describer", "make_segments_key"]
 
 # Raised when the way segments or features are computed changes: old files are then not used.
 SEGMENTS_VERSION = 2
 FEATURES_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Described:
-    """What is known of one bag after its segments were described; small enough to send between processes."""
-
-    bag: Bag
-    segments_key: str = ""
-    features_key: str = ""
-    height: int = 0
-    width: int = 0
-    n_segments: int = 0
-    problem: str = ""
-    n_frames: int = 0  # of a video; 0 for an image
-    warning: str = ""  # what of a video was left out
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:

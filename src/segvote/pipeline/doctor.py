@@ -16,19 +16,20 @@ from typing import Any
 from segvote.errors import BadInputError
 from segvote.features import make_features
 from segvote.io.remote.addresses import name_place
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.bags import Bag, list_all_bags
-from segvote.pipeline.describing import Described, Describer
+from segvote.pipeline.describing import Describer
 from segvote.pipeline.duplicates import Twin, find_twins
 from segvote.pipeline.judging import SUSPECT, judge_bags
-from segvote.pipeline.record import make_record
 from segvote.pipeline.reopening import Voted, reopen, vote
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.voting_step import fit_voter
 from segvote.pipeline.workers import run_on_all
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bags import Bag, list_all_bags
+from segvote.run.record import make_record
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 __all__ = [

@@ -14,8 +14,8 @@ import numpy as np
 
 from segvote.errors import UnreadableImageError
 from segvote.io.images import read_image
-from segvote.pipeline.bags import Bag
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bags import Bag
 
 __all__ = ["Twin", "find_twins", "hash_picture"]
 

@@ -24,9 +24,9 @@ from segvote.pipeline.evaluate_segments import (
     measure_ious,
 )
 from segvote.pipeline.evaluate_truth import Truth, TruthReader, find_truth, list_truth
-from segvote.pipeline.run import Run
 from segvote.pipeline.video_evaluate import VideoResult, list_video_truth, measure_video
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.run import Run
 from segvote.types import WITH
 
 __all__ = ["Curve", "Evaluation", "ImageResult", "Ranking", "evaluate", "find_bag_truth", "rank_segments"]

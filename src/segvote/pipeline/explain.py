@@ -9,8 +9,8 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.method import ResidualVotes
 from segvote.pipeline.reopening import Voted
-from segvote.pipeline.run import Run
 from segvote.pipeline.table import Table
+from segvote.run.run import Run
 
 __all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
 

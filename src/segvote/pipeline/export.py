@@ -14,11 +14,11 @@ from segvote.io import EXPORTS
 from segvote.io.atomic import remove_leftovers
 from segvote.io.exports.base import ExportOptions
 from segvote.io.images import resize_labels
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.class_runs import ClassRuns, find_class_record
-from segvote.pipeline.corrections import Corrections, fix_segments, read_corrections
-from segvote.pipeline.run import Run
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.class_runs import ClassRuns, find_class_record
+from segvote.run.corrections import Corrections, fix_segments, read_corrections
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, Annotation
 
 __all__ = ["export", "find_unsure"]

@@ -7,21 +7,21 @@ from typing import Any
 
 from segvote import __version__
 from segvote.features import FeatureExtractor
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.bags import Bag
-from segvote.pipeline.corrections import fix_table, move_bags, read_corrections
-from segvote.pipeline.describing import Described
-from segvote.pipeline.inputs import Inputs
 from segvote.pipeline.label_maps import LabelMaps
 from segvote.pipeline.neighbourhood import fetch_neighbours
 from segvote.pipeline.outcome import Outcome, is_done, write_outcome
 from segvote.pipeline.preparing import check_names, describe_bags, keep_readable, list_problems
-from segvote.pipeline.record import make_record, make_result_key
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table, gather_table
 from segvote.pipeline.voting_step import decide_bags, fit_voter
 from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import Bag
+from segvote.run.corrections import fix_table, move_bags, read_corrections
+from segvote.run.inputs import Inputs
+from segvote.run.record import make_record, make_result_key
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
 
 __all__ = ["annotate_bags"]
 

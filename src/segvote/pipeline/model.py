@@ -14,19 +14,18 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
 from segvote.io.records import read_fields
-from segvote.io.run_folder import RunFolder
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.pipeline.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
 from segvote.pipeline.compacting import pack, unpack
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict, measure_last_survival
+from segvote.run.record import MODEL_VERSION
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
-__all__ = ["MODEL_VERSION", "Model", "read_model", "write_model"]
+__all__ = ["Model", "read_model", "write_model"]
 
-# Raised when the meaning of a stored array changes; `read_model` refuses what it does not know.
-MODEL_VERSION = 3
 OLDEST_VERSION = 2  # that can be read
 MAX_BYTES = 16 << 30  # of a model that is believed
 SEGMENT_ARRAYS = ("bags", "survival", "weights", "fixed")

@@ -14,12 +14,12 @@ import numpy as np
 
 from segvote import __version__
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.io.run_folder import RunFolder, make_key
 from segvote.kernels import Neighbours
-from segvote.pipeline.describing import Described
-from segvote.pipeline.record import list_versions
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
+from segvote.run.record import list_versions
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 __all__ = ["fetch_neighbours", "name_neighbours", "read_neighbours"]

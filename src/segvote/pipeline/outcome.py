@@ -8,16 +8,16 @@ from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.describing import Described
 from segvote.pipeline.model import write_model
-from segvote.pipeline.record import describe_search, make_record
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.writing import write_results
 from segvote.progress import Progress
+from segvote.run.record import describe_search, make_record
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.run.stale import remove_stale
 
 __all__ = ["Outcome", "is_done", "write_outcome"]
 

@@ -14,21 +14,23 @@ from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.remote.addresses import name_place
-from segvote.io.run_folder import RunFolder, make_key, name_stems
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.method import vote_again
-from segvote.pipeline.bags import list_unsorted_bags
-from segvote.pipeline.class_runs import find_class_record
-from segvote.pipeline.describing import Described, Describer
+from segvote.pipeline.describing import Describer
 from segvote.pipeline.model import Model, read_model
 from segvote.pipeline.predictor import Predictor
 from segvote.pipeline.preparing import check_strict, describe_with
-from segvote.pipeline.run import BagRecord, Run
-from segvote.pipeline.stale import remove_stale
 from segvote.pipeline.table import gather_table
 from segvote.pipeline.voting_step import measure_last_survival
 from segvote.pipeline.writing import WriteTask, record_bag, write_pictures
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bag_record import BagRecord
+from segvote.run.bags import list_unsorted_bags
+from segvote.run.class_runs import find_class_record
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.segmented_image import Described
+from segvote.run.stale import remove_stale
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Prediction", "Predictions", "open_model", "predict"]

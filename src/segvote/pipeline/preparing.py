@@ -10,15 +10,16 @@ from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
-from segvote.io.run_folder import RunFolder, make_key
 from segvote.io.videos import open_video
 from segvote.method.decide import check_decision
-from segvote.pipeline.bags import Bag
-from segvote.pipeline.describing import Described, Describer
+from segvote.pipeline.describing import Describer
 from segvote.pipeline.label_maps import LabelMaps
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.workers import run_on_all
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bags import Bag
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH, WITHOUT
 from segvote.voters import VOTERS

@@ -10,10 +10,10 @@ import numpy as np
 
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
-from segvote.io.run_folder import RunFolder
 from segvote.kernels import Workspace
 from segvote.masks.drawing import draw_mask_along
 from segvote.pipeline.superpixels import fetch_pieces
+from segvote.run.run_folder import RunFolder
 from segvote.segmentation.labels import measure_areas
 
 __all__ = ["Picture", "Sketch", "redraw_segments"]

@@ -9,13 +9,13 @@ import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.features import FeatureExtractor, make_features
-from segvote.pipeline.bags import Bag
-from segvote.pipeline.corrections import Corrections, fix_table, read_corrections
-from segvote.pipeline.describing import Described
 from segvote.pipeline.neighbourhood import fetch_neighbours
-from segvote.pipeline.run import Run
 from segvote.pipeline.table import Table, gather_table
 from segvote.pipeline.voting_step import Steps, Verdict, decide_bags, fit_voter
+from segvote.run.bags import Bag
+from segvote.run.corrections import Corrections, fix_table, read_corrections
+from segvote.run.run import Run
+from segvote.run.segmented_image import Described
 from segvote.types import WITH
 
 __all__ = ["Reopened", "Voted", "list_described", "reopen", "vote"]

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from segvote.io.atomic import atomic_path
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.describing import Described
-from segvote.pipeline.video_frames import get_poster_path
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
+from segvote.run.video_frames import get_poster_path
 
 __all__ = ["share_parts"]
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.run_folder import RunFolder, make_key
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.pipeline.compare import Plan, format_reason
@@ -23,11 +22,12 @@ from segvote.pipeline.compare_voting import count_threads, count_votes, count_vo
 from segvote.pipeline.evaluate import rank_segments
 from segvote.pipeline.evaluate_segments import measure_ious
 from segvote.pipeline.evaluate_truth import TruthReader, list_truth
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.stress_tables import add_noise, draw_bags, flip_tags
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import decide_bags
 from segvote.progress import Progress, ignore_progress
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 __all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import resize_image
-from segvote.io.run_folder import RunFolder
 from segvote.masks import Pieces
 from segvote.masks.drawing import CutImage, draw_mask_along
+from segvote.run.run_folder import RunFolder
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import measure_means

@@ -9,12 +9,12 @@ import numpy as np
 
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
-from segvote.io.run_folder import RunFolder
 from segvote.kernels import Neighbours, Workspace, use_workspace
 from segvote.method import Likeness, Outlines, measure_outlines
-from segvote.pipeline.describing import Described
 from segvote.pipeline.memory import choose_workspace
 from segvote.pipeline.redrawing import Picture
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
 from segvote.types import WITH
 from segvote.voters import VOTERS
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.bags import Bag
 from segvote.pipeline.describing import make_segments_key
-from segvote.pipeline.inputs import Inputs
 from segvote.pipeline.job import annotate_bags
 from segvote.pipeline.label_maps import LabelMaps
-from segvote.pipeline.run import Run, read_settings
-from segvote.pipeline.settings import Settings
 from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import Bag
+from segvote.run.inputs import Inputs
+from segvote.run.run import Run, read_settings
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["update"]

@@ -14,11 +14,12 @@ from segvote.features.video_pooling import FramePooler
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
-from segvote.io.run_folder import make_key
 from segvote.io.videos import Frame, VideoStream, open_video
-from segvote.pipeline.bags import Bag
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.video_frames import (
+from segvote.run.bags import Bag
+from segvote.run.run_folder import make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.run.video_frames import (
     FrameMaps,
     StoredFrame,
     get_poster_path,
@@ -32,7 +33,7 @@ from segvote.segmentation.supervoxel_tally import SupervoxelTally, Tally
 from segvote.segmentation.supervoxels import SupervoxelFrame, stream_supervoxels
 
 if TYPE_CHECKING:
-    from segvote.pipeline.describing import Described, Describer
+    from segvote.pipeline.describing import Describer
 
 __all__ = ["describe_video", "make_video_key", "open_bag_video"]
 
@@ -64,8 +65,6 @@ def open_bag_video(bag: Bag, settings: Settings) -> VideoStream:
 
 def describe_video(describer: Describer, bag: Bag) -> Described:
     """Supervoxels and features of one video; what is on disk already is not done again."""
-    from segvote.pipeline.describing import Described
-
     seconds: dict[str, float] = {}
     run, settings = describer.run, describer.settings
     key = make_video_key(bag, settings)

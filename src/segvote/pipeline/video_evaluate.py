@@ -13,9 +13,9 @@ from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
 from segvote.pipeline.evaluate_segments import BoxedFrames, BoxedSegments, MaskedSegments, count_segments, fit_mask
 from segvote.pipeline.evaluate_truth import TruthReader, find_truth
-from segvote.pipeline.run import Run
-from segvote.pipeline.video_frames import StoredFrame, list_frame_stems, list_stored_frames
-from segvote.pipeline.video_writing import get_frame_mask_path
+from segvote.run.frame_annotations import get_frame_mask_path
+from segvote.run.run import Run
+from segvote.run.video_frames import StoredFrame, list_frame_stems, list_stored_frames
 from segvote.types import WITH
 
 __all__ = ["VideoResult", "count_video", "find_video_truth", "list_video_truth", "measure_video"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json, write_json
+from segvote.run.run_folder import RunFolder
 
 __all__ = ["Moment", "get_timeline_path", "measure_moment", "read_timeline", "write_timeline"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,31 +10,23 @@ import numpy as np
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.cvat_tracks import TrackFile, open_track_file
 from segvote.io.images import read_image, resize_image, resize_labels
-from segvote.io.masks import read_mask, write_mask
+from segvote.io.masks import write_mask
 from segvote.io.overlays import blend_heat, blend_mask, write_jpeg
-from segvote.io.run_folder import RunFolder
 from segvote.io.video_files import FilmWriter, open_film_writer
-from segvote.io.videos import list_frames, open_video
-from segvote.pipeline.run import BagRecord
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.video_frames import (
-    StoredFrame,
-    get_poster_path,
-    list_frame_stems,
-    list_stored_frames,
-    walk_frames,
-)
+from segvote.io.videos import open_video
 from segvote.pipeline.video_timeline import measure_moment, write_timeline
-from segvote.types import Annotation, Part
+from segvote.run.frame_annotations import get_frame_mask_path
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.run.video_frames import StoredFrame, get_poster_path, list_frame_stems, list_stored_frames, walk_frames
 
 if TYPE_CHECKING:
     from segvote.pipeline.writing import WriteTask
 
-__all__ = ["get_film_path", "get_frame_mask_path", "get_track_path", "list_frame_annotations", "write_video"]
+__all__ = ["get_film_path", "get_track_path", "write_video"]
 
 HEATMAP_SIZE = 640
 FILM_SIZE = 960  # longest side of the overlay film, enough to judge it
-TRACK = 1  # one thing, one track
 
 
 def get_film_path(run: RunFolder, stem: str) -> Path:
@@ -46,11 +37,6 @@ def get_film_path(run: RunFolder, stem: str) -> Path:
 def get_track_path(run: RunFolder, stem: str) -> Path:
     """The outline through time, for CVAT."""
     return run.path / "tracks" / f"{stem}.cvat.xml"
-
-
-def get_frame_mask_path(run: RunFolder, stem: str, frame: str) -> Path:
-    """The mask of one frame, by the frame's name without extension."""
-    return run.mask_path(f"{stem}/{frame}")
 
 
 def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> float:
@@ -95,26 +81,3 @@ def _write_poster(run: RunFolder, task: WriteTask, labels: np.ndarray) -> None:
     picture = resize_image(read_image(get_poster_path(run, record.segments)), HEATMAP_SIZE)
     heat = resize_labels(task.heat[labels], picture.shape[:2])
     write_jpeg(run.heatmap_path(record.stem), blend_heat(picture, heat))
-
-
-def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, label: str) -> Iterator[Annotation]:
-    """One annotation for each frame of a video, all of one track; masks are read one at a time.
-
-    Parameters
-    ----------
-    run, record
-        The run and what it says of the video.
-    source
-        The video itself.
-    label
-        What the thing is called.
-    """
-    indices = read_arrays(run.segments_path(record.segments))["frame_indices"]
-    files = {path.stem: path for path in list_frames(source)} if source.is_dir() else {}
-    for index, stem in zip(indices, list_frame_stems(source, indices), strict=True):
-        mask = read_mask(get_frame_mask_path(run, record.stem, stem)) == 255
-        path = files.get(stem)
-        name = f"{record.name}/{path.name if path else f'{stem}.png'}"
-        parts = (Part(label, mask, record.score, TRACK),) if mask.any() else ()
-        properties: dict[str, object] = {"video": record.name, "frame": int(index)}
-        yield Annotation(name, record.height, record.width, parts, image_path=path, properties=properties)

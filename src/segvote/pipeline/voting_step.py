@@ -24,8 +24,8 @@ from segvote.method import (
 from segvote.method.motion import prefer_moving
 from segvote.pipeline.judging import choose_muted, judge_bags
 from segvote.pipeline.redrawing import Sketch, redraw_segments
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.table import Table
+from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
 __all__ = [

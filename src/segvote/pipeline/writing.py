@@ -15,20 +15,21 @@ from segvote.io.exports.coco import Shape, measure_shape, write_shapes
 from segvote.io.images import read_image, read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
-from segvote.io.run_folder import RunFolder, name_stems
 from segvote.io.videos import list_video_files
 from segvote.masks import measure_doubt, scale_heat
 from segvote.masks.drawing import CutImage, draw_mask_along
-from segvote.pipeline.describing import Described
-from segvote.pipeline.run import BagRecord
-from segvote.pipeline.settings import Settings
 from segvote.pipeline.superpixels import fetch_pieces, get_pieces_path
 from segvote.pipeline.table import Table
-from segvote.pipeline.video_frames import list_frame_files
-from segvote.pipeline.video_writing import list_frame_annotations, write_video
+from segvote.pipeline.video_writing import write_video
 from segvote.pipeline.voting_step import Verdict
 from segvote.pipeline.workers import run_in_threads, run_on_all
 from segvote.progress import Progress, count_along
+from segvote.run.bag_record import BagRecord
+from segvote.run.frame_annotations import list_frame_annotations
+from segvote.run.run_folder import RunFolder, name_stems
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.run.video_frames import list_frame_files
 from segvote.types import WITH, Annotation, Part
 
 __all__ = ["MaskWriter", "WriteTask", "Written", "record_bag", "write_pictures", "write_results"]

@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.io.run_folder import RunFolder
 from segvote.io.videos import VideoStream, list_frames
+from segvote.run.run_folder import RunFolder
 
 __all__ = [
     "FrameMaps",

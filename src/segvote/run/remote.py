@@ -10,10 +10,10 @@ from typing import Any
 from segvote.errors import SegvoteError
 from segvote.io.remote.addresses import is_url
 from segvote.io.remote.places import fetch_folder, open_places
-from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
-from segvote.pipeline.inputs import Inputs
 from segvote.progress import Progress, ignore_progress
+from segvote.run.inputs import Inputs
+from segvote.run.run_folder import RunFolder
 
 __all__ = ["open_run"]
 

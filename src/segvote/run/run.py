@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,61 +12,21 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.arrays import read_arrays
-from segvote.io.exports.base import check_name
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.records import read_fields
-from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
-from segvote.pipeline.inputs import Inputs
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.video_frames import get_poster_path
-from segvote.types import WITH, WITHOUT, Annotation, Part
+from segvote.run.bag_record import BagRecord, read_bag
+from segvote.run.frame_annotations import list_frame_annotations
+from segvote.run.handover import make_supervision_dataset
+from segvote.run.inputs import Inputs
+from segvote.run.notebook import format_run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.run.video_frames import get_poster_path
+from segvote.types import WITH, Annotation, Part
 
-__all__ = ["BagRecord", "Run", "read_settings"]
-
-KEY = re.compile(r"[0-9a-f]{0,64}")  # names of files by content
-
-
-@dataclass(frozen=True)
-class BagRecord:
-    """What `run.json` says of one bag.
-
-    Attributes
-    ----------
-    name, tag, stem
-        The bag's name; ``with`` or ``without``; the name of its output files.
-    digest, segments, features
-        SHA-256 of the image; keys of its segments and features.
-    height, width, n_segments
-        Displayed size; number of segments.
-    n_selected, area
-        Segments taken as object, and the share of the image that the mask covers.
-    score, threshold, doubt
-        Mean score of the selected segments (of the best segment for a *without* bag: its false alarm); the score above
-        which segments were taken; 0 sure to 1 in doubt.
-    n_frames
-        Frames of a video; 0 for an image.
-    muted
-        Whether the bag had no say: it is *without*, and looks as if it showed the thing.
-    """
-
-    name: str
-    tag: str
-    stem: str
-    digest: str
-    segments: str
-    features: str
-    height: int
-    width: int
-    n_segments: int
-    n_selected: int
-    area: float
-    score: float
-    threshold: float
-    doubt: float
-    n_frames: int = 0
-    muted: bool = False
+__all__ = ["Run", "read_settings"]
 
 
 class Run:
@@ -85,7 +44,7 @@ class Run:
         if not self.record.get("complete"):
             raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
         self.settings = read_settings(self.record.get("settings"), self.folder)
-        self.bags = [_read_bag(entry, self.folder) for entry in self.record["bags"]]
+        self.bags = [read_bag(entry, self.folder) for entry in self.record["bags"]]
 
     def __len__(self) -> int:
         return len(self.bags)
@@ -95,8 +54,6 @@ class Run:
         return f"<Run {self.folder.path}: {n_with} with, {len(self) - n_with} without, voter {self.settings.voter}>"
 
     def _repr_html_(self) -> str:
-        from segvote.pipeline.notebook import format_run
-
         return format_run(self)
 
     @cached_property
@@ -155,8 +112,6 @@ class Run:
 
     def to_supervision(self) -> Any:
         """A ``supervision.DetectionDataset`` of all images, if that package is installed."""
-        from segvote.pipeline.handover import make_supervision_dataset
-
         return make_supervision_dataset(self.list_annotations(), [self.settings.label])
 
     def to_table(self) -> list[dict[str, Any]]:
@@ -170,8 +125,6 @@ class Run:
 
     def list_bag_annotations(self, index: int) -> Iterator[Annotation]:
         """The annotation of an image, or those of a video's frames."""
-        from segvote.pipeline.video_writing import list_frame_annotations
-
         bag = self.bags[index]
         if bag.n_frames:
             yield from list_frame_annotations(self.folder, bag, self.find_source(index), self.settings.label)
@@ -188,21 +141,3 @@ def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Pa
 def read_settings(data: Any, folder: RunFolder) -> Settings:
     """Settings as a record keeps them; one that this version does not know is named."""
     return read_fields(Settings, data, folder.record_path)
-
-
-def _read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
-    """A bag of the record, if nothing in it leads out of the folders it belongs to: runs are handed around."""
-    bag = read_fields(BagRecord, entry, folder.record_path)
-    names = all(map(_is_inside, (bag.name, bag.stem))) and bag.name.split("/", 1)[0] in (WITH, WITHOUT)
-    keys = all(map(KEY.fullmatch, (bag.digest, bag.segments, bag.features)))
-    sizes = min(bag.height, bag.width, bag.n_segments) >= 1 and min(bag.n_frames, bag.n_selected) >= 0
-    if not (names and keys and sizes and bag.tag in (WITH, WITHOUT)):
-        raise DamagedFileError(f"{folder.record_path}: the entry of {bag.name!r:.80} is damaged; annotate again")
-    return bag
-
-
-def _is_inside(name: str) -> bool:
-    try:
-        return bool(check_name(name))
-    except BadInputError:
-        return False

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 from segvote.io.images import IMAGE_EXTENSIONS
-from segvote.pipeline.bags import Bag, list_unsorted_bags
+from segvote.run.bags import Bag, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["NONE", "ClassFolders", "ClassImage", "list_class_images"]
@@ -69,7 +69,7 @@ def list_class_images(root: Path, frames: str = "auto") -> ClassFolders:
     root
         Holds one folder for each class, and perhaps ``none``; hidden folders do not count.
     frames
-        Which sub-folders of a class folder are videos; see `segvote.pipeline.video_bags`.
+        Which sub-folders of a class folder are videos; see `segvote.run.video_bags`.
     """
     folders = _list_folders(root)
     names = tuple(folder for folder in folders if folder != NONE)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from segvote.io.arrays import read_arrays
-from segvote.io.corrections import Action, read_actions
 from segvote.io.images import resize_labels
 from segvote.io.rle import decode_rle
-from segvote.io.run_folder import RunFolder, make_key
-from segvote.pipeline.bags import Bag
-from segvote.pipeline.describing import Described
+from segvote.run.bags import Bag
+from segvote.run.correction_log import Action, read_actions
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.segmented_image import Described
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Corrections", "fix_segments", "fix_table", "move_bags", "read_corrections", "replay"]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from segvote.errors import BusyRunError, DamagedFileError
-from segvote.io.corrections import Action, CorrectionLog, read_actions
 from segvote.io.rle import encode_rle
-from segvote.pipeline.bags import Bag
-from segvote.pipeline.corrections import fix_segments, move_bags, replay
+from segvote.run.bags import Bag
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.corrections import fix_segments, move_bags, replay
 
 
 def stroke(mask, value, image="a"):

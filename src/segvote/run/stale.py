@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from segvote.io.run_folder import RunFolder
+from segvote.run.run_folder import RunFolder
 
 __all__ = ["remove_stale"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.records import read_fields
 from segvote.io.remote.addresses import find_place, name_place
-from segvote.pipeline.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
+from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Addition", "Inputs"]

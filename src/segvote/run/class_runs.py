@@ -14,10 +14,11 @@ from PIL import Image
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
-from segvote.io.run_folder import RunFolder
 from segvote.io.tables import read_json
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
+from segvote.run.handover import make_supervision_dataset
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 from segvote.types import Annotation
 
 __all__ = ["ClassRecord", "ClassRuns", "find_class_record"]
@@ -117,8 +118,6 @@ class ClassRuns:
 
     def to_supervision(self) -> Any:
         """A ``supervision.DetectionDataset`` of all images and classes, if that package is installed."""
-        from segvote.pipeline.handover import make_supervision_dataset
-
         return make_supervision_dataset(self.list_annotations(), self.names)
 
     def to_table(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from segvote.errors import SegvoteError
-from segvote.io.corrections import Action, CorrectionLog, read_actions
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
 
 
 def begin(path, *commands):

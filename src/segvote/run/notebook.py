@@ -12,7 +12,7 @@ from segvote.io.overlays import blend_mask, encode_jpeg
 from segvote.types import WITH
 
 if TYPE_CHECKING:
-    from segvote.pipeline.run import Run
+    from segvote.run.run import Run
 
 __all__ = ["format_run"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import list_images
 from segvote.io.videos import hash_video
-from segvote.pipeline.video_bags import is_video, split_videos
+from segvote.run.video_bags import is_video, split_videos
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags"]
@@ -45,7 +45,7 @@ class Bag:
 def list_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> list[Bag]:
     """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
 
-    `frames` says which sub-folders are videos; see `segvote.pipeline.video_bags`.
+    `frames` says which sub-folders are videos; see `segvote.run.video_bags`.
     """
     bags = list_all_bags(with_folder, without_folder, frames)
     check_shared(bags)

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from segvote.pipeline.record import describe_search, make_record
-from segvote.pipeline.settings import Settings
+from segvote.run.record import describe_search, make_record
+from segvote.run.settings import Settings
 
 
 @pytest.mark.parametrize(

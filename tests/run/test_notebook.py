@@ -1,8 +1,8 @@
 import shutil
 
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.notebook import N_PICTURES
-from segvote.pipeline.run import Run
+from segvote.run.notebook import N_PICTURES
+from segvote.run.run import Run
 
 
 def test_a_notebook_shows_counts_and_pictures(finished_run):

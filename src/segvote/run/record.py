@@ -8,15 +8,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from segvote import __version__
-from segvote.io.run_folder import make_key
 from segvote.method.residual import RESIDUAL_VERSION
-from segvote.pipeline.corrections import Corrections
-from segvote.pipeline.describing import Described
-from segvote.pipeline.model import MODEL_VERSION
-from segvote.pipeline.settings import Settings
+from segvote.run.corrections import Corrections
+from segvote.run.run_folder import make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
 
-__all__ = ["describe_search", "list_versions", "make_record", "make_result_key"]
+__all__ = ["MODEL_VERSION", "describe_search", "list_versions", "make_record", "make_result_key"]
 
+# Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
+MODEL_VERSION = 3
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
     "numpy",
