@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from segvote.evaluation.compare_stage import Stage
+from segvote.evaluation.evaluate import find_bag_truth, rank_segments
+from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.kernels import build_vote_graph, search_neighbours
 from segvote.masks import scale_heat
 from segvote.masks.drawing import draw_mask_along
 from segvote.metrics.overlap import measure_corloc, measure_iou
-from segvote.pipeline.compare_stage import Stage
-from segvote.pipeline.evaluate import find_bag_truth, rank_segments
-from segvote.pipeline.evaluate_segments import measure_ious
 from segvote.pipeline.superpixels import fetch_pieces
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict, decide_bags, measure_survival, refine_vote

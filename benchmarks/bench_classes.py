@@ -14,10 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import hash_file, list_images
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.classes import annotate_classes
-from segvote.pipeline.evaluate import evaluate
 from segvote.run.run import Run
 
 

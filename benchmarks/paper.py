@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from paper_page import fill_page, write_figures
-from segvote.pipeline.compare import Plan, compare
-from segvote.pipeline.compare_results import Comparison
-from segvote.pipeline.stress import STRESSES, StressCurve, stress
+from segvote.evaluation.compare import Plan, compare
+from segvote.evaluation.compare_results import Comparison
+from segvote.evaluation.stress import STRESSES, StressCurve, stress
 from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 

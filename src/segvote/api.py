@@ -23,7 +23,7 @@ from segvote.run.run import Run
 from segvote.run.settings import Settings
 
 if TYPE_CHECKING:
-    from segvote.pipeline.evaluate import Evaluation
+    from segvote.evaluation.evaluate import Evaluation
 
 __all__ = ["annotate", "annotate_classes", "evaluate", "export", "predict", "update"]
 
@@ -120,9 +120,9 @@ def evaluate(
 ) -> Evaluation:
     """Masks of a run against truth: CorLoc, IoU, AP and boundaries.
 
-    Parameters are those of `segvote.pipeline.evaluate.evaluate`; `run` may be its folder.
+    Parameters are those of `segvote.evaluation.evaluate.evaluate`; `run` may be its folder.
     """
-    from segvote.pipeline.evaluate import evaluate as run_evaluate
+    from segvote.evaluation.evaluate import evaluate as run_evaluate
 
     with open_run(run, progress) as (folder, report), open_places([truth], progress=progress) as here:
         opened = folder if isinstance(folder, Run) else Run(folder)

@@ -13,6 +13,7 @@ LAYERS = [
     ["api"],
     ["review"],
     ["report"],
+    ["evaluation"],
     ["scaling"],
     ["pipeline"],
     ["run"],

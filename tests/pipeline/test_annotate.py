@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
+from segvote.evaluation.evaluate import evaluate
 from segvote.features.color import ColorFeatures
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.writing import MaskWriter
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder

@@ -12,6 +12,7 @@ from PIL import Image
 
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, UnreadableImageError
+from segvote.evaluation.evaluate import evaluate
 from segvote.features.color import ColorFeatures
 from segvote.integrations.models import open_predictors
 from segvote.io.exports.voc import make_voc_palette
@@ -20,7 +21,6 @@ from segvote.metrics import measure_iou
 from segvote.pipeline.annotate import annotate
 from segvote.pipeline.class_masks import join_masks
 from segvote.pipeline.classes import annotate_classes
-from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.export import export
 from segvote.pipeline.predict import predict
 from segvote.run.class_folders import list_class_images

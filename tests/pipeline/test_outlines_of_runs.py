@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from segvote.evaluation.stress_tables import take_bags
 from segvote.io.images import read_image, resize_image
 from segvote.pipeline.model import read_model
 from segvote.pipeline.predictor import Predictor
 from segvote.pipeline.reopening import reopen
-from segvote.pipeline.stress_tables import take_bags
 from segvote.pipeline.voting_step import decide_bags
 from segvote.segmentation.colour import convert_to_lab
 

@@ -10,10 +10,10 @@ from PIL import Image
 
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
+from segvote.evaluation.evaluate import evaluate
 from segvote.features.color import ColorFeatures
 from segvote.io.tables import read_json
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.predict import predict
 from segvote.pipeline.update import update
 from segvote.run.inputs import Addition, Inputs

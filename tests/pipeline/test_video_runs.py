@@ -11,12 +11,12 @@ pytest.importorskip("av")
 pytest.importorskip("numba")
 
 from segvote.errors import BadInputError
+from segvote.evaluation.evaluate import evaluate
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
 from segvote.io.video_files import open_film_writer
 from segvote.io.videos import open_video
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.reopening import reopen, vote
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action

@@ -78,7 +78,7 @@ def _warm_up():
     import uvicorn  # noqa: F401
 
     import segvote.api
-    import segvote.pipeline.evaluate
+    import segvote.evaluation.evaluate
     import segvote.pipeline.export
     import segvote.pipeline.importing
     import segvote.report

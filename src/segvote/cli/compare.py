@@ -51,9 +51,9 @@ def compare(
 
     Leaves comparison.html, .md, .tex, .csv and .json in the folder. Killed, it goes on where it was.
     """
-    from segvote.pipeline.compare import Plan
-    from segvote.pipeline.compare import compare as run_compare
-    from segvote.pipeline.stress import stress as run_stress
+    from segvote.evaluation.compare import Plan
+    from segvote.evaluation.compare import compare as run_compare
+    from segvote.evaluation.stress import stress as run_stress
     from segvote.report.compare_page import write_comparison
     from segvote.report.compare_tables import format_text, list_comparison_rows
 

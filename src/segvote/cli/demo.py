@@ -24,7 +24,7 @@ def demo(
     """Make scenes with and without a thing, annotate them, compare with the truth."""
     from segvote.api import annotate
     from segvote.datasets.scenes import write_scenes
-    from segvote.pipeline.evaluate import evaluate
+    from segvote.evaluation.evaluate import evaluate
 
     scenes, run_folder = out / "scenes", out / "run"
     typer.echo(f"making scenes in {scenes}")

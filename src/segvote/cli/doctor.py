@@ -30,8 +30,8 @@ def doctor(
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
 ) -> None:
     """Find images that look filed in the wrong folder, the same image twice, and files that cannot be read."""
+    from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
     from segvote.io.remote.places import open_places
-    from segvote.pipeline.doctor import diagnose_folders, diagnose_run, format_diagnosis
     from segvote.run.remote import open_run
     from segvote.run.run import Run
 

@@ -14,7 +14,7 @@ from segvote.io.remote.addresses import find_place
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 
 if TYPE_CHECKING:
-    from segvote.pipeline.evaluate import Evaluation
+    from segvote.evaluation.evaluate import Evaluation
 
 CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found")
 

@@ -34,7 +34,7 @@ def explain(
 
 
 def explain_run(folder: Path, image: str, segment: str, html: Path | None, lines: int) -> None:
-    from segvote.pipeline.explain import explain_segment, find_segment, format_explanation
+    from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
     from segvote.pipeline.reopening import reopen, vote
     from segvote.run.run import Run
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
+from segvote.evaluation.explain import SegmentExplanation, explain_segment
 from segvote.io.rle import encode_rle
-from segvote.pipeline.explain import SegmentExplanation, explain_segment
 from segvote.pipeline.reopening import Voted, list_described, reopen, vote
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import Verdict, decide_bags, vote_on_tags

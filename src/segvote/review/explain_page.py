@@ -6,9 +6,9 @@ import base64
 from html import escape
 from pathlib import Path
 
+from segvote.evaluation.explain import NEIGHBOUR, SegmentExplanation, VoteLine, format_amount
 from segvote.io.atomic import write_text
 from segvote.io.overlays import encode_jpeg
-from segvote.pipeline.explain import NEIGHBOUR, SegmentExplanation, VoteLine, format_amount
 from segvote.review.pictures import Pictures
 from segvote.run.run import Run
 

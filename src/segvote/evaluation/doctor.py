@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError
+from segvote.evaluation.duplicates import Twin, find_twins
 from segvote.features import make_features
 from segvote.io.remote.addresses import name_place
 from segvote.pipeline.describing import Describer
-from segvote.pipeline.duplicates import Twin, find_twins
 from segvote.pipeline.judging import SUSPECT, judge_bags
 from segvote.pipeline.reopening import Voted, reopen, vote
 from segvote.pipeline.table import gather_table

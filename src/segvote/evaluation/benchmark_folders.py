@@ -17,7 +17,7 @@ import numpy as np
 
 from segvote.datasets.base import DataItem, DataSet
 from segvote.errors import BadInputError
-from segvote.pipeline.evaluate_truth import Truth, TruthReader
+from segvote.evaluation.evaluate_truth import Truth, TruthReader
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["WHOLE", "Laid", "lay_out_class"]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
+from segvote.evaluation.evaluate import Curve
+from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
-from segvote.pipeline.evaluate import Curve
-from segvote.pipeline.evaluate_segments import measure_ious
 
 __all__ = ["Combination", "Comparison", "Result", "read_result", "write_result"]
 

@@ -10,11 +10,7 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.metrics.bootstrap import Interval, bootstrap_mean
-from segvote.metrics.boundary import measure_boundary_f
-from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
-from segvote.metrics.ranking import average_precision, precision_recall
-from segvote.pipeline.evaluate_segments import (
+from segvote.evaluation.evaluate_segments import (
     BoxedSegments,
     CountedTruth,
     MaskedSegments,
@@ -23,8 +19,12 @@ from segvote.pipeline.evaluate_segments import (
     measure_box_overlap,
     measure_ious,
 )
-from segvote.pipeline.evaluate_truth import Truth, TruthReader, find_truth, list_truth
-from segvote.pipeline.video_evaluate import VideoResult, list_video_truth, measure_video
+from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
+from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
+from segvote.metrics.bootstrap import Interval, bootstrap_mean
+from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
+from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.run import Run
 from segvote.types import WITH
@@ -174,7 +174,7 @@ def evaluate(
     run
         A finished run.
     truth
-        Masks, boxes or a file of annotations; see `segvote.pipeline.evaluate_truth.list_truth`.
+        Masks, boxes or a file of annotations; see `segvote.evaluation.evaluate_truth.list_truth`.
     label
         The class that counts, where the truth has several.
     threshold

@@ -14,10 +14,10 @@ import numpy as np
 from scipy import ndimage
 
 from segvote.errors import BadInputError
+from segvote.evaluation.evaluate_truth import Truth
 from segvote.io.images import resize_labels
 from segvote.metrics.limit import label_by_truth, measure_areas
 from segvote.metrics.overlap import find_box, measure_box_iou
-from segvote.pipeline.evaluate_truth import Truth
 
 __all__ = [
     "BoxedFrames",

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from segvote.errors import TooLargeError, UnknownNameError
+from segvote.evaluation import compare as compare_module
+from segvote.evaluation.compare import Plan, compare, list_combinations
+from segvote.evaluation.compare_results import Combination, Result, read_result, write_result
+from segvote.evaluation.compare_rules import decide_by_rules, list_own_rule
+from segvote.evaluation.compare_stage import keep_lengths
+from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
+from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
-from segvote.pipeline import compare as compare_module
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.compare import Plan, compare, list_combinations
-from segvote.pipeline.compare_results import Combination, Result, read_result, write_result
-from segvote.pipeline.compare_rules import decide_by_rules, list_own_rule
-from segvote.pipeline.compare_stage import keep_lengths
-from segvote.pipeline.compare_voting import count_votes, count_votes_within, write_ballot
-from segvote.pipeline.evaluate import evaluate
 from segvote.pipeline.reopening import reopen
 from segvote.run.settings import Settings
 

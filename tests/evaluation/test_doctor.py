@@ -5,11 +5,11 @@ import cv2
 import numpy as np
 import pytest
 
+from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
+from segvote.evaluation.duplicates import find_twins, hash_picture
 from segvote.io.images import read_image
 from segvote.pipeline import judging
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.doctor import diagnose_folders, diagnose_run, format_diagnosis
-from segvote.pipeline.duplicates import find_twins, hash_picture
 from segvote.pipeline.judging import judge_bags, measure_evidence, measure_power
 from segvote.pipeline.table import Table
 from segvote.run.bags import Bag

@@ -110,7 +110,7 @@ def count_votes_within(ballot: Path, settings: Settings, time_limit: float, n_th
     """
     out = ballot.with_name(f"votes-{settings.voter}.npz")
     request = json.dumps({"settings": settings.to_dict(), "time_limit": time_limit})
-    command = [sys.executable, "-m", "segvote.pipeline.compare_voting", str(ballot), request, str(out)]
+    command = [sys.executable, "-m", "segvote.evaluation.compare_voting", str(ballot), request, str(out)]
     too_slow = TooLargeError(
         f"{settings.voter} took longer than {time_limit:g} s; raise --time-limit or use fewer segments"
     )

@@ -14,15 +14,15 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.evaluation.compare import Plan, format_reason
+from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
+from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
+from segvote.evaluation.evaluate import rank_segments
+from segvote.evaluation.evaluate_segments import measure_ious
+from segvote.evaluation.evaluate_truth import TruthReader, list_truth
+from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.compare import Plan, format_reason
-from segvote.pipeline.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
-from segvote.pipeline.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
-from segvote.pipeline.evaluate import rank_segments
-from segvote.pipeline.evaluate_segments import measure_ious
-from segvote.pipeline.evaluate_truth import TruthReader, list_truth
-from segvote.pipeline.stress_tables import add_noise, draw_bags, flip_tags
 from segvote.pipeline.table import Table
 from segvote.pipeline.voting_step import decide_bags
 from segvote.progress import Progress, ignore_progress

@@ -14,10 +14,10 @@ import numpy as np
 from segvote.datasets import DATASETS
 from segvote.datasets.paper_table import PAPER_METHODS, get_paper_corloc, measure_resolution
 from segvote.errors import UnknownNameError
+from segvote.evaluation.benchmark_folders import WHOLE, Laid, lay_out_class
+from segvote.evaluation.compare import Plan, compare
+from segvote.evaluation.compare_results import Comparison
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
-from segvote.pipeline.benchmark_folders import WHOLE, Laid, lay_out_class
-from segvote.pipeline.compare import Plan, compare
-from segvote.pipeline.compare_results import Comparison
 from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
 

@@ -13,11 +13,11 @@ from segvote.cli.app import load_commands
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem, DataSet
 from segvote.errors import BadInputError, UnknownNameError
+from segvote.evaluation.benchmark import Benchmark, benchmark, make_paper_plan
+from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
+from segvote.evaluation.compare import Plan, compare, list_combinations
+from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
-from segvote.pipeline.benchmark import Benchmark, benchmark, make_paper_plan
-from segvote.pipeline.benchmark_folders import WHOLE, choose_frames, lay_out_class
-from segvote.pipeline.compare import Plan, compare, list_combinations
-from segvote.pipeline.compare_results import Combination, Comparison, Result
 from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.evaluation.evaluate_segments import BoxedFrames, BoxedSegments, MaskedSegments, count_segments, fit_mask
+from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
-from segvote.pipeline.evaluate_segments import BoxedFrames, BoxedSegments, MaskedSegments, count_segments, fit_mask
-from segvote.pipeline.evaluate_truth import TruthReader, find_truth
 from segvote.run.frame_annotations import get_frame_mask_path
 from segvote.run.run import Run
 from segvote.run.video_frames import StoredFrame, list_frame_stems, list_stored_frames

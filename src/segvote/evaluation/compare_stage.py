@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.evaluation.evaluate import find_bag_truth
+from segvote.evaluation.evaluate_segments import CountedTruth, count_segments
+from segvote.evaluation.evaluate_truth import TruthReader, find_truth
+from segvote.evaluation.evaluate_videos import count_video, list_video_truth
 from segvote.io.arrays import read_arrays
 from segvote.pipeline.annotate import annotate
-from segvote.pipeline.evaluate import find_bag_truth
-from segvote.pipeline.evaluate_segments import CountedTruth, count_segments
-from segvote.pipeline.evaluate_truth import TruthReader, find_truth
 from segvote.pipeline.reopening import reopen
 from segvote.pipeline.table import Table
-from segvote.pipeline.video_evaluate import count_video, list_video_truth
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.pipeline import stress as stress_module
-from segvote.pipeline.compare import Plan
+from segvote.evaluation import stress as stress_module
+from segvote.evaluation.compare import Plan
+from segvote.evaluation.stress import STRESSES, stress
+from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags, take_bags
 from segvote.pipeline.reopening import reopen
-from segvote.pipeline.stress import STRESSES, stress
-from segvote.pipeline.stress_tables import add_noise, draw_bags, flip_tags, take_bags
 from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from segvote.evaluation.evaluate_segments import count_segments, find_main_box, measure_ious
+from segvote.evaluation.evaluate_truth import Truth
 from segvote.kernels.resizing import resize_labels
 from segvote.metrics import measure_iou, measure_limit
-from segvote.pipeline.evaluate_segments import count_segments, find_main_box, measure_ious
-from segvote.pipeline.evaluate_truth import Truth
 
 
 @pytest.fixture

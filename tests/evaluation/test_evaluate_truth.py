@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 
 from segvote.errors import BadInputError
+from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.exports.voc import write_voc
 from segvote.io.masks import write_mask
-from segvote.pipeline.evaluate_truth import find_truth, list_truth
 from segvote.types import Annotation, Part
 
 XML = """<annotation><object><name>{name}</name><bndbox><xmin>3</xmin><ymin>2</ymin><xmax>6</xmax><ymax>5</ymax>

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError
+from segvote.evaluation.evaluate import evaluate, rank_segments
+from segvote.evaluation.evaluate_segments import MaskedSegments
 from segvote.io.masks import read_mask
 from segvote.metrics import find_box, measure_boundary_f, measure_iou
-from segvote.pipeline.evaluate import evaluate, rank_segments
-from segvote.pipeline.evaluate_segments import MaskedSegments
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,10 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
-from segvote.io.arrays import write_arrays
-from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.compare_results import Combination, Comparison, Result, read_result, write_result
-from segvote.pipeline.compare_rules import decide_by_rules
-from segvote.pipeline.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
-from segvote.pipeline.compare_voting import (
+from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, write_result
+from segvote.evaluation.compare_rules import decide_by_rules
+from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
+from segvote.evaluation.compare_voting import (
     Count,
     count_threads,
     count_votes,
@@ -32,8 +30,10 @@ from segvote.pipeline.compare_voting import (
     write_ballot,
     write_count,
 )
-from segvote.pipeline.evaluate import rank_segments
-from segvote.pipeline.evaluate_truth import TruthReader, list_truth
+from segvote.evaluation.evaluate import rank_segments
+from segvote.evaluation.evaluate_truth import TruthReader, list_truth
+from segvote.io.arrays import write_arrays
+from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
@@ -50,7 +50,7 @@ class Plan:
     ----------
     voters, features, segmenters
         Names; every combination is tried. Features whose name ends in ``:lengths`` keep the lengths of their vectors,
-        see `segvote.pipeline.compare_stage.keep_lengths`.
+        see `segvote.evaluation.compare_stage.keep_lengths`.
     time_limit
         Seconds of processor time that one vote may take, or None: as long as it wants.
     pairs
