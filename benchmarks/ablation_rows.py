@@ -22,13 +22,13 @@ from segvote.kernels import build_vote_graph, search_neighbours
 from segvote.masks import scale_heat
 from segvote.masks.drawing import draw_mask_along
 from segvote.metrics.overlap import measure_corloc, measure_iou
-from segvote.pipeline.superpixels import fetch_pieces
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import Verdict, decide_bags, measure_survival, refine_vote
-from segvote.pipeline.workers import run_on_all
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
+from segvote.steps.superpixels import fetch_pieces
+from segvote.steps.table import Table
+from segvote.steps.voting_step import Verdict, decide_bags, measure_survival, refine_vote
+from segvote.steps.workers import run_on_all
 from segvote.voters.ekde import EKDE
 
 MOST_NEIGHBOURS = 80  # that any row hears

@@ -26,10 +26,6 @@ from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
 from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.method import Likeness, prefer_inside
-from segvote.pipeline.reopening import reopen
-from segvote.pipeline.superpixels import cut_image
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import decide_bags, fit_voter
 from segvote.review.encoding import encode_update, scale_bag
 from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels
@@ -38,6 +34,10 @@ from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent,
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import fix_segments, replay
 from segvote.run.run import Run
+from segvote.steps.reopening import reopen
+from segvote.steps.superpixels import cut_image
+from segvote.steps.table import Table
+from segvote.steps.voting_step import decide_bags, fit_voter
 from segvote.types import WITH
 from segvote.voters.ekde import EKDE
 
@@ -334,7 +334,7 @@ def main() -> None:
     if not arguments.quick and photographs.is_dir():
         with tempfile.TemporaryDirectory() as folder:
             if arguments.run is None:
-                from segvote.pipeline.annotate import annotate
+                from segvote.steps.annotate import annotate
 
                 arguments.run = annotate(photographs / "with", photographs / "without", folder).folder.path
             curves = run_person(arguments.run, photographs / "masks", arguments.clicks, arguments.seeds)

@@ -32,10 +32,10 @@ from segvote.datasets import write_scenes
 from segvote.kernels import Workspace, build_vote_graph, neighbours, use_workspace
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.memory import estimate_need
 from segvote.run.settings import Settings
 from segvote.scaling import open_cluster
+from segvote.steps.annotate import annotate
+from segvote.steps.memory import estimate_need
 from segvote.voters.ekde import EKDE
 
 N_DIMS = 472

@@ -83,7 +83,7 @@ print(format_evaluation(evaluate(run, "masks")))""",
 Every score is a sum of votes, so it can be explained. Take the best segment of the first image: who voted for it?""",
     """\
 from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
-from segvote.pipeline.reopening import reopen, vote
+from segvote.steps.reopening import reopen, vote
 
 voted = vote(reopen(run))
 segment = find_segment(run, 0, "", voted.verdict.scores)

@@ -20,8 +20,8 @@ from segvote.datasets import write_scenes
 from segvote.io.masks import read_mask
 from segvote.io.overlays import blend_heat
 from segvote.metrics.ranking import average_precision
-from segvote.pipeline.reopening import reopen
-from segvote.pipeline.voting_step import decide_bags, fit_voter
+from segvote.steps.reopening import reopen
+from segvote.steps.voting_step import decide_bags, fit_voter
 from segvote.masks import scale_heat
 
 folder = Path(tempfile.mkdtemp())

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segvote.io.remote.places import open_places
-from segvote.pipeline.annotate import annotate as run_annotate
-from segvote.pipeline.classes import annotate_classes as run_annotate_classes
-from segvote.pipeline.export import export as run_export
-from segvote.pipeline.predict import Predictions
-from segvote.pipeline.predict import predict as run_predict
-from segvote.pipeline.update import update as run_update
 from segvote.progress import Progress, ignore_progress
 from segvote.run.class_runs import ClassRuns
 from segvote.run.remote import open_run
 from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate as run_annotate
+from segvote.steps.classes.annotate import annotate_classes as run_annotate_classes
+from segvote.steps.export import export as run_export
+from segvote.steps.prediction.predict import Predictions
+from segvote.steps.prediction.predict import predict as run_predict
+from segvote.steps.update import update as run_update
 
 if TYPE_CHECKING:
     from segvote.evaluation.evaluate import Evaluation
@@ -40,7 +40,7 @@ def annotate(
 ) -> Run:
     """Masks of the thing that one folder of images shows and the other does not, and the report about them.
 
-    Parameters are those of `segvote.pipeline.annotate.annotate`; in a script, call it only from under
+    Parameters are those of `segvote.steps.annotate.annotate`; in a script, call it only from under
     ``if __name__ == "__main__"``.
     """
     from segvote.report import write_report
@@ -63,7 +63,7 @@ def annotate_classes(
 ) -> ClassRuns:
     """Masks of several things at once, and the reports about them.
 
-    Parameters are those of `segvote.pipeline.classes.annotate_classes`; see `annotate` about scripts.
+    Parameters are those of `segvote.steps.classes.annotate.annotate_classes`; see `annotate` about scripts.
     """
     from segvote.report import write_report
     from segvote.report.classes_page import write_classes_report
@@ -88,7 +88,7 @@ def update(
 ) -> Run:
     """Add images to a run or take some out, and write its report anew.
 
-    Parameters are those of `segvote.pipeline.update.update`; see `annotate` about scripts.
+    Parameters are those of `segvote.steps.update.update`; see `annotate` about scripts.
     """
     from segvote.report import write_report
 
@@ -109,7 +109,7 @@ def predict(
 ) -> Predictions:
     """Say of images never seen whether they show the thing, and draw it.
 
-    Parameters are those of `segvote.pipeline.predict.predict`; see `annotate` about scripts.
+    Parameters are those of `segvote.steps.prediction.predict.predict`; see `annotate` about scripts.
     """
     with open_places([folder], [out], [model], progress) as here:
         return run_predict(here.models[0], here.inputs[0], here.outs[0], progress=here.progress, **options)
@@ -139,7 +139,7 @@ def export(
 ) -> Path:
     """Write the masks of a run in the format of another tool; returns the file or folder to open there.
 
-    Parameters are those of `segvote.pipeline.export.export`.
+    Parameters are those of `segvote.steps.export.export`.
     """
     with open_run(run, progress) as (opened, report), open_places(outs=[folder], progress=report) as here:
         return run_export(opened, format, here.outs[0], progress=here.progress, **options)

@@ -14,9 +14,9 @@ from segvote.evaluation.compare_stage import keep_lengths
 from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.reopening import reopen
 from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import reopen
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 PLAN = Plan(voters=("ekde", "negmin", "crane"), features=("color",))

@@ -8,12 +8,12 @@ import pytest
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
 from segvote.evaluation.duplicates import find_twins, hash_picture
 from segvote.io.images import read_image
-from segvote.pipeline import judging
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.judging import judge_bags, measure_evidence, measure_power
-from segvote.pipeline.table import Table
 from segvote.run.bags import Bag
 from segvote.run.settings import Settings
+from segvote.steps import judging
+from segvote.steps.annotate import annotate
+from segvote.steps.judging import judge_bags, measure_evidence, measure_power
+from segvote.steps.table import Table
 
 QUICK = Settings(features="color", n_segments=40, size=160)
 

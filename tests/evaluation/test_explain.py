@@ -5,10 +5,10 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.reopening import reopen, vote
 from segvote.review.explain_page import format_page
 from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import reopen, vote
 
 
 @pytest.fixture(scope="module")

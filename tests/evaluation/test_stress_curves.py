@@ -8,8 +8,8 @@ from segvote.evaluation import stress as stress_module
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.stress import STRESSES, stress
 from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags, take_bags
-from segvote.pipeline.reopening import reopen
 from segvote.run.settings import Settings
+from segvote.steps.reopening import reopen
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

@@ -15,7 +15,7 @@ LAYERS = [
     ["report"],
     ["evaluation"],
     ["scaling"],
-    ["pipeline"],
+    ["steps"],
     ["run"],
     ["datasets"],
     ["io"],

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.reopening import list_described
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.run.run import Run
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import list_described
 
 
 def wait_for(engine, action):

@@ -13,13 +13,13 @@ import pytest
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.kernels import Workspace, approximate, neighbours, search_with_recall, use_workspace
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.predict import predict
-from segvote.pipeline.workers import run_on_all, work_with
 from segvote.run.settings import Settings
 from segvote.scaling import cluster as cluster_module
 from segvote.scaling import open_cluster
 from segvote.scaling.carrying import Carrier
+from segvote.steps.annotate import annotate
+from segvote.steps.prediction.predict import predict
+from segvote.steps.workers import run_on_all, work_with
 
 pytest.importorskip("distributed")
 # Sockets of processes that are shut down are closed by Dask when it gets to it.

@@ -79,12 +79,12 @@ def _warm_up():
 
     import segvote.api
     import segvote.evaluation.evaluate
-    import segvote.pipeline.export
-    import segvote.pipeline.importing
     import segvote.report
     import segvote.report.compare_page
     import segvote.report.evaluation
     import segvote.review.routes
+    import segvote.steps.export
+    import segvote.steps.importing
     from segvote.cli.app import load_commands
 
     load_commands()

@@ -16,10 +16,10 @@ from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS
-from segvote.pipeline.memory import limit_memory
 from segvote.run.settings import Settings
 from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS
+from segvote.steps.memory import limit_memory
 from segvote.voters import VOTERS
 
 DEFAULTS = Settings()

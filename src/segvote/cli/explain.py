@@ -35,8 +35,8 @@ def explain(
 
 def explain_run(folder: Path, image: str, segment: str, html: Path | None, lines: int) -> None:
     from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
-    from segvote.pipeline.reopening import reopen, vote
     from segvote.run.run import Run
+    from segvote.steps.reopening import reopen, vote
 
     run = Run(folder)
     bag = run.find(image)

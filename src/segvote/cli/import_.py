@@ -17,8 +17,8 @@ from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 if TYPE_CHECKING:
-    from segvote.pipeline.importing import Imported
     from segvote.run.run import Run
+    from segvote.steps.importing import Imported
 
 
 @app.command(
@@ -41,9 +41,9 @@ def import_(
 
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
-    from segvote.pipeline.importing import import_corrections
     from segvote.run.remote import open_run
     from segvote.run.run import Run
+    from segvote.steps.importing import import_corrections
 
     with show_progress() as progress, open_run(run_folder, progress) as (folder, report):
         run = Run(folder)

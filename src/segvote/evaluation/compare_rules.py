@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import Verdict, decide_bags
 from segvote.run.settings import Settings
+from segvote.steps.table import Table
+from segvote.steps.voting_step import Verdict, decide_bags
 from segvote.voters.thresholds import match_count
 
 __all__ = ["RULES", "decide_by_rules", "list_own_rule"]

@@ -15,13 +15,13 @@ from segvote.evaluation.evaluate_segments import CountedTruth, count_segments
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.evaluation.evaluate_videos import count_video, list_video_truth
 from segvote.io.arrays import read_arrays
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.reopening import reopen
-from segvote.pipeline.table import Table
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import reopen
+from segvote.steps.table import Table
 from segvote.types import WITH
 
 __all__ = ["Stage", "hash_inputs", "keep_lengths", "measure_segments", "prepare_stage"]

@@ -22,9 +22,9 @@ import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError, TooLargeError
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import fit_voter
 from segvote.run.settings import Settings
+from segvote.steps.table import Table
+from segvote.steps.voting_step import fit_voter
 
 __all__ = ["Count", "count_threads", "count_votes", "count_votes_within", "read_count", "write_ballot", "write_count"]
 

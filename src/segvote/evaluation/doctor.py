@@ -17,12 +17,6 @@ from segvote.errors import BadInputError
 from segvote.evaluation.duplicates import Twin, find_twins
 from segvote.features import make_features
 from segvote.io.remote.addresses import name_place
-from segvote.pipeline.describing import Describer
-from segvote.pipeline.judging import SUSPECT, judge_bags
-from segvote.pipeline.reopening import Voted, reopen, vote
-from segvote.pipeline.table import gather_table
-from segvote.pipeline.voting_step import fit_voter
-from segvote.pipeline.workers import run_on_all
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
@@ -30,6 +24,12 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import Described
 from segvote.run.settings import Settings
+from segvote.steps.extract import Describer
+from segvote.steps.judging import SUSPECT, judge_bags
+from segvote.steps.reopening import Voted, reopen, vote
+from segvote.steps.table import gather_table
+from segvote.steps.voting_step import fit_voter
+from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
 __all__ = [

@@ -8,9 +8,9 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.method import ResidualVotes
-from segvote.pipeline.reopening import Voted
-from segvote.pipeline.table import Table
 from segvote.run.run import Run
+from segvote.steps.reopening import Voted
+from segvote.steps.table import Table
 
 __all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
 

@@ -23,11 +23,11 @@ from segvote.evaluation.evaluate_truth import TruthReader, list_truth
 from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import decide_bags
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
+from segvote.steps.table import Table
+from segvote.steps.voting_step import decide_bags
 from segvote.voters import VOTERS
 
 __all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]

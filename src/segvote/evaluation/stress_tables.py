@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.pipeline.table import Table
+from segvote.steps.table import Table
 
 __all__ = ["add_noise", "draw_bags", "flip_tags", "take_bags"]
 
