@@ -18,12 +18,12 @@ _PUBLIC = {
     "SEGMENTERS": "segvote.segmentation",
     "Settings": "segvote.run.settings",
     "VOTERS": "segvote.voters",
-    "annotate": "segvote.api",
-    "annotate_classes": "segvote.api",
-    "evaluate": "segvote.api",
-    "export": "segvote.api",
-    "predict": "segvote.api",
-    "update": "segvote.api",
+    "annotate": "segvote._api",
+    "annotate_classes": "segvote._api",
+    "evaluate": "segvote._api",
+    "export": "segvote._api",
+    "predict": "segvote._api",
+    "update": "segvote._api",
 }
 
 __all__ = sorted([*_PUBLIC, "__version__"])

@@ -10,7 +10,7 @@ import segvote
 # Highest first; names on one line are siblings and do not know each other.
 LAYERS = [
     ["cli", "integrations"],
-    ["api"],
+    ["_api"],
     ["review"],
     ["report"],
     ["evaluation"],

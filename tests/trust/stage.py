@@ -77,7 +77,7 @@ def _warm_up():
     import sklearn.cluster  # noqa: F401
     import uvicorn  # noqa: F401
 
-    import segvote.api
+    import segvote._api
     import segvote.evaluation.evaluate
     import segvote.report
     import segvote.report.compare_page

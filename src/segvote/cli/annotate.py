@@ -107,8 +107,8 @@ def annotate(
     does nothing twice.
     """
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
-    from segvote.api import annotate as run_annotate
-    from segvote.api import annotate_classes
+    from segvote._api import annotate as run_annotate
+    from segvote._api import annotate_classes
 
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes

@@ -22,7 +22,7 @@ def demo(
     seed: int = typer.Option(0, help="Of the scenes."),
 ) -> None:
     """Make scenes with and without a thing, annotate them, compare with the truth."""
-    from segvote.api import annotate
+    from segvote._api import annotate
     from segvote.datasets.scenes import write_scenes
     from segvote.evaluation.evaluate import evaluate
 

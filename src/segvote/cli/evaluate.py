@@ -45,7 +45,7 @@ def evaluate(
     html: Path | None = typer.Option(None, help="Write a page there."),
 ) -> None:
     """Measure a run: CorLoc, IoU, AP and boundaries, beside the limit that its segments set."""
-    from segvote.api import evaluate as run_evaluate
+    from segvote._api import evaluate as run_evaluate
     from segvote.io.tables import format_json
 
     with show_progress() as progress:

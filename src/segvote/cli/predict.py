@@ -46,7 +46,7 @@ def predict(
 
     Leaves masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
-    from segvote.api import predict as predict_places
+    from segvote._api import predict as predict_places
 
     with open_workers(workers, scheduler, [model, folder, out]) as places, show_progress() as progress:
         found = predict_places(*places, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress)

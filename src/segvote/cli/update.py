@@ -47,7 +47,7 @@ def update(
 
     Without options it looks again at the run's folders, for images that came or went, and at corrections made since.
     """
-    from segvote.api import update as update_with_report
+    from segvote._api import update as update_with_report
 
     with limit_memory(memory), show_progress() as progress:
         run = update_with_report(
