@@ -280,6 +280,18 @@ def test_written_times_are_kept_and_bytes_repeat(tmp_path):
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
 
 
+def test_a_noisy_film_has_the_same_bytes_however_often_it_is_written(tmp_path):
+    rng = np.random.default_rng(0)
+    frames = [rng.integers(60, 120, (48, 64, 3)).astype(np.uint8) for _ in range(6)]
+    written = set()
+    for number in range(40):
+        with open_film_writer(tmp_path / f"{number}.mp4") as writer:
+            for frame in frames:
+                writer.write(frame)
+        written.add((tmp_path / f"{number}.mp4").read_bytes())
+    assert len(written) == 1
+
+
 def test_a_failed_film_leaves_nothing_behind(tmp_path):
     with pytest.raises(BadInputError, match="at least one frame"), open_film_writer(tmp_path / "a.mp4"):
         pass

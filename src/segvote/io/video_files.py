@@ -23,8 +23,8 @@ __all__ = ["FilmWriter", "open_film_writer", "read_film"]
 
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate
-# The same number of threads everywhere: it changes the bytes that x264 writes.
-ENCODING = {"crf": "23", "preset": "veryfast", "threads": "2"}
+# The number of threads changes the bytes that x264 writes; with more than one they vary from call to call.
+ENCODING = {"crf": "23", "preset": "veryfast", "threads": "1"}
 TAIL_TOLERANCE = 0.5  # seconds by which a container may overstate the length of its video
 
 
