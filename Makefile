@@ -32,9 +32,9 @@ test-data: install
 
 # The lowest version of every package that pyproject.toml allows, in an environment of their own.
 OLDEST := .venv-oldest
-OLDEST_TESTS := tests/kernels tests/refine tests/features/test_backbone.py tests/features/test_lite0.py \
+OLDEST_TESTS := tests/kernels tests/method tests/masks tests/features/test_backbone.py tests/features/test_lite0.py \
 	tests/io/test_atomic.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
-	tests/review/test_review_guard.py tests/cli/test_command_line.py tests/pipeline/test_annotate.py
+	tests/review/test_review_guard.py tests/cli/test_command_line.py tests/steps/test_annotate.py
 test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(PYTHON) tests/trust/oldest.py > $(OLDEST)/oldest.txt

@@ -26,12 +26,12 @@ import numpy as np
 from ablation_rows import FIGURES, ROWS, Case, Row, count_votes, get_neighbours, select_maps
 from segvote import __version__
 from segvote.datasets import write_scenes
-from segvote.io.run_folder import make_key
+from segvote.evaluation.compare_stage import hash_inputs, prepare_stage
+from segvote.evaluation.evaluate_truth import list_truth
+from segvote.evaluation.stress_tables import draw_bags, flip_tags
 from segvote.io.tables import read_json, write_json
-from segvote.pipeline.compare_stage import hash_inputs, prepare_stage
-from segvote.pipeline.evaluate_truth import list_truth
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.stress_tables import draw_bags, flip_tags
+from segvote.run.run_folder import make_key
+from segvote.run.settings import Settings
 
 MADE: dict[str, dict[str, Any]] = {
     "scenes": {},

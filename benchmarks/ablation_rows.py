@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 
+from segvote.evaluation.compare_stage import Stage
+from segvote.evaluation.evaluate import find_bag_truth, rank_segments
+from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
-from segvote.io.run_folder import RunFolder
 from segvote.kernels import build_vote_graph, search_neighbours
+from segvote.masks import scale_heat
+from segvote.masks.drawing import draw_mask_along
 from segvote.metrics.overlap import measure_corloc, measure_iou
-from segvote.pipeline.compare_stage import Stage
-from segvote.pipeline.drawing import draw_mask_along
-from segvote.pipeline.evaluate import find_bag_truth, rank_segments
-from segvote.pipeline.evaluate_segments import measure_ious
-from segvote.pipeline.pieces import fetch_pieces
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import Verdict, decide_bags, measure_survival, refine_vote
-from segvote.pipeline.workers import run_on_all
-from segvote.refine import scale_heat
-from segvote.voting.ekde import EKDE
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.steps.superpixels import fetch_pieces
+from segvote.steps.table import Table
+from segvote.steps.voting_step import Verdict, decide_bags, measure_survival, refine_vote
+from segvote.steps.workers import run_on_all
+from segvote.voters.ekde import EKDE
 
 MOST_NEIGHBOURS = 80  # that any row hears
 N_THRESHOLDS = 80  # tried for the best single one

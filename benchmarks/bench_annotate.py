@@ -29,7 +29,7 @@ import sys
 from joblib import Parallel, delayed
 from segvote.features import make_features
 from segvote.io.images import list_images, read_image, resize_image
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 
 def work(path, extractor, settings):

@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import hash_file, list_images
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.classes import annotate_classes
-from segvote.pipeline.evaluate import evaluate
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
+from segvote.steps.annotate import annotate
+from segvote.steps.classes.annotate import annotate_classes
 
 
 def make_root(sources: list[Path], root: Path, n_most: int | None) -> Path:

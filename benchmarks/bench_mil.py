@@ -20,9 +20,9 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from segvote.voting import VOTERS
-from segvote.voting.base import BaseVoter
-from segvote.voting.learning_bags import BagVoter
+from segvote.voters import VOTERS
+from segvote.voters.base import BaseVoter
+from segvote.voters.learning_bags import BagVoter
 
 N_FOLDS, N_REPEATS = 10, 3
 QUICK_SPECIES = (5, 9)

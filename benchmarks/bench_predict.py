@@ -21,7 +21,7 @@ import segvote
 from segvote.io.images import list_images
 from segvote.io.masks import read_mask
 from segvote.metrics import IMAGE_THRESHOLD, measure_auc, measure_iou
-from segvote.pipeline.predict import Predictions
+from segvote.steps.prediction.predict import Predictions
 
 SEED = 0
 

@@ -21,25 +21,25 @@ from typing import Any
 
 import numpy as np
 
-from segvote.io.corrections import Action, CorrectionLog
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
-from segvote.pipeline.corrections import fix_segments, replay
-from segvote.pipeline.drawing import draw_mask_along
-from segvote.pipeline.pieces import CutImage, cut_image
-from segvote.pipeline.reopening import reopen
-from segvote.pipeline.run import Run
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import decide_bags, fit_voter
-from segvote.refine import Likeness, prefer_inside
+from segvote.masks.drawing import CutImage, draw_mask_along
+from segvote.method import Likeness, prefer_inside
 from segvote.review.encoding import encode_update, scale_bag
 from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels
 from segvote.review.ranking import rank_images
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
+from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.corrections import fix_segments, replay
+from segvote.run.run import Run
+from segvote.steps.reopening import reopen
+from segvote.steps.superpixels import cut_image
+from segvote.steps.table import Table
+from segvote.steps.voting_step import decide_bags, fit_voter
 from segvote.types import WITH
-from segvote.voting.ekde import EKDE
+from segvote.voters.ekde import EKDE
 
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
@@ -71,7 +71,7 @@ def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table
 
 def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
     """Median seconds from click to packed scores, beside the seconds of the first vote."""
-    from segvote.pipeline.settings import Settings
+    from segvote.run.settings import Settings
 
     settings, table = Settings(), make_table(n_bags, n_per_bag, 472)
     survival = prefer_inside(table.border, settings.border_survival)
@@ -334,7 +334,7 @@ def main() -> None:
     if not arguments.quick and photographs.is_dir():
         with tempfile.TemporaryDirectory() as folder:
             if arguments.run is None:
-                from segvote.pipeline.annotate import annotate
+                from segvote.steps.annotate import annotate
 
                 arguments.run = annotate(photographs / "with", photographs / "without", folder).folder.path
             curves = run_person(arguments.run, photographs / "masks", arguments.clicks, arguments.seeds)

@@ -29,14 +29,14 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets import write_scenes
-from segvote.kernels import Room, build_vote_graph, neighbours, use_room
+from segvote.kernels import Workspace, build_vote_graph, neighbours, use_workspace
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.memory import estimate_need
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.scaling import open_cluster
-from segvote.voting.ekde import EKDE
+from segvote.steps.annotate import annotate
+from segvote.steps.memory import estimate_need
+from segvote.voters.ekde import EKDE
 
 N_DIMS = 472
 SEGMENTS_PER_BAG = 100
@@ -57,7 +57,7 @@ AT_LEAST = {"recall": 0.95, "speedup_two_workers": 1.7}
 
 
 def make_set(
-    n_segments: int, seed: int = 0, room: Room | None = None
+    n_segments: int, seed: int = 0, workspace: Workspace | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Features (n, 472) float32 of unit length, tags, bags, which are object; made a bag at a time, without a copy."""
     rng = np.random.default_rng(seed)
@@ -73,7 +73,7 @@ def make_set(
     truth = (y == 1) & (np.arange(n_segments) % SEGMENTS_PER_BAG < OBJECT_PER_BAG)
     looks_like_it = truth | (np.arange(n_segments) % (10 * SEGMENTS_PER_BAG) == 0)
     kinds = np.where(looks_like_it, N_KINDS, rng.choice(N_KINDS, size=n_segments, p=often / often.sum()))
-    X = (room or Room()).make_array((n_segments, N_DIMS), np.float32)
+    X = (workspace or Workspace()).make_array((n_segments, N_DIMS), np.float32)
     for start in range(0, n_segments, SEGMENTS_PER_BAG):
         rows = slice(start, start + SEGMENTS_PER_BAG)
         latent = rng.normal(size=(SEGMENTS_PER_BAG, 1, N_LATENT)).astype(np.float32)
@@ -90,10 +90,10 @@ def make_set(
 def measure_disk(n_segments: int) -> dict[str, float | str]:
     """One fit with features, index, neighbours and votes in files: the memory that it holds beside them."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        room = Room(Path(folder))
-        X, y, bags, truth = make_set(n_segments, room=room)
+        workspace = Workspace(Path(folder))
+        X, y, bags, truth = make_set(n_segments, workspace=workspace)
         began = time.process_time()
-        with use_room(room), watch_memory() as held:
+        with use_workspace(workspace), watch_memory() as held:
             voter = EKDE().fit(X, y, bags=bags)
         need = estimate_need(EKDE(), *X.shape)
         return {

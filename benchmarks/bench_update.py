@@ -20,9 +20,9 @@ import numpy as np
 
 from segvote.datasets import write_scenes
 from segvote.io.images import list_images
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.run import Run
-from segvote.pipeline.update import update
+from segvote.run.run import Run
+from segvote.steps.annotate import annotate
+from segvote.steps.update import update
 
 TAGS = ("with", "without")
 

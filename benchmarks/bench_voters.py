@@ -16,7 +16,7 @@ import warnings
 
 from segvote.datasets.bags import make_bags
 from segvote.errors import TooLargeError
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 SIZES = (5_000, 20_000, 50_000)
 QUICK_SIZES = (2_000,)

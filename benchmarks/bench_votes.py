@@ -19,9 +19,9 @@ from sklearn.neighbors import KernelDensity
 
 from segvote.datasets import make_bags
 from segvote.kernels import search_neighbours, sum_kernel
-from segvote.voting.crane import CRANE
-from segvote.voting.ekde import EKDE
-from segvote.voting.negatives import NegMin
+from segvote.voters.crane import CRANE
+from segvote.voters.ekde import EKDE
+from segvote.voters.negatives import NegMin
 
 N_DIMS = 472
 

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io import EXPORTS
-from segvote.pipeline.export import export
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
+from segvote.steps.export import export
 
 Masks = Iterator[tuple[str, np.ndarray]]
 

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from paper_page import fill_page, write_figures
-from segvote.pipeline.compare import Plan, compare
-from segvote.pipeline.compare_results import Comparison
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.stress import STRESSES, StressCurve, stress
-from segvote.voting import VOTERS
+from segvote.evaluation.compare import Plan, compare
+from segvote.evaluation.compare_results import Comparison
+from segvote.evaluation.stress import STRESSES, StressCurve, stress
+from segvote.run.settings import Settings
+from segvote.voters import VOTERS
 
 SETS = ("cows", "aeroplanes", "street-cars")
 FEATURES = ("lite0", "lite0:lengths", "bow", "bow:lengths")

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets.paper_table import PAPER_CORLOC, PAPER_METHODS
+from segvote.evaluation.compare_results import Comparison, Result
+from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
-from segvote.pipeline.compare_results import Comparison, Result
-from segvote.pipeline.stress import StressCurve
 from segvote.report.compare_page import draw_precision, draw_stress
 from segvote.report.compare_tables import format_markdown, list_set_rows, name_methods
 

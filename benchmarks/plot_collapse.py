@@ -15,8 +15,8 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
 from segvote.datasets import make_bags
-from segvote.voting.ekde import EKDE
-from segvote.voting.paper import PaperEKDE
+from segvote.voters.ekde import EKDE
+from segvote.voters.paper import PaperEKDE
 
 STEPS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 

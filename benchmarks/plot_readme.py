@@ -14,7 +14,7 @@ import numpy as np
 
 from segvote.io.images import read_image, resize_image
 from segvote.io.overlays import blend_mask, write_jpeg
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 
 N_SCENES = 3
 GAP = 6

@@ -8,8 +8,8 @@ import hypothesis
 import pytest
 
 from segvote.datasets import write_scenes
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
 
 # No test judges by the clock, hypothesis neither.
 hypothesis.settings.register_profile("segvote", deadline=None)

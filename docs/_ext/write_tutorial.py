@@ -74,7 +74,7 @@ Where there is truth, one can measure. *CorLoc* is the share of images whose mas
 The *limit* is the best that these segments could have given.""",
     """\
 from segvote.cli.evaluate import format_evaluation
-from segvote.pipeline.evaluate import evaluate
+from segvote.evaluation.evaluate import evaluate
 
 print(format_evaluation(evaluate(run, "masks")))""",
     """\
@@ -82,8 +82,8 @@ print(format_evaluation(evaluate(run, "masks")))""",
 
 Every score is a sum of votes, so it can be explained. Take the best segment of the first image: who voted for it?""",
     """\
-from segvote.pipeline.explain import explain_segment, find_segment, format_explanation
-from segvote.pipeline.reopening import reopen, vote
+from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
+from segvote.steps.reopening import reopen, vote
 
 voted = vote(reopen(run))
 segment = find_segment(run, 0, "", voted.verdict.scores)

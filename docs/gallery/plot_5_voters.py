@@ -19,10 +19,10 @@ from segvote import Settings, annotate
 from segvote.datasets import write_scenes
 from segvote.io.masks import read_mask
 from segvote.io.overlays import blend_heat
+from segvote.masks import scale_heat
 from segvote.metrics.ranking import average_precision
-from segvote.pipeline.reopening import reopen
-from segvote.pipeline.voting_step import decide_bags, fit_voter
-from segvote.refine import scale_heat
+from segvote.steps.reopening import reopen
+from segvote.steps.voting_step import decide_bags, fit_voter
 
 folder = Path(tempfile.mkdtemp())
 write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))

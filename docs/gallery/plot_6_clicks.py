@@ -19,8 +19,8 @@ from segvote import Settings, annotate
 from segvote.datasets import write_scenes
 from segvote.io.masks import read_mask
 from segvote.io.overlays import blend_mask
-from segvote.pipeline.reopening import reopen, vote
-from segvote.pipeline.voting_step import decide_bags
+from segvote.steps.reopening import reopen, vote
+from segvote.steps.voting_step import decide_bags
 
 folder = Path(tempfile.mkdtemp())
 write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))

@@ -14,16 +14,16 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "EXPORTS": "segvote.io",
     "FEATURES": "segvote.features",
-    "Run": "segvote.pipeline.run",
+    "Run": "segvote.run.run",
     "SEGMENTERS": "segvote.segmentation",
-    "Settings": "segvote.pipeline.settings",
-    "VOTERS": "segvote.voting",
-    "annotate": "segvote.api",
-    "annotate_classes": "segvote.api",
-    "evaluate": "segvote.api",
-    "export": "segvote.api",
-    "predict": "segvote.api",
-    "update": "segvote.api",
+    "Settings": "segvote.run.settings",
+    "VOTERS": "segvote.voters",
+    "annotate": "segvote._api",
+    "annotate_classes": "segvote._api",
+    "evaluate": "segvote._api",
+    "export": "segvote._api",
+    "predict": "segvote._api",
+    "update": "segvote._api",
 }
 
 __all__ = sorted([*_PUBLIC, "__version__"])

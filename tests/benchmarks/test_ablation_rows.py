@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from segvote.datasets import make_bags
-from segvote.pipeline.settings import Settings
-from segvote.voting.ekde import EKDE
+from segvote.run.settings import Settings
+from segvote.voters.ekde import EKDE
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 rows = pytest.importorskip("ablation_rows")
@@ -60,7 +60,7 @@ def test_the_best_single_threshold_is_found_with_the_masks():
 
 def _make_table(X):
     from segvote.features import Standardiser
-    from segvote.pipeline.table import Table
+    from segvote.steps.table import Table
 
     scale = Standardiser(np.zeros(6), np.ones(6), (1, 2, 3), (True, True, True))
     empty = np.zeros(0)

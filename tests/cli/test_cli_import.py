@@ -2,9 +2,9 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.cli.import_ import format_command
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.export import export
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.steps.export import export
 
 
 def test_import_counts_images_and_says_what_to_do_next(run_copy, tmp_path):

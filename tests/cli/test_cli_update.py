@@ -1,7 +1,7 @@
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 
 
 def test_update_removes_an_image_and_says_where_everything_lies(run_copy):

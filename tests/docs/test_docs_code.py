@@ -10,17 +10,17 @@ from markdown_pages import PAGES, list_blocks
 
 import segvote
 from segvote.datasets import make_bags, write_scenes
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.classes import annotate_classes
-from segvote.pipeline.predict import predict
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.update import update
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.classes.annotate import annotate_classes
+from segvote.steps.prediction.predict import predict
+from segvote.steps.update import update
 
 # By the page and a word of the block.
 NOT_RUN = {
     ("datasets.md", "DATASETS["): "needs a data set that is not ours to give",
-    ("compare.md", "Plan("): "takes minutes; tests/pipeline compares on small scenes",
+    ("compare.md", "Plan("): "takes minutes; tests/steps compares on small scenes",
 }
 TINY = {"size": (96, 72), "object_area": (0.1, 0.2)}
 CODE = [(page.name, block) for page in PAGES for block in list_blocks(page.read_text()) if block.language == "python"]

@@ -10,16 +10,18 @@ import segvote
 # Highest first; names on one line are siblings and do not know each other.
 LAYERS = [
     ["cli", "integrations"],
-    ["api"],
+    ["_api"],
     ["review"],
     ["report"],
+    ["evaluation"],
     ["scaling"],
-    ["pipeline"],
+    ["steps"],
+    ["run"],
     ["datasets"],
     ["io"],
-    ["voting", "segmentation", "features", "refine", "metrics"],
+    ["method", "voters", "segmentation", "features", "masks", "metrics"],
     ["kernels"],
-    ["types", "errors", "registry"],
+    ["types", "errors", "registry", "progress"],
 ]
 RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
 ROOT = Path(segvote.__file__).parent

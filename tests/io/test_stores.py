@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError, MissingPartError, UnwritableFileError
-from segvote.io.addresses import CACHE_VARIABLE, clean_url, find_cache, find_place, is_url, name_place
-from segvote.io.mirrors import Mirror
-from segvote.io.run_folder import RunFolder
-from segvote.io.stores import Store
+from segvote.io.remote.addresses import CACHE_VARIABLE, clean_url, find_cache, find_place, is_url, name_place
+from segvote.io.remote.mirrors import Mirror
+from segvote.io.remote.stores import Store
+from segvote.run.run_folder import RunFolder
 
 fsspec = pytest.importorskip("fsspec")
 

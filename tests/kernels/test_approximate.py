@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.kernels import approximate, lists, neighbours, search_neighbours, search_with_recall
-from segvote.kernels.room import MEMORY, Lent
+from segvote.kernels.workspace import MEMORY, Lent
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.kernels import lists
-from segvote.kernels.room import MEMORY
+from segvote.kernels.workspace import MEMORY
 
 
 @pytest.fixture

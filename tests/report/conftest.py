@@ -3,7 +3,7 @@
 import pytest
 from made_runs import write_run
 
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 
 
 @pytest.fixture

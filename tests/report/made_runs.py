@@ -6,8 +6,8 @@ from PIL import Image
 from segvote.io.arrays import write_arrays
 from segvote.io.masks import write_mask
 from segvote.io.overlays import blend_heat, write_jpeg
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.settings import Settings
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 
 HEIGHT, WIDTH, N_SEGMENTS = 60, 80, 10
 LOG = (

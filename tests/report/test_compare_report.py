@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.cli.compare import split_names
 from segvote.errors import UnknownNameError
-from segvote.pipeline.compare import Plan, compare
-from segvote.pipeline.compare_results import Combination, Comparison, Result
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.stress import STRESSES, StressCurve, StressPoint
+from segvote.evaluation.compare import Plan, compare
+from segvote.evaluation.compare_results import Combination, Comparison, Result
+from segvote.evaluation.stress import STRESSES, StressCurve, StressPoint
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_gallery import choose_images
 from segvote.report.compare_page import draw_stress, format_comparison_page, write_comparison
@@ -27,6 +26,7 @@ from segvote.report.compare_tables import (
     list_set_rows,
     name_methods,
 )
+from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160)
 

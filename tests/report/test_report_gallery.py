@@ -2,9 +2,9 @@
 
 from made_runs import DEFAULT_BAGS, make_bag
 
-from segvote.pipeline.run import BagRecord
 from segvote.report.gallery import choose_ratio, count_false_alarms, format_card, list_cards, sort_bags
 from segvote.report.thumbnails import Triplet
+from segvote.run.bag_record import BagRecord
 
 BAGS = [BagRecord(**bag) for bag in DEFAULT_BAGS]
 

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from segvote.pipeline.run import Run
 from segvote.review.server import open_server
+from segvote.run.run import Run
 
 HOST = "127.0.0.1:9876"
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.reopening import list_described
-from segvote.pipeline.run import Run
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
+from segvote.run.run import Run
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import list_described
 
 
 def wait_for(engine, action):
@@ -158,7 +158,7 @@ def test_segments_that_the_frame_shown_does_not_have_cannot_be_said(run):
 
 
 def test_a_voter_that_cannot_vote_again_votes_anew(scenes, tmp_path):
-    from segvote.pipeline.settings import Settings
+    from segvote.run.settings import Settings
 
     settings = Settings(features="color", n_segments=40, size=160, voter="negmin")
     engine = Engine(annotate(scenes / "with", scenes / "without", tmp_path / "negmin", settings, n_jobs=1))

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from segvote.io.corrections import Action, CorrectionLog, read_actions
-from segvote.pipeline.run import Run
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.run import Run
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

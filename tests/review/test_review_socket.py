@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from segvote.pipeline.run import Run
 from segvote.review.guard import MAX_BODY
+from segvote.run.run import Run
 
 
 class Line:

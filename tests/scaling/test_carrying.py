@@ -10,13 +10,13 @@ from PIL import Image
 
 from segvote.errors import SegvoteError
 from segvote.io.images import read_image
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.predict import predict
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.workers import get_others, work_with
-from segvote.pipeline.writing import MaskWriter
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 from segvote.scaling.carrying import Carrier, _Parcel, _read_files
+from segvote.steps.annotate import annotate
+from segvote.steps.prediction.predict import predict
+from segvote.steps.workers import get_others, work_with
+from segvote.steps.write import MaskWriter
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

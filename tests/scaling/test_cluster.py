@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
-from segvote.kernels import Room, approximate, neighbours, search_with_recall, use_room
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.predict import predict
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.workers import run_on_all, work_with
+from segvote.kernels import Workspace, approximate, neighbours, search_with_recall, use_workspace
+from segvote.run.settings import Settings
 from segvote.scaling import cluster as cluster_module
 from segvote.scaling import open_cluster
 from segvote.scaling.carrying import Carrier
+from segvote.steps.annotate import annotate
+from segvote.steps.prediction.predict import predict
+from segvote.steps.workers import run_on_all, work_with
 
 pytest.importorskip("distributed")
 # Sockets of processes that are shut down are closed by Dask when it gets to it.
@@ -107,7 +107,7 @@ def test_workers_find_the_neighbours_that_one_process_finds(pairs, is_killed, cl
             yield result
 
     near = search_with_recall(X, X, 10, bags, bags)
-    with use_room(Room(tmp_path, work)):
+    with use_workspace(Workspace(tmp_path, work)):
         far = search_with_recall(X, X, 10, bags, bags)
     assert len(blocks) == 8
     assert all(np.array_equal(a, b) for a, b in zip(near, far, strict=True))

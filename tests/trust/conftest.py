@@ -9,8 +9,8 @@ from commands import World
 from stage import Stage
 
 from segvote.datasets import write_scenes
-from segvote.pipeline.annotate import annotate as run_annotate
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate as run_annotate
 
 TINY = Settings(features="color", n_segments=12, size=64)
 

@@ -77,14 +77,14 @@ def _warm_up():
     import sklearn.cluster  # noqa: F401
     import uvicorn  # noqa: F401
 
-    import segvote.api
-    import segvote.pipeline.evaluate
-    import segvote.pipeline.export
-    import segvote.pipeline.importing
+    import segvote._api
+    import segvote.evaluation.evaluate
     import segvote.report
     import segvote.report.compare_page
     import segvote.report.evaluation
     import segvote.review.routes
+    import segvote.steps.export
+    import segvote.steps.importing
     from segvote.cli.app import load_commands
 
     load_commands()

@@ -15,9 +15,9 @@ from test_kills import EVERY_COMMAND, make_world
 
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
-from segvote.io.corrections import Action, CorrectionLog, read_actions
-from segvote.pipeline.model import read_model
-from segvote.pipeline.run import Run
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.run import Run
+from segvote.steps.prediction.model import read_model
 
 HOWS = ("remove", "folder", "replace", "truncate", "fifo")
 

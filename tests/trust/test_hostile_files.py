@@ -16,13 +16,13 @@ from segvote.errors import SegvoteError
 from segvote.features.backbone import BackboneFeatures
 from segvote.features.torch_file import read_torch_file
 from segvote.io.imports.detect import read_any
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.bags import Bag
-from segvote.pipeline.export import export
-from segvote.pipeline.label_maps import LabelMaps
-from segvote.pipeline.model import read_model
-from segvote.pipeline.reopening import reopen
-from segvote.pipeline.run import Run
+from segvote.run.bags import Bag
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.steps.export import export
+from segvote.steps.label_maps import LabelMaps
+from segvote.steps.prediction.model import read_model
+from segvote.steps.reopening import reopen
 
 
 @pytest.fixture

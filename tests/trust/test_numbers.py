@@ -15,10 +15,10 @@ from safetensors.numpy import load_file
 from segvote.errors import SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.tables import read_json
-from segvote.pipeline.annotate import annotate
-from segvote.pipeline.predict import predict
-from segvote.pipeline.settings import Settings
-from segvote.voting import VOTERS
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.prediction.predict import predict
+from segvote.voters import VOTERS
 
 TINY = Settings(features="color", n_segments=6, size=32)
 

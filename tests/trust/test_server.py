@@ -13,8 +13,8 @@ import pytest
 from commands import read_log
 from fuzzer import Fuzzer, send
 
-from segvote.pipeline.run import Run
 from segvote.review.server import open_server
+from segvote.run.run import Run
 
 N_CLIENTS = 200
 

@@ -15,12 +15,12 @@ from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
-from segvote.pipeline.memory import limit_memory
-from segvote.pipeline.settings import Settings
-from segvote.pipeline.video_bags import FRAMES
-from segvote.refine import DECISIONS
+from segvote.method import DECISIONS
+from segvote.run.settings import Settings
+from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS
-from segvote.voting import VOTERS
+from segvote.steps.memory import limit_memory
+from segvote.voters import VOTERS
 
 DEFAULTS = Settings()
 # Images that are named in one line.
@@ -107,8 +107,8 @@ def annotate(
     does nothing twice.
     """
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
-    from segvote.api import annotate as run_annotate
-    from segvote.api import annotate_classes
+    from segvote._api import annotate as run_annotate
+    from segvote._api import annotate_classes
 
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes

@@ -10,7 +10,7 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.compare import split_names
 from segvote.cli.progress import show_progress
 from segvote.datasets import DATASETS
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 
 @app.command(
@@ -34,9 +34,9 @@ def benchmark(
 
     Each class is an experiment of its own; the mean is over classes. Leaves benchmark.md, .tex and .json in the folder.
     """
-    from segvote.pipeline.benchmark import benchmark as run_benchmark
-    from segvote.pipeline.benchmark import make_paper_plan
-    from segvote.pipeline.compare import Plan
+    from segvote.evaluation.benchmark import benchmark as run_benchmark
+    from segvote.evaluation.benchmark import make_paper_plan
+    from segvote.evaluation.compare import Plan
     from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
     from segvote.report.compare_tables import format_text, list_set_rows
 

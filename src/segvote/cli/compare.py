@@ -12,11 +12,11 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
 from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
+from segvote.method import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.pipeline.settings import Settings
-from segvote.refine import DECISIONS
+from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 DEFAULTS = Settings()
 ALL = "all"
@@ -51,9 +51,9 @@ def compare(
 
     Leaves comparison.html, .md, .tex, .csv and .json in the folder. Killed, it goes on where it was.
     """
-    from segvote.pipeline.compare import Plan
-    from segvote.pipeline.compare import compare as run_compare
-    from segvote.pipeline.stress import stress as run_stress
+    from segvote.evaluation.compare import Plan
+    from segvote.evaluation.compare import compare as run_compare
+    from segvote.evaluation.stress import stress as run_stress
     from segvote.report.compare_page import write_comparison
     from segvote.report.compare_tables import format_text, list_comparison_rows
 

@@ -9,7 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.progress import show_progress
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 
 # Whom the default voter is shown beside.
 RIVALS = ("negmin", "crane")
@@ -22,9 +22,9 @@ def demo(
     seed: int = typer.Option(0, help="Of the scenes."),
 ) -> None:
     """Make scenes with and without a thing, annotate them, compare with the truth."""
-    from segvote.api import annotate
+    from segvote._api import annotate
     from segvote.datasets.scenes import write_scenes
-    from segvote.pipeline.evaluate import evaluate
+    from segvote.evaluation.evaluate import evaluate
 
     scenes, run_folder = out / "scenes", out / "run"
     typer.echo(f"making scenes in {scenes}")

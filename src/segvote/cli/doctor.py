@@ -30,9 +30,10 @@ def doctor(
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
 ) -> None:
     """Find images that look filed in the wrong folder, the same image twice, and files that cannot be read."""
-    from segvote.pipeline.doctor import diagnose_folders, diagnose_run, format_diagnosis
-    from segvote.pipeline.places import open_places, open_run
-    from segvote.pipeline.run import Run
+    from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
+    from segvote.io.remote.places import open_places
+    from segvote.run.remote import open_run
+    from segvote.run.run import Run
 
     with show_progress() as progress:
         if without_folder is None:

@@ -10,11 +10,11 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.places import Place
 from segvote.cli.progress import show_progress
-from segvote.io.addresses import find_place
+from segvote.io.remote.addresses import find_place
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 
 if TYPE_CHECKING:
-    from segvote.pipeline.evaluate import Evaluation
+    from segvote.evaluation.evaluate import Evaluation
 
 CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found")
 
@@ -45,7 +45,7 @@ def evaluate(
     html: Path | None = typer.Option(None, help="Write a page there."),
 ) -> None:
     """Measure a run: CorLoc, IoU, AP and boundaries, beside the limit that its segments set."""
-    from segvote.api import evaluate as run_evaluate
+    from segvote._api import evaluate as run_evaluate
     from segvote.io.tables import format_json
 
     with show_progress() as progress:

@@ -27,16 +27,16 @@ def explain(
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
     """Say which segments voted for a segment and which against; the amounts sum to its score."""
-    from segvote.pipeline.places import open_run
+    from segvote.run.remote import open_run
 
     with open_run(run_folder) as (folder, _):
         explain_run(folder, image, segment, html, lines)
 
 
 def explain_run(folder: Path, image: str, segment: str, html: Path | None, lines: int) -> None:
-    from segvote.pipeline.explain import explain_segment, find_segment, format_explanation
-    from segvote.pipeline.reopening import reopen, vote
-    from segvote.pipeline.run import Run
+    from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
+    from segvote.run.run import Run
+    from segvote.steps.reopening import reopen, vote
 
     run = Run(folder)
     bag = run.find(image)

@@ -13,12 +13,12 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.places import Place, format_place
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
-from segvote.pipeline.settings import Settings
+from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 if TYPE_CHECKING:
-    from segvote.pipeline.importing import Imported
-    from segvote.pipeline.run import Run
+    from segvote.run.run import Run
+    from segvote.steps.importing import Imported
 
 
 @app.command(
@@ -41,9 +41,9 @@ def import_(
 
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
-    from segvote.pipeline.importing import import_corrections
-    from segvote.pipeline.places import open_run
-    from segvote.pipeline.run import Run
+    from segvote.run.remote import open_run
+    from segvote.run.run import Run
+    from segvote.steps.importing import import_corrections
 
     with show_progress() as progress, open_run(run_folder, progress) as (folder, report):
         run = Run(folder)

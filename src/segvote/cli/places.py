@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segvote.io.addresses import is_url, name_place
+from segvote.io.remote.addresses import is_url, name_place
 
 __all__ = ["Place", "format_place"]
 

@@ -12,10 +12,10 @@ from segvote.cli.places import Place, format_place
 from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
-from segvote.pipeline.predict import predict as run_predict
+from segvote.steps.prediction.predict import predict as run_predict
 
 if TYPE_CHECKING:
-    from segvote.pipeline.predict import Predictions
+    from segvote.steps.prediction.predict import Predictions
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(run_predict).parameters.items()}
 
@@ -46,7 +46,7 @@ def predict(
 
     Leaves masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
-    from segvote.api import predict as predict_places
+    from segvote._api import predict as predict_places
 
     with open_workers(workers, scheduler, [model, folder, out]) as places, show_progress() as progress:
         found = predict_places(*places, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress)

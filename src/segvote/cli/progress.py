@@ -19,7 +19,7 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from segvote.cli.stopping import check_stop
-from segvote.pipeline.progress import Progress
+from segvote.progress import Progress
 
 __all__ = ["show_progress"]
 

@@ -20,8 +20,8 @@ def review(
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
-    from segvote.pipeline.places import open_run
     from segvote.review.server import serve
+    from segvote.run.remote import open_run
 
     def announce(address: str) -> None:
         typer.echo(f"review   {address}")

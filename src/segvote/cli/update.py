@@ -11,8 +11,8 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
 from segvote.cli.places import Place
 from segvote.cli.progress import show_progress
-from segvote.pipeline.memory import limit_memory
-from segvote.pipeline.update import update as run_update
+from segvote.steps.memory import limit_memory
+from segvote.steps.update import update as run_update
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}
 
@@ -47,7 +47,7 @@ def update(
 
     Without options it looks again at the run's folders, for images that came or went, and at corrections made since.
     """
-    from segvote.api import update as update_with_report
+    from segvote._api import update as update_with_report
 
     with limit_memory(memory), show_progress() as progress:
         run = update_with_report(

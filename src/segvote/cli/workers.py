@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from segvote.io.addresses import find_place, is_url
+from segvote.io.remote.addresses import find_place, is_url
 
 __all__ = ["SCHEDULER", "WORKERS", "open_workers"]
 

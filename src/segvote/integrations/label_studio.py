@@ -19,7 +19,7 @@ from segvote.errors import BadInputError, MissingPartError
 from segvote.integrations.models import open_predictors
 from segvote.io.brush import encode_brush
 from segvote.io.images import read_image
-from segvote.pipeline.predictor import Predictor
+from segvote.steps.prediction.predictor import Predictor
 
 __all__ = ["create_app", "make_backend", "predict_task"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.class_runs import ClassRuns, find_class_record
-from segvote.pipeline.predict import open_model
-from segvote.pipeline.predictor import Predictor
+from segvote.run.class_runs import ClassRuns, find_class_record
+from segvote.run.run_folder import RunFolder
+from segvote.steps.prediction.predict import open_model
+from segvote.steps.prediction.predictor import Predictor
 
 __all__ = ["open_predictors"]
 

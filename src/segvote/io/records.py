@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 from segvote.errors import DamagedFileError
 
-__all__ = ["read_fields"]
+__all__ = ["CHECKSUM", "read_fields"]
+
+CHECKSUM = "checksum"  # of a record, under this name in it
 
 Kind = TypeVar("Kind")
 MAX_WHOLE = 1 << 53  # beyond it JSON does not keep whole numbers

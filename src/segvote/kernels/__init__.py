@@ -4,14 +4,14 @@ from segvote.kernels.gaussian import KernelMatrix, sum_kernel
 from segvote.kernels.lists import estimate_lists
 from segvote.kernels.neighbours import Neighbours, build_vote_graph, search_neighbours, search_with_recall
 from segvote.kernels.otsu import otsu_threshold
-from segvote.kernels.room import Room, use_room
 from segvote.kernels.sampled import SampledKernel, make_kernel
+from segvote.kernels.workspace import Workspace, use_workspace
 
 __all__ = [
     "KernelMatrix",
     "Neighbours",
-    "Room",
     "SampledKernel",
+    "Workspace",
     "build_vote_graph",
     "estimate_lists",
     "make_kernel",
@@ -19,5 +19,5 @@ __all__ = [
     "search_neighbours",
     "search_with_recall",
     "sum_kernel",
-    "use_room",
+    "use_workspace",
 ]

@@ -2,7 +2,7 @@
 
 A query looks at the lists that may hold neighbours: those whose members are, about, no farther than its neighbours,
 give or take a reach that is learned from the true neighbours of a sample. No second copy of the vectors is made,
-whatever their number; they and what is found may be mapped from files (see `Room`).
+whatever their number; they and what is found may be mapped from files (see `Workspace`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from segvote.kernels.lists import Lists, centre_points, make_lists, measure_lengths
-from segvote.kernels.room import Lent, cut, get_room
+from segvote.kernels.workspace import Lent, cut, get_workspace
 
 __all__ = ["Bags", "ListSearch", "cut_numbers", "search_all", "search_approximately", "search_in_blocks"]
 
@@ -66,15 +66,15 @@ def search_approximately(
     squared_distances, indices, recall
         As from `search_with_recall`; or None where the lists find fewer: the features have no structure.
     """
-    room = get_room()
-    lists = make_lists(voters, room)
+    workspace = get_workspace()
+    lists = make_lists(voters, workspace)
     homes = lists.get_homes() if queries is voters else lists.find_homes(queries)
     bags = None
     if query_bags is not None and voter_bags is not None:
-        bags = room.lend(query_bags), room.lend(voter_bags[lists.numbers.array])
+        bags = workspace.lend(query_bags), workspace.lend(voter_bags[lists.numbers.array])
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
     true = search_all(queries[rows], voters, k, None if query_bags is None else query_bags[rows], voter_bags)
-    search = ListSearch(lists, room.lend(queries), room.lend(homes), room.lend(voters), bags, k)
+    search = ListSearch(lists, workspace.lend(queries), workspace.lend(homes), workspace.lend(voters), bags, k)
     search, recall = _adapt(search, rows, true)
     if recall < least_recall:
         return None
@@ -92,11 +92,11 @@ def cut_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
 def search_in_blocks(
     search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], blocks: Sequence[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What `search` finds for blocks that hold the number of each query once, put together in the room we are in."""
-    room, n_queries = get_room(), sum(map(len, blocks))
-    squared = room.make_array((n_queries, k), np.float64)
-    indices = room.make_array((n_queries, k), np.int64)
-    for rows, found in zip(blocks, room.run(search, blocks), strict=True):
+    """What `search` finds for blocks that hold the number of each query once, put together in the current workspace."""
+    workspace, n_queries = get_workspace(), sum(map(len, blocks))
+    squared = workspace.make_array((n_queries, k), np.float64)
+    indices = workspace.make_array((n_queries, k), np.int64)
+    for rows, found in zip(blocks, workspace.run(search, blocks), strict=True):
         squared[rows], indices[rows] = found
     return squared, indices
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from segvote.kernels.room import Lent, Room, cut
+from segvote.kernels.workspace import Lent, Workspace, cut
 
 __all__ = ["Lists", "centre_points", "estimate_lists", "make_lists", "measure_lengths"]
 
@@ -92,15 +92,15 @@ class Lists:
         return np.concatenate([np.arange(starts[one], starts[one + 1]) for one in lists])
 
 
-def make_lists(voters: np.ndarray, room: Room) -> Lists:
+def make_lists(voters: np.ndarray, workspace: Workspace) -> Lists:
     """Put voters (n_voters, d) into lists; they may be mapped from a file, and are read a few at a time."""
     centre = voters.mean(axis=0, dtype=np.float64)
     axes = _find_axes(voters, centre)
     chosen = _choose_lists(voters, centre, np.ascontiguousarray(axes[:, :LISTING_COMPONENTS]))
     numbers = np.argsort(chosen, kind="stable")
     starts = np.flatnonzero(np.diff(chosen[numbers], prepend=-1, append=-1))
-    codes = _encode(voters, centre, axes, numbers, room)
-    lent = (room.lend(array) for array in (centre, axes, codes, numbers, starts, _average(codes, starts)))
+    codes = _encode(voters, centre, axes, numbers, workspace)
+    lent = (workspace.lend(array) for array in (centre, axes, codes, numbers, starts, _average(codes, starts)))
     return Lists(*lent)
 
 
@@ -128,8 +128,10 @@ def _project(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray) -> Iterat
         yield centre_points(voters[rows], centre) @ axes
 
 
-def _encode(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray, numbers: np.ndarray, room: Room) -> np.ndarray:
-    codes = room.make_array((len(voters), axes.shape[1] + 2), np.float32)
+def _encode(
+    voters: np.ndarray, centre: np.ndarray, axes: np.ndarray, numbers: np.ndarray, workspace: Workspace
+) -> np.ndarray:
+    codes = workspace.make_array((len(voters), axes.shape[1] + 2), np.float32)
     # Voters in their order, which may be that of a file; codes wherever their lists are.
     places = np.empty(len(numbers), dtype=np.int64)
     places[numbers] = np.arange(len(numbers))

@@ -5,7 +5,7 @@ vectors in float64 and ordered by (distance, index), so that rounding, threads a
 Beyond `EXACT_PAIRS` pairs the candidates come from lists of what is alike, and are measured from the full vectors,
 provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
 exactly, however long it takes. Queries are searched in blocks, by threads or by others, and what is found lies in
-memory or in files: see `Room`.
+memory or in files: see `Workspace`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy import sparse
 from segvote.kernels.approximate import Bags, cut_numbers, search_approximately, search_in_blocks
 from segvote.kernels.checks import check_finite
 from segvote.kernels.lists import centre_points
-from segvote.kernels.room import Lent, Room, cut, get_room
+from segvote.kernels.workspace import Lent, Workspace, cut, get_workspace
 
 __all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_recall"]
 
@@ -122,16 +122,16 @@ def search_with_recall(
 def _search_exactly(
     queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    room, centre = get_room(), voters.mean(axis=0, dtype=np.float64)
-    points = _centre_in(room, voters, centre)
-    asked = points if queries is voters else _centre_in(room, queries, centre)
-    lent = bags and (room.lend(bags[0]), room.lend(bags[1]))
-    search = _ExactSearch(room.lend(asked), room.lend(points), k, lent)
+    workspace, centre = get_workspace(), voters.mean(axis=0, dtype=np.float64)
+    points = _centre_in(workspace, voters, centre)
+    asked = points if queries is voters else _centre_in(workspace, queries, centre)
+    lent = bags and (workspace.lend(bags[0]), workspace.lend(bags[1]))
+    search = _ExactSearch(workspace.lend(asked), workspace.lend(points), k, lent)
     return search_in_blocks(search, cut_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
 
 
-def _centre_in(room: Room, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    centred = room.make_array(points.shape, np.float32)
+def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    centred = workspace.make_array(points.shape, np.float32)
     for rows in cut(len(points), ROWS_PER_BLOCK):
         centred[rows] = centre_points(points[rows], centre)
     return centred
@@ -204,13 +204,13 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     -------
     (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
     """
-    room = get_room()
+    workspace = get_workspace()
     n_heard = [(indices[rows] >= 0).sum(axis=1) for rows in cut(len(indices), ROWS_PER_BLOCK)]
     pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_heard]))])
     n_votes = int(pointers[-1])
     # As scipy would choose: anything else it would copy.
     kind = np.int32 if max(n_votes, n_voters) <= np.iinfo(np.int32).max else np.int64
-    votes, voters = room.make_array((n_votes,), np.float64), room.make_array((n_votes,), kind)
+    votes, voters = workspace.make_array((n_votes,), np.float64), workspace.make_array((n_votes,), kind)
     # A few rows at a time: arrays of the size of all votes are the largest there are.
     for rows in cut(len(indices), ROWS_PER_BLOCK):
         heard, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from segvote.kernels.gaussian import KernelMatrix, fill_kernel
 from segvote.kernels.lists import centre_points
 from segvote.kernels.neighbours import search_neighbours
-from segvote.kernels.room import cut
+from segvote.kernels.workspace import cut
 
 __all__ = ["SampledKernel", "make_kernel"]
 

@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 from segvote.io.atomic import write_text
 from segvote.io.exports.voc import make_voc_palette
-from segvote.pipeline.class_runs import ClassRuns
-from segvote.pipeline.run import Run
 from segvote.report.compare_markup import format_grid, format_page
 from segvote.report.gallery import EVEN_DOUBT, count_false_alarms
 from segvote.report.markup import escape, format_share
 from segvote.report.summary import format_problems
 from segvote.report.thumbnails import make_triplet
+from segvote.run.class_runs import ClassRuns
+from segvote.run.run import Run
 from segvote.types import WITH
 
 __all__ = ["write_classes_report"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from segvote.evaluation.benchmark import Benchmark
 from segvote.io.atomic import write_text
 from segvote.io.tables import write_json
-from segvote.pipeline.benchmark import Benchmark
 from segvote.report.compare_tables import format_latex, format_markdown, list_set_rows
 
 __all__ = ["list_benchmark_rows", "write_benchmark"]

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from segvote.errors import SegvoteError
+from segvote.evaluation.compare_results import Comparison, Result
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.overlays import blend_heat, encode_jpeg
-from segvote.io.run_folder import RunFolder
-from segvote.pipeline.compare_results import Comparison, Result
-from segvote.refine import scale_heat
+from segvote.masks import scale_heat
 from segvote.report.compare_tables import name_methods
 from segvote.report.markup import escape
+from segvote.run.run_folder import RunFolder
 
 __all__ = ["choose_images", "format_gallery"]
 

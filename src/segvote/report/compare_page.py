@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from segvote.evaluation.compare_results import Comparison
+from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.io.tables import write_csv, write_json
-from segvote.pipeline.compare_results import Comparison
-from segvote.pipeline.stress import StressCurve
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_gallery import format_gallery
 from segvote.report.compare_markup import format_grid, format_page

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from segvote.pipeline.compare_results import Combination, Comparison, Result
+from segvote.evaluation.compare_results import Combination, Comparison, Result
 
 __all__ = [
     "Bold",

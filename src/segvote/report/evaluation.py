@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from segvote.evaluation.evaluate import Evaluation
 from segvote.io.atomic import write_text
-from segvote.pipeline.evaluate import Evaluation
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_markup import format_grid, format_page
 from segvote.report.markup import escape

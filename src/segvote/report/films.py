@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from segvote.pipeline.run import BagRecord, Run
-from segvote.pipeline.video_timeline import Moment, read_timeline
-from segvote.pipeline.video_writing import get_film_path
 from segvote.report.markup import escape, format_share
+from segvote.run.bag_record import BagRecord
+from segvote.run.run import Run
+from segvote.steps.video.timeline import Moment, read_timeline
+from segvote.steps.video.write import get_film_path
 
 __all__ = ["draw_timeline", "format_film"]
 

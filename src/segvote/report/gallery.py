@@ -9,11 +9,12 @@ from math import log
 from statistics import median
 from urllib.parse import quote
 
-from segvote.pipeline.run import BagRecord, Run
 from segvote.report.figures import draw_bar
 from segvote.report.films import format_film
 from segvote.report.markup import escape, format_number, format_share
 from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
+from segvote.run.bag_record import BagRecord
+from segvote.run.run import Run
 from segvote.types import WITH
 
 __all__ = ["EVEN_DOUBT", "choose_ratio", "count_false_alarms", "format_card", "list_cards", "sort_bags"]

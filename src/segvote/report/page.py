@@ -14,7 +14,6 @@ from importlib.resources import files
 from pathlib import Path
 
 from segvote.io.atomic import atomic_path
-from segvote.pipeline.run import Run
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape
@@ -27,6 +26,7 @@ from segvote.report.summary import (
     format_title,
 )
 from segvote.report.timings import format_timings
+from segvote.run.run import Run
 
 __all__ = ["list_pieces", "write_report"]
 

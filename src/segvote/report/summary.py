@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from segvote.pipeline.run import Run
-from segvote.pipeline.settings import Settings
 from segvote.report.figures import HistogramRow, draw_histograms, make_edges
 from segvote.report.gallery import EVEN_DOUBT, count_false_alarms
 from segvote.report.markup import escape, format_share, format_table
+from segvote.run.run import Run
+from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["format_figures", "format_muted", "format_parameters", "format_problems", "format_tiles", "format_title"]

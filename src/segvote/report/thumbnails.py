@@ -17,7 +17,7 @@ import numpy as np
 from segvote.errors import UnreadableImageError
 from segvote.io.images import read_image_size, read_small_image, resize_image
 from segvote.io.overlays import blend_mask, encode_jpeg
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 
 __all__ = ["PAGE_BYTES", "Thumbnail", "Triplet", "choose_size", "count_share", "make_triplet"]
 

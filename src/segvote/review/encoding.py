@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from segvote.refine import scale_heat
+from segvote.masks import scale_heat
 from segvote.review.ranking import rank_images
 from segvote.review.state import Snapshot
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
-from segvote.io.corrections import Action, CorrectionLog
+from segvote.evaluation.explain import SegmentExplanation, explain_segment
 from segvote.io.rle import encode_rle
-from segvote.pipeline.corrections import Corrections, fix_segments, replay
-from segvote.pipeline.explain import SegmentExplanation, explain_segment
-from segvote.pipeline.reopening import Voted, list_described, reopen, vote
-from segvote.pipeline.run import Run
-from segvote.pipeline.table import Table
-from segvote.pipeline.voting_step import Verdict, decide_bags, vote_on_tags
 from segvote.review.masks import measure_redrawn
 from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
+from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.corrections import Corrections, fix_segments, replay
+from segvote.run.run import Run
+from segvote.steps.reopening import Voted, list_described, reopen, vote
+from segvote.steps.table import Table
+from segvote.steps.voting_step import Verdict, decide_bags, vote_on_tags
 from segvote.types import WITH, WITHOUT
-from segvote.voting import VOTERS
+from segvote.voters import VOTERS
 
 __all__ = ["Engine"]
 

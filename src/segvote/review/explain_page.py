@@ -6,11 +6,11 @@ import base64
 from html import escape
 from pathlib import Path
 
+from segvote.evaluation.explain import NEIGHBOUR, SegmentExplanation, VoteLine, format_amount
 from segvote.io.atomic import write_text
 from segvote.io.overlays import encode_jpeg
-from segvote.pipeline.explain import NEIGHBOUR, SegmentExplanation, VoteLine, format_amount
-from segvote.pipeline.run import Run
 from segvote.review.pictures import Pictures
+from segvote.run.run import Run
 
 __all__ = ["format_page", "write_explanation"]
 

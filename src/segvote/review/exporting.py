@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from segvote.errors import BusyRunError
-from segvote.pipeline.model import write_model
-from segvote.pipeline.progress import Progress, ignore_progress
-from segvote.pipeline.record import describe_search, make_record, make_result_key
-from segvote.pipeline.reopening import Voted
-from segvote.pipeline.run import Run
-from segvote.pipeline.writing import write_results
+from segvote.progress import Progress, ignore_progress
+from segvote.run.record import describe_search, make_record, make_result_key
+from segvote.run.run import Run
+from segvote.steps.prediction.model import write_model
+from segvote.steps.reopening import Voted
+from segvote.steps.write import write_results
 
 __all__ = ["export_run"]
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
-from segvote.pipeline.drawing import draw_mask_along
-from segvote.pipeline.pieces import fetch_pieces
-from segvote.pipeline.run import Run
+from segvote.masks.drawing import draw_mask_along
 from segvote.review.encoding import scale_bag
 from segvote.review.state import Snapshot
+from segvote.run.run import Run
+from segvote.steps.superpixels import fetch_pieces
 
 __all__ = ["Masks", "draw_shown", "encode_mask", "measure_redrawn"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.overlays import encode_jpeg
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 from segvote.segmentation.hierarchy import cut_tree
 
 __all__ = ["Pictures", "encode_map", "list_levels"]

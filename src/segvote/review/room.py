@@ -10,14 +10,14 @@ from importlib import resources
 from typing import Any
 
 from segvote.errors import BadInputError, BusyRunError
-from segvote.pipeline.doctor import diagnose_run
-from segvote.pipeline.duplicates import Twin, find_twins
-from segvote.pipeline.run import Run
+from segvote.evaluation.doctor import diagnose_run
+from segvote.evaluation.duplicates import Twin, find_twins
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.review.masks import Masks
 from segvote.review.pictures import Pictures
+from segvote.run.run import Run
 
 __all__ = ["Room"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.pipeline.run import Run
+from segvote.run.run import Run
 
 __all__ = ["make_guarded_app", "open_server", "serve"]
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 
 from segvote.errors import SegvoteError
 from segvote.io.atomic import write_bytes
-from segvote.io.run_folder import RunFolder
+from segvote.run.run_folder import RunFolder
 
 __all__ = ["Carrier", "Portable"]
 

@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.io.atomic import explain_failure
-from segvote.pipeline.record import list_versions
-from segvote.pipeline.workers import work_with
+from segvote.run.record import list_versions
 from segvote.scaling.carrying import Carrier
+from segvote.steps.workers import work_with
 
 __all__ = ["Cluster", "open_cluster"]
 

@@ -1,0 +1,1 @@
+"""Experiments on runs: truth, comparisons, stress curves, benchmarks; diagnosis and explanation."""

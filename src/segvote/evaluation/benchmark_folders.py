@@ -1,0 +1,133 @@
+"""A class of a data set as two folders of images: links to the files, named in order, nothing copied.
+
+A video becomes a few of its frames, those with truth first, or a folder of all of them, which the main job then takes
+for the video it is. Which frames belong together is kept, so that a video is judged over all its frames at once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from segvote.datasets.base import DataItem, DataSet
+from segvote.errors import BadInputError
+from segvote.evaluation.evaluate_truth import Truth, TruthReader
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["WHOLE", "Laid", "lay_out_class"]
+
+WHOLE = 0  # frames of each video: not images of their own
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A class laid out for a comparison.
+
+    Attributes
+    ----------
+    folders
+        The *with* and the *without* folder.
+    readers
+        Name of a *with* file, without extension, to its truth.
+    groups
+        Name of a *with* bag to the item it belongs to.
+    n_items
+        How many items with truth there are.
+    is_video
+        Whether items are videos.
+    """
+
+    folders: tuple[Path, Path]
+    readers: dict[str, TruthReader]
+    groups: dict[str, str]
+    n_items: int
+    is_video: bool
+
+
+def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_items: int | None) -> Laid:
+    """Link the images of a class's experiment into ``with`` and ``without`` below a folder.
+
+    Parameters
+    ----------
+    data, class_name
+        The data set and which of its experiments.
+    folder
+        Emptied first.
+    n_frames
+        Frames of each video that are taken as images of their own; `WHOLE`: the video as it is.
+    max_items
+        At most so many items of each kind, evenly spread over the list; None: all.
+    """
+    for tag in (WITH, WITHOUT):
+        shutil.rmtree(folder / tag, ignore_errors=True)
+        (folder / tag).mkdir(parents=True)
+    shown = _spread(data.select(class_name, WITH), max_items)
+    absent = _spread(data.select(class_name, WITHOUT), max_items)
+    if not absent:
+        raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other things")
+    readers: dict[str, TruthReader] = {}
+    groups: dict[str, str] = {}
+    for place, item in enumerate(shown):
+        join = _choose_join(item, n_frames)
+        for number in choose_frames(item, n_frames):
+            name = _link(item.frames[number], folder / WITH, place, number, join)
+            groups[f"{WITH}/{name.split('/')[0]}"] = item.name
+            if reader := _make_reader(item, number):
+                readers[name.rsplit(".", 1)[0]] = reader
+    for place, item in enumerate(absent):
+        for number in choose_frames(item, n_frames):
+            _link(item.frames[number], folder / WITHOUT, place, number, _choose_join(item, n_frames))
+    n_items = sum(item.has_truth for item in shown)
+    return Laid((folder / WITH, folder / WITHOUT), readers, groups, n_items, any(item.is_video for item in shown))
+
+
+def _choose_join(item: DataItem, n_frames: int) -> str:
+    """What stands between the number of an item and that of its frame: a whole video is a folder."""
+    return "/" if n_frames == WHOLE and item.is_video else "-"
+
+
+def choose_frames(item: DataItem, n_frames: int) -> list[int]:
+    """Numbers of the frames to use: those with truth, evenly spread, then others until there are enough."""
+    if n_frames == WHOLE:
+        return list(range(len(item.frames)))
+    known = sorted({*item.masks, *item.boxes})
+    others = [number for number in range(len(item.frames)) if number not in known]
+    chosen = _spread(known, n_frames)
+    return sorted([*chosen, *_spread(others, n_frames - len(chosen))])
+
+
+def _spread(values: Sequence, count: int | None) -> list:
+    """At most `count` of the values, evenly spread."""
+    if count is None or len(values) <= count:
+        return list(values)
+    return [values[place] for place in np.linspace(0, len(values) - 1, count).round().astype(int)] if count > 0 else []
+
+
+def _link(path: Path, folder: Path, place: int, number: int, join: str) -> str:
+    name = f"{place:05d}{join}{number:05d}{path.suffix.lower()}"
+    (folder / name).parent.mkdir(exist_ok=True)
+    try:
+        os.symlink(path.resolve(), folder / name)
+    except OSError:  # Windows without the right to make links
+        shutil.copyfile(path, folder / name)
+    return name
+
+
+def _make_reader(item: DataItem, number: int) -> TruthReader | None:
+    if number in item.masks:
+        return partial(_read_mask, item, number)
+    return partial(_read_boxes, item, number) if number in item.boxes else None
+
+
+def _read_mask(item: DataItem, number: int) -> Truth:
+    return Truth(mask=item.masks[number]())
+
+
+def _read_boxes(item: DataItem, number: int) -> Truth:
+    return Truth(boxes=item.boxes[number]())

@@ -1,0 +1,279 @@
+"""Every voter side by side: all combinations of segmenters, features and voters on the same images.
+
+Segments and features are made once, by the main job, in one run folder; voters differ only in the vote. Each result is
+a small file under a key of all that decides it: a comparison that was stopped goes on where it was. A combination that
+fails leaves its reason and does not stop the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import SegvoteError
+from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, write_result
+from segvote.evaluation.compare_rules import decide_by_rules
+from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
+from segvote.evaluation.compare_voting import (
+    Count,
+    count_threads,
+    count_votes,
+    count_votes_within,
+    read_count,
+    write_ballot,
+    write_count,
+)
+from segvote.evaluation.evaluate import rank_segments
+from segvote.evaluation.evaluate_truth import TruthReader, list_truth
+from segvote.io.arrays import write_arrays
+from segvote.metrics.overlap import IMAGE_THRESHOLD
+from segvote.progress import Progress, ignore_progress
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.settings import Settings
+from segvote.voters import VOTERS
+
+__all__ = ["Plan", "compare", "format_reason", "list_combinations"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compare.
+
+    Attributes
+    ----------
+    voters, features, segmenters
+        Names; every combination is tried. Features whose name ends in ``:lengths`` keep the lengths of their vectors,
+        see `segvote.evaluation.compare_stage.keep_lengths`.
+    time_limit
+        Seconds of processor time that one vote may take, or None: as long as it wants.
+    pairs
+        Voter and features; where given, only these pairs of them are tried.
+    """
+
+    voters: tuple[str, ...] = tuple(VOTERS)
+    features: tuple[str, ...] = (Settings.features,)
+    segmenters: tuple[str, ...] = (Settings.segmenter,)
+    time_limit: float | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+def list_combinations(plan: Plan) -> list[Combination]:
+    """All combinations, those that share segments and features together."""
+    for voter in plan.voters:
+        VOTERS[voter]  # an unknown name is said before any work
+    return [
+        Combination(segmenter, features, voter)
+        for segmenter in plan.segmenters
+        for features in plan.features
+        for voter in plan.voters
+        if not plan.pairs or (voter, features) in plan.pairs
+    ]
+
+
+def compare(
+    with_folder: Path | str,
+    without_folder: Path | str,
+    truth: Path | str | Mapping[str, TruthReader],
+    out: Path | str,
+    plan: Plan | None = None,
+    settings: Settings | None = None,
+    *,
+    label: str | None = None,
+    threshold: float = IMAGE_THRESHOLD,
+    n_jobs: int = 2,
+    progress: Progress = ignore_progress,
+) -> Comparison:
+    """Try every combination of a plan on two folders of images.
+
+    Parameters
+    ----------
+    with_folder, without_folder
+        As for `annotate`.
+    truth
+        As for `evaluate`; or readers by image name.
+    out
+        Folder for the run and the results; what is there already is not done again.
+    plan
+        What to compare; default: all voters.
+    settings
+        Everything else; its voter is the reference.
+    label, threshold
+        As for `evaluate`.
+    n_jobs, progress
+        As for `annotate`; with a time limit also the number of votes that are counted at once.
+    """
+    plan, settings = plan or Plan(), measure_segments(settings or Settings())
+    readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
+    job = _Job(Path(with_folder), Path(without_folder), readers, Path(out), plan, settings, n_jobs, progress)
+    results = job.carry_out(list_combinations(plan))
+    return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
+
+
+class _Job:
+    """One call of `compare`."""
+
+    def __init__(
+        self,
+        with_folder: Path,
+        without_folder: Path,
+        readers: Mapping[str, TruthReader],
+        out: Path,
+        plan: Plan,
+        settings: Settings,
+        n_jobs: int,
+        progress: Progress,
+    ) -> None:
+        self.folders, self.readers, self.out = (with_folder, without_folder), readers, out
+        self.plan, self.settings, self.n_jobs, self.progress = plan, settings, n_jobs, progress
+        self.input = hash_inputs(self.folders, readers, settings.frames)
+
+    def carry_out(self, combinations: Sequence[Combination]) -> list[Result]:
+        results: list[Result] = []
+        with RunFolder(self.out).lock():
+            for _, group in groupby(combinations, key=lambda one: (one.segmenter, one.features)):
+                for result in self._carry_out_group(list(group)):
+                    results.append(result)
+                    self.progress("compare", len(results), len(combinations))
+        return results
+
+    def _carry_out_group(self, group: list[Combination]) -> Iterator[Result]:
+        found = {one: self._read(one) for one in group}
+        pending = [one for one in group if found[one] is None]
+        if pending:
+            stage = self._try_stage(pending[0])
+            made = self._map(partial(self._make, stage=stage), pending)
+        for combination in group:
+            yield found[combination] or next(made)
+        (self.out / "ballot.npz").unlink(missing_ok=True)
+
+    def _map(self, make: Callable[[Combination], Result], pending: Sequence[Combination]) -> Iterator[Result]:
+        """Results in order; votes in processes of their own are counted several at a time."""
+        if self.plan.time_limit is None:
+            yield from map(make, pending)
+            return
+        pool = ThreadPoolExecutor(self.n_jobs)  # threads that wait for processes
+        try:
+            yield from pool.map(make, pending)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _make(self, combination: Combination, stage: Stage | Exception) -> Result:
+        result = self._try(combination, stage)
+        write_result(self.out / "results", result)
+        return result
+
+    def _read(self, combination: Combination) -> Result | None:
+        """What is known already; a failure is tried again, unless it was one of time or size."""
+        result = read_result(self.out / "results", self._make_key(combination))
+        if result is None or result.is_good:
+            return result
+        limit, old = self.plan.time_limit, result.time_limit
+        longer = old is not None and (limit is None or limit > old)
+        return None if longer or result.kind != "TooLargeError" else result
+
+    def _try_stage(self, combination: Combination) -> Stage | Exception:
+        settings = replace(self.settings, segmenter=combination.segmenter, features=combination.features)
+        try:
+            stage = prepare_stage(self.folders, self.readers, self.out / "run", settings, self.n_jobs, self.progress)
+            if self.plan.time_limit is not None:
+                write_ballot(self.out / "ballot.npz", stage.table)
+            return stage
+        except Exception as error:  # one bad combination must not stop the rest: its reason goes into the table
+            return error
+
+    def _try(self, combination: Combination, stage: Stage | Exception) -> Result:
+        try:
+            if isinstance(stage, Exception):
+                raise stage
+            return self._measure(combination, stage)
+        except Exception as error:  # as above
+            return Result(
+                combination,
+                self._make_key(combination),
+                reason=format_reason(error),
+                kind=type(error).__name__,
+                time_limit=self.plan.time_limit,
+            )
+
+    def _measure(self, combination: Combination, stage: Stage) -> Result:
+        settings, key = self._make_settings(combination), self._make_key(combination)
+        count = self._vote(stage, settings)
+        verdict, decisions = decide_by_rules(stage.table, count.votes, settings, stage.n_matched)
+        scores = [verdict.scores[stage.run.get_slice(index)] for index in stage.truth]
+        self._write_scores(key, scores, verdict.thresholds[list(stage.truth)], float(verdict.scores.min()))
+        ranking = rank_segments(scores, list(stage.truth.values()))
+        return Result(
+            combination,
+            key,
+            names=[stage.run.bags[index].name for index in stage.truth],
+            segments=[stage.run.bags[index].segments for index in stage.truth],
+            overlaps={rule: _measure_all(stage, selected) for rule, selected in decisions.items()},
+            limits=[segments.measure_limit() for segments in stage.truth.values()],
+            segment_ap=ranking.segment_ap,
+            pixel_ap=ranking.pixel_ap,
+            curve=ranking.curve,
+            seconds=round(count.seconds, 3),
+            notes=list(count.notes),
+        )
+
+    def _vote(self, stage: Stage, settings: Settings) -> Count:
+        """Count the votes, or read them: another decision rule asks for no new vote."""
+        # What comes after the vote has no say in it.
+        plain = replace(settings, second_vote=0.0, decision="", label="")
+        path = self.out / "votes" / f"{make_key(version=__version__, settings=plain.to_dict(), input=self.input)}.npz"
+        count = read_count(path)
+        if count is None:
+            if self.plan.time_limit is None:
+                count = count_votes(stage.table, settings)
+            else:
+                count = count_votes_within(
+                    self.out / "ballot.npz", settings, self.plan.time_limit, count_threads(self.n_jobs)
+                )
+            if not np.isfinite(count.votes).all():
+                raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
+            write_count(path, count)
+        return count
+
+    def _write_scores(self, key: str, scores: list[np.ndarray], thresholds: np.ndarray, lowest: float) -> None:
+        write_arrays(
+            self.out / "scores" / f"{key}.npz",
+            scores=np.concatenate(scores).astype(np.float32),
+            counts=np.array([len(one) for one in scores]),
+            thresholds=thresholds,
+            lowest=np.array(lowest),
+        )
+
+    def _make_settings(self, combination: Combination) -> Settings:
+        options = self.settings.voter_options if combination.voter == self.settings.voter else {}
+        return replace(
+            self.settings,
+            segmenter=combination.segmenter,
+            features=combination.features,
+            voter=combination.voter,
+            voter_options=options,
+        )
+
+    def _make_key(self, combination: Combination) -> str:
+        return make_key(
+            version=__version__,
+            settings=self._make_settings(combination).to_dict(),
+            reference=self.settings.voter,
+            input=self.input,
+        )
+
+
+def _measure_all(stage: Stage, decisions: np.ndarray) -> list[tuple[float, float]]:
+    return [segments.measure(decisions[stage.run.get_slice(index)]) for index, segments in stage.truth.items()]
+
+
+def format_reason(error: Exception) -> str:
+    """One line for a table."""
+    message = (str(error).splitlines() or [""])[0]
+    return message if isinstance(error, SegvoteError) else f"{type(error).__name__}: {message}"

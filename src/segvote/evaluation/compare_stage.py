@@ -1,0 +1,123 @@
+"""What competitors share: segments, features, the truth of every segment, the number the reference selected."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.evaluation.evaluate import find_bag_truth
+from segvote.evaluation.evaluate_segments import CountedTruth, count_segments
+from segvote.evaluation.evaluate_truth import TruthReader, find_truth
+from segvote.evaluation.evaluate_videos import count_video, list_video_truth
+from segvote.io.arrays import read_arrays
+from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import Bag, list_bags
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import reopen
+from segvote.steps.table import Table
+from segvote.types import WITH
+
+__all__ = ["Stage", "hash_inputs", "keep_lengths", "measure_segments", "prepare_stage"]
+
+LENGTHS = ":lengths"  # after the name of features
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Segments and features on which voters compete.
+
+    Attributes
+    ----------
+    run, table
+        The main job's run, and its segments.
+    truth
+        Bag number to the truth of its segments.
+    n_matched
+        How many segments the reference selected.
+    """
+
+    run: Run
+    table: Table
+    truth: dict[int, CountedTruth]
+    n_matched: int
+
+
+def measure_segments(settings: Settings) -> Settings:
+    """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
+    return replace(settings.vote_once(), n_pieces=0)
+
+
+def prepare_stage(
+    folders: tuple[Path, Path],
+    readers: Mapping[str, TruthReader],
+    out: Path,
+    settings: Settings,
+    n_jobs: int,
+    progress: Progress = ignore_progress,
+) -> Stage:
+    """Segment, describe and let the reference vote; count the truth of every segment."""
+    name = settings.features.removesuffix(LENGTHS)
+    run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
+    truth = _count_truth(run, readers)
+    table = reopen(run).table
+    if settings.features.endswith(LENGTHS):
+        table = keep_lengths(run, table)
+    return Stage(run, table, truth, int(run.votes["decisions"].sum()))
+
+
+def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, CountedTruth]:
+    """Bag number to the truth of its segments, of images and of videos."""
+    videos = list_video_truth(run, readers)
+    truth: dict[int, CountedTruth] = {index: count_video(run, index, frames) for index, frames in videos.items()}
+    has_images = any(not bag.n_frames and find_truth(readers, bag.name) for bag in run.bags)
+    for index, read in find_bag_truth(run, readers, "the truth").items() if has_images or not videos else ():
+        bag = run.bags[index]
+        if not bag.n_frames:
+            truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
+    return dict(sorted(truth.items()))
+
+
+def keep_lengths(run: Run, table: Table) -> Table:
+    """The table with standardised features that were not brought to length one.
+
+    Voters that compare segments want directions. Voters that learn a linear function of a bag's mean (CAM, OBoW) lose
+    by it: where little is seen, a vector is short, and made long it is noise. The comparison lets them have both.
+    """
+    scale = table.standardiser
+    spread = np.where(scale.std > 0, scale.std, 1.0)
+    X = np.empty_like(table.X)
+    for index, bag in enumerate(run.bags):
+        shard = read_arrays(run.folder.features_path(bag.features))["features"]
+        X[run.get_slice(index)] = (shard - scale.mean) / spread
+    return replace(table, X=X)
+
+
+def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], frames: str = "auto") -> str:
+    """SHA-256 of all images and of all truth that belongs to them."""
+    digest = hashlib.sha256()
+    found = False
+    for bag in list_bags(*folders, frames):
+        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
+        for reader in _find_readers(readers, bag) if bag.tag == WITH else ():
+            truth, found = reader(), True
+            for array in (truth.mask, truth.boxes):
+                digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    if not found:
+        raise BadInputError("no truth is named like a *with* image; expected the image's name with any extension")
+    return digest.hexdigest()
+
+
+def _find_readers(readers: Mapping[str, TruthReader], bag: Bag) -> list[TruthReader]:
+    """Of an image one or none; of a video those of its frames."""
+    if not bag.is_video:
+        reader = find_truth(readers, bag.name)
+        return [reader] if reader else []
+    start = bag.name.split("/", 1)[1] + "/" if bag.path.is_dir() else bag.name.split("/", 1)[1].rsplit(".", 1)[0] + "/"
+    return [readers[name] for name in sorted(readers) if name.removeprefix(f"{WITH}/").startswith(start)]

@@ -1,0 +1,223 @@
+"""The folder doctor: images that look filed in the wrong folder, the same image twice, files that cannot be read.
+
+How much an image shows the thing is judged by other images only: the votes of its own bag are never heard. An image
+of *with* in which nothing stands out, or an image of *without* in which something does, is a suspect; so is one that
+has a twin.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from segvote.errors import BadInputError
+from segvote.evaluation.duplicates import Twin, find_twins
+from segvote.features import make_features
+from segvote.io.remote.addresses import name_place
+from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bags import Bag, list_all_bags
+from segvote.run.record import make_record
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.steps.extract import Describer
+from segvote.steps.judging import SUSPECT, judge_bags
+from segvote.steps.reopening import Voted, reopen, vote
+from segvote.steps.table import gather_table
+from segvote.steps.voting_step import fit_voter
+from segvote.steps.workers import run_on_all
+from segvote.types import WITH, WITHOUT
+
+__all__ = [
+    "Diagnosis",
+    "Suspect",
+    "diagnose_folders",
+    "diagnose_run",
+    "format_diagnosis",
+    "list_suspects",
+]
+
+UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
+    "unreadable",
+    "same image in both folders",
+    "same image twice",
+    "nearly the same image",
+    "nothing stands out",
+    "looks as if it shows the thing",
+)
+# Suspicions of what needs no vote; those of the vote lie in [0, 1], and one half is as like one folder as the other.
+CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}
+# From here on a person should look; a little above one half, because half of all fair coins lie above that.
+SERIOUS = 0.6
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An image and why it should be looked at.
+
+    Attributes
+    ----------
+    name, tag
+        The bag, and where it is filed.
+    kind
+        What is wrong with it, in a few words.
+    suspicion
+        Higher is worse; from one half on it is more like the other folder than like its own.
+    reason
+        A sentence for people.
+    other
+        Name of the image it equals, or empty.
+    """
+
+    name: str
+    tag: str
+    kind: str
+    suspicion: float
+    reason: str
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Every image of the two folders, the most suspect first."""
+
+    suspects: list[Suspect] = field(default_factory=list)
+
+    def list_serious(self) -> list[Suspect]:
+        """Those a person should look at."""
+        return [suspect for suspect in self.suspects if suspect.suspicion >= SERIOUS]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "n_images": len({one.name for one in self.suspects}),
+            "suspects": [asdict(one) for one in self.suspects],
+        }
+
+
+def diagnose_folders(
+    with_folder: Path | str,
+    without_folder: Path | str,
+    out: Path | str | None = None,
+    settings: Settings | None = None,
+    n_jobs: int = 2,
+    progress: Progress = ignore_progress,
+) -> Diagnosis:
+    """Examine two folders of images.
+
+    Parameters
+    ----------
+    with_folder, without_folder
+        As for `annotate`.
+    out
+        Run folder in which segments and features are kept, for `annotate` to use; None: nothing is kept.
+    settings, n_jobs, progress
+        As for `annotate`.
+    """
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="segvote-doctor-") as folder:
+            return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
+    settings = settings or Settings()
+    folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
+    run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT])
+    with run.lock():
+        _claim(run, folders, settings)
+        good, described = _describe_bags(run, bags, settings, n_jobs, progress)
+    twins = find_twins([one.bag for one in described if not one.problem], progress)
+    # An image that is in both folders says nothing about either.
+    shared = {name for twin in twins if twin.exact and twin.across for name in (twin.one, twin.other)}
+    voting = [one for one in good if one.bag.name not in shared]
+    _check_both(voting)
+    table = gather_table(run, voting, make_features(settings.features, **settings.feature_options))
+    suspicions = judge_bags(table, fit_voter(table, settings.vote_once()).scores_)
+    named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
+    return Diagnosis(list_suspects(described, named, twins))
+
+
+def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
+    inputs = {tag: name_place(folder) for tag, folder in folders.items()}
+    if not run.record_path.exists():
+        run.write_record(make_record(inputs, settings, "", complete=False))
+    elif run.read_record().get("inputs") != inputs:
+        raise BadInputError(
+            f"{run.path} belongs to a run on other folders; choose another -o, or give only that folder"
+        )
+
+
+def _describe_bags(
+    run: RunFolder, bags: Sequence[Bag], settings: Settings, n_jobs: int, progress: Progress
+) -> tuple[list[Described], list[Described]]:
+    """Those that can vote, and all."""
+    extractor = make_features(settings.features, **settings.feature_options)
+    if extractor.needs_fit:
+        raise BadInputError(f"the doctor wants features that need no codebook; got {settings.features}, try lite0")
+    results = run_on_all(Describer(run, settings, extractor), list(bags), n_jobs)
+    described = list(count_along(results, "segment and describe", len(bags), progress))
+    return [one for one in described if not one.problem], described
+
+
+def _check_both(voting: Sequence[Described]) -> None:
+    for tag in (WITH, WITHOUT):
+        if not any(one.bag.tag == tag for one in voting):
+            raise BadInputError(f"no image of *{tag}* is left that can be read and is in one folder only; add some")
+
+
+def diagnose_run(run: Run, voted: Voted | None = None, twins: Sequence[Twin] | None = None) -> Diagnosis:
+    """Examine the images of a finished run, with the tags that a person gave them since."""
+    voted = voted or vote(reopen(run))
+    bags = voted.opened.bags
+    twins = find_twins([one.bag for one in bags]) if twins is None else twins
+    suspicions = judge_bags(voted.opened.table, voted.verdict.votes)
+    named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
+    problems = [
+        Described(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
+        for entry in run.record["problems"]
+    ]
+    return Diagnosis(list_suspects([*bags, *problems], named, twins))
+
+
+def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins: Sequence[Twin]) -> list[Suspect]:
+    """One line per image, the most suspect first; an image with several faults keeps the gravest."""
+    found: dict[str, Suspect] = {}
+    for one in bags:
+        name, tag = one.bag.name, one.bag.tag
+        if one.problem:
+            found[name] = Suspect(name, tag, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
+        elif name in suspicions:
+            found[name] = _suspect_vote(name, tag, float(suspicions[name]))
+    for twin in twins:
+        for name, other in ((twin.one, twin.other), (twin.other, twin.one)):
+            suspect = _suspect_twin(name, other, twin)
+            if name not in found or suspect.suspicion > found[name].suspicion:
+                found[name] = suspect
+    return sorted(found.values(), key=lambda one: (-one.suspicion, one.name))
+
+
+def _suspect_vote(name: str, tag: str, suspicion: float) -> Suspect:
+    kind = NOTHING if tag == WITH else LOOKS_LIKE
+    sure = "more like the other folder" if suspicion >= SUSPECT else "like its own folder"
+    reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
+    return Suspect(name, tag, kind, suspicion, reason)
+
+
+def _suspect_twin(name: str, other: str, twin: Twin) -> Suspect:
+    kind = NEAR if not twin.exact else SAME_OTHER if twin.across else SAME
+    suspicion = CERTAIN[SAME_OTHER] if kind == SAME_OTHER else 0.9 if twin.across else 0.7 if twin.exact else 0.65
+    what = "has the same content as" if twin.exact else "looks nearly the same as"
+    return Suspect(name, twin.get_tag(name), kind, suspicion, f"{what} {other}", other)
+
+
+def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
+    """The first suspects as text."""
+    serious = diagnosis.list_serious()
+    if not serious:
+        return f"{len(diagnosis.suspects)} images, none of them suspect"
+    lines = [f"{len(serious)} of {len(diagnosis.suspects)} images should be looked at:"]
+    for suspect in serious[:n_lines]:
+        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {suspect.name}: {suspect.kind}; {suspect.reason}")
+    if len(serious) > n_lines:
+        lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
+    return "\n".join(lines)

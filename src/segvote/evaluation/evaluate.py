@@ -1,0 +1,264 @@
+"""How good is a run? Its masks against truth, and beside each figure the limit its segments set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.evaluation.evaluate_segments import (
+    BoxedSegments,
+    CountedTruth,
+    MaskedSegments,
+    count_segments,
+    fit_mask,
+    measure_box_overlap,
+    measure_ious,
+)
+from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
+from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
+from segvote.metrics.bootstrap import Interval, bootstrap_mean
+from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
+from segvote.metrics.ranking import average_precision, precision_recall
+from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.run import Run
+from segvote.types import WITH
+
+__all__ = ["Curve", "Evaluation", "ImageResult", "Ranking", "evaluate", "find_bag_truth", "rank_segments"]
+
+N_CURVE = 200  # points of a stored precision-recall curve
+
+
+@dataclass(frozen=True)
+class ImageResult:
+    """One image: the overlap of its mask with the truth, the best its segments could do, how well outlines agree.
+
+    `boundary_f` is None where the truth is boxes, and for a video, whose `iou` is that of its volume and whose
+    `frame_iou` is the mean over its frames.
+    """
+
+    name: str
+    iou: float
+    limit: float
+    boundary_f: float | None = None
+    frame_iou: float | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Precision over recall, thinned to a few hundred points."""
+
+    recall: list[float] = field(default_factory=list)
+    precision: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How well scores put object before background.
+
+    Attributes
+    ----------
+    segment_ap, pixel_ap
+        Average precision; a segment counts whole by its majority, or each pixel for itself.
+    curve
+        Of the pixels.
+    """
+
+    segment_ap: float
+    pixel_ap: float
+    curve: Curve
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Figures of a run over all *with* images that have truth.
+
+    Attributes
+    ----------
+    images
+        One result per image.
+    ranking
+        Of all their segments together.
+    threshold
+        Overlap above which an image counts as found.
+    criterion
+        ``"mask"`` or ``"box"``.
+    """
+
+    images: list[ImageResult]
+    ranking: Ranking
+    threshold: float = IMAGE_THRESHOLD
+    criterion: str = "mask"
+
+    @property
+    def n_images(self) -> int:
+        return len(self.images)
+
+    @property
+    def segment_ap(self) -> float:
+        return self.ranking.segment_ap
+
+    @property
+    def ious(self) -> np.ndarray:
+        return np.array([image.iou for image in self.images])
+
+    @property
+    def limits(self) -> np.ndarray:
+        return np.array([image.limit for image in self.images])
+
+    @property
+    def boundary_f(self) -> float | None:
+        known = [image.boundary_f for image in self.images if image.boundary_f is not None]
+        return float(np.mean(known)) if known else None
+
+    def measure_corloc_interval(self) -> Interval:
+        return bootstrap_mean((self.ious > self.threshold).astype(float))
+
+    def measure_miou_interval(self) -> Interval:
+        return bootstrap_mean(self.ious)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name; `corloc` is what the paper calls average precision."""
+        corloc, miou = self.measure_corloc_interval(), self.measure_miou_interval()
+        return {
+            "corloc": measure_corloc(self.ious, self.threshold),
+            "corloc_low": corloc.low,
+            "corloc_high": corloc.high,
+            "miou": float(self.ious.mean()),
+            "miou_low": miou.low,
+            "miou_high": miou.high,
+            "segment_ap": self.ranking.segment_ap,
+            "pixel_ap": self.ranking.pixel_ap,
+            "boundary_f": self.boundary_f,
+            "limit_corloc": measure_corloc(self.limits, self.threshold),
+            "limit_miou": float(self.limits.mean()),
+            "n_images": self.n_images,
+            "threshold": self.threshold,
+            "criterion": self.criterion,
+            **self._measure_videos(),
+        }
+
+    def _measure_videos(self) -> dict[str, Any]:
+        """Videos by the paper's criterion, and their frames; nothing where there are none."""
+        videos = [image for image in self.images if image.frame_iou is not None]
+        if not videos:
+            return {}
+        return {
+            "n_videos": len(videos),
+            "video_corloc": measure_corloc([video.iou for video in videos], VIDEO_THRESHOLD),
+            "frame_miou": float(np.mean([video.frame_iou for video in videos])),
+        }
+
+    def list_rows(self) -> list[dict[str, Any]]:
+        """One row per image: name, iou, limit, boundary_f, found."""
+        return [{**asdict(image), "found": int(image.iou > self.threshold)} for image in self.images]
+
+
+def evaluate(
+    run: Run,
+    truth: Path | str,
+    progress: Progress = ignore_progress,
+    *,
+    label: str | None = None,
+    threshold: float = IMAGE_THRESHOLD,
+) -> Evaluation:
+    """Compare the masks of a run with truth.
+
+    Parameters
+    ----------
+    run
+        A finished run.
+    truth
+        Masks, boxes or a file of annotations; see `segvote.evaluation.evaluate_truth.list_truth`.
+    label
+        The class that counts, where the truth has several.
+    threshold
+        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
+    """
+    known_truth = list_truth(truth, label)
+    videos = list_video_truth(run, known_truth)
+    has_images = any(not bag.n_frames and find_truth(known_truth, bag.name) for bag in run.bags)
+    readers = find_bag_truth(run, known_truth, truth) if has_images or not videos else {}
+    results, scores = [], []
+    counted: list[CountedTruth] = []
+    for index, frames in count_along(list(videos.items()), "evaluate videos", len(videos), progress):
+        video = measure_video(run, index, frames)
+        results.append(_summarise_video(run, index, video))
+        counted.append(video.segments)
+        scores.append(run.votes["scores"][run.get_slice(index)])
+    for index, read in count_along(list(readers.items()), "evaluate", len(readers), progress):
+        known = read()
+        segments = _count(run, index, known)
+        results.append(_measure_image(run, index, known, segments))
+        counted.append(segments)
+        scores.append(run.votes["scores"][run.get_slice(index)])
+    criterion = "box" if any(isinstance(segments, BoxedSegments) for segments in counted) else "mask"
+    return Evaluation(results, rank_segments(scores, counted), threshold, criterion)
+
+
+def _summarise_video(run: Run, index: int, video: VideoResult) -> ImageResult:
+    limit = float(measure_ious(np.array([video.segments.measure_limit()]))[0])
+    return ImageResult(run.bags[index].name, video.iou, limit, frame_iou=float(video.frame_ious.mean()))
+
+
+def find_bag_truth(run: Run, readers: Mapping[str, TruthReader], where: object) -> dict[int, TruthReader]:
+    """Bag number to reader, for every *with* bag that has truth."""
+    found = {
+        index: reader
+        for index, bag in enumerate(run.bags)
+        if bag.tag == WITH and (reader := find_truth(readers, bag.name))
+    }
+    if not found:
+        raise BadInputError(
+            f"no truth in {where} is named like a *with* image (it has {', '.join(list(readers)[:3])} …); "
+            "expected the image's name with any extension"
+        )
+    return found
+
+
+def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth], n_curve: int = N_CURVE) -> Ranking:
+    """Average precision and curve over the segments of several images together.
+
+    Parameters
+    ----------
+    scores
+        One (n_segments,) array per image.
+    counted
+        The truth of the same images.
+    """
+    score = np.concatenate(scores)
+    fractions = np.concatenate([segments.fractions for segments in counted])
+    areas = np.concatenate([segments.areas for segments in counted])
+    precision, recall, _ = precision_recall(score, fractions, areas)
+    return Ranking(
+        average_precision(score, fractions > 0.5, areas),
+        average_precision(score, fractions, areas),
+        _thin(precision, recall, n_curve),
+    )
+
+
+def _thin(precision: np.ndarray, recall: np.ndarray, n_curve: int) -> Curve:
+    """Points at even steps of recall: a curve of 40,000 segments drawn with a few hundred."""
+    places = np.unique(np.searchsorted(recall, np.linspace(0, recall[-1], n_curve)).clip(0, len(recall) - 1))
+    return Curve([round(float(r), 4) for r in recall[places]], [round(float(p), 4) for p in precision[places]])
+
+
+def _count(run: Run, index: int, truth: Truth) -> MaskedSegments | BoxedSegments:
+    bag = run.bags[index]
+    return count_segments(run.read_segments(index)["labels"], truth, (bag.height, bag.width))
+
+
+def _measure_image(run: Run, index: int, truth: Truth, segments: MaskedSegments | BoxedSegments) -> ImageResult:
+    # The mask on disk, not the decisions: a person may have corrected it pixel by pixel.
+    mask, name = run.read_mask(index), run.bags[index].name
+    limit = float(measure_ious(np.array([segments.measure_limit()]))[0])
+    if truth.mask is None:
+        boxes = truth.boxes if truth.boxes is not None else np.empty((0, 4))
+        return ImageResult(name, measure_box_overlap(mask, boxes), limit)
+    mask = fit_mask(mask, truth.mask.shape)  # type: ignore[arg-type]
+    return ImageResult(name, measure_iou(mask, truth.mask), limit, measure_boundary_f(mask, truth.mask))

@@ -1,0 +1,191 @@
+"""Truth counted per segment: once counted, any decision about the segments is measured by a sum.
+
+A mask of segments overlaps the truth by the areas its segments share with it, so that comparing many voters on the same
+segments reads no picture twice. Overlaps are pairs (intersection, union): those of several frames add up to the overlap
+of a video. Boxes have no areas to add; their overlap counts as a fraction of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import ndimage
+
+from segvote.errors import BadInputError
+from segvote.evaluation.evaluate_truth import Truth
+from segvote.io.images import resize_labels
+from segvote.metrics.limit import label_by_truth, measure_areas
+from segvote.metrics.overlap import find_box, measure_box_iou
+
+__all__ = [
+    "BoxedFrames",
+    "BoxedSegments",
+    "CountedTruth",
+    "MaskedSegments",
+    "Overlap",
+    "count_segments",
+    "find_main_box",
+    "measure_ious",
+]
+
+Overlap = tuple[float, float]  # intersection, union
+
+
+@dataclass(frozen=True)
+class MaskedSegments:
+    """Segments of one image whose mask is known.
+
+    Attributes
+    ----------
+    fractions
+        (n_segments,) part of each segment that is object.
+    areas
+        (n_segments,) visible pixels of each segment, at the truth's size.
+    """
+
+    fractions: np.ndarray
+    areas: np.ndarray
+
+    @cached_property
+    def inside(self) -> np.ndarray:
+        """(n_segments,) object pixels."""
+        return np.rint(self.fractions * self.areas)
+
+    def measure(self, decisions: np.ndarray) -> Overlap:
+        """Overlap of the selected segments with the truth."""
+        common = float(self.inside[decisions].sum())
+        return common, float(self.areas[decisions].sum() + self.inside.sum() - common)
+
+    def measure_limit(self) -> Overlap:
+        """Overlap when every segment is labelled by its majority."""
+        return self.measure(self.fractions > 0.5)
+
+
+@dataclass(frozen=True)
+class BoxedSegments:
+    """Segments of one image of which boxes are known.
+
+    Attributes
+    ----------
+    labels
+        (h, w) label map at working size.
+    boxes
+        (n, 4) at the scale of the label map.
+    """
+
+    labels: np.ndarray
+    boxes: np.ndarray
+
+    @cached_property
+    def fractions(self) -> np.ndarray:
+        """(n_segments,) part of each segment that lies in a box: a stand-in for the object."""
+        return label_by_truth(self.labels, _paint_boxes(self.boxes, self.labels.shape))
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        return np.bincount(self.labels.ravel())
+
+    def measure(self, decisions: np.ndarray) -> Overlap:
+        """Best overlap of the box around the selected region with a true box, out of one."""
+        return measure_box_overlap(decisions[self.labels], self.boxes), 1.0
+
+    def measure_limit(self) -> Overlap:
+        """The same for the segments that lie in a box by majority."""
+        return self.measure(self.fractions > 0.5)
+
+
+@dataclass(frozen=True)
+class BoxedFrames:
+    """Supervoxels of a video of which boxes are known in some frames; overlaps of the frames add up.
+
+    Attributes
+    ----------
+    frames
+        One for each frame with boxes; their label maps hold numbers of the whole video.
+    n_segments
+        Of the whole video.
+    """
+
+    frames: tuple[BoxedSegments, ...]
+    n_segments: int
+
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """(n_segments,) pixels in the frames with boxes."""
+        return np.sum([np.bincount(one.labels.ravel(), minlength=self.n_segments) for one in self.frames], axis=0)
+
+    @cached_property
+    def fractions(self) -> np.ndarray:
+        """(n_segments,) part of each supervoxel that lies in a box."""
+        inside = np.zeros(self.n_segments)
+        for one in self.frames:
+            inside[: len(one.areas)] += one.fractions * one.areas
+        return inside / np.maximum(self.areas, 1)
+
+    def measure(self, decisions: np.ndarray) -> Overlap:
+        """Best overlaps of the boxes around the selected region, out of one for each frame."""
+        return sum(one.measure(decisions)[0] for one in self.frames), float(len(self.frames))
+
+    def measure_limit(self) -> Overlap:
+        """The same for the supervoxels that lie in a box by majority."""
+        return self.measure(self.fractions > 0.5)
+
+
+CountedTruth = MaskedSegments | BoxedSegments | BoxedFrames
+
+
+def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> MaskedSegments | BoxedSegments:
+    """Count the truth of one image per segment.
+
+    Parameters
+    ----------
+    labels
+        (h, w) label map at working size.
+    truth
+        Mask or boxes.
+    shape
+        (height, width) of the image, in whose pixels the boxes are.
+    """
+    if truth.mask is not None:
+        return MaskedSegments(label_by_truth(labels, truth.mask), measure_areas(labels, truth.mask))
+    if truth.boxes is None:
+        raise BadInputError("truth must hold a mask or boxes, got neither; check --truth")
+    scale = np.array([labels.shape[1] / shape[1], labels.shape[0] / shape[0]] * 2)
+    return BoxedSegments(labels, truth.boxes * scale)
+
+
+def measure_box_overlap(mask: np.ndarray, boxes: np.ndarray) -> float:
+    """Best overlap of the main box of a mask with one of (n, 4) boxes; 0 without a mask or without boxes."""
+    if not len(boxes) or not mask.any():
+        return 0.0
+    return float(measure_box_iou(find_main_box(mask), boxes).max())
+
+
+def find_main_box(mask: np.ndarray) -> np.ndarray:
+    """(4,) box around the largest connected part of a mask, as Papazoglou and Ferrari (2013) fit theirs."""
+    parts, n_parts = ndimage.label(mask)
+    if n_parts == 0:
+        return find_box(mask)
+    sizes = np.bincount(parts.ravel())
+    sizes[0] = 0
+    return find_box(parts == np.argmax(sizes))
+
+
+def measure_ious(overlaps: np.ndarray) -> np.ndarray:
+    """(n, 2) intersections and unions to (n,) overlaps; 1 where nothing was to be found and nothing was found."""
+    common, union = np.asarray(overlaps, dtype=float).reshape(-1, 2).T
+    return np.divide(common, union, out=np.ones_like(common), where=union > 0)
+
+
+def _paint_boxes(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    mask = np.zeros(shape, dtype=bool)
+    for x0, y0, x1, y1 in np.rint(boxes).astype(int):
+        mask[max(y0, 0) : y1, max(x0, 0) : x1] = True
+    return mask
+
+
+def fit_mask(mask: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """A mask at the size of its truth."""
+    return mask if mask.shape == shape else resize_labels(mask, shape)

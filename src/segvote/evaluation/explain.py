@@ -1,0 +1,195 @@
+"""Who voted for a segment: other images, what a person corrected, and its neighbours, which together make its score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.method import ResidualVotes
+from segvote.run.run import Run
+from segvote.steps.reopening import Voted
+from segvote.steps.table import Table
+
+__all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
+
+VOTE, NEIGHBOUR, CORRECTION = "vote", "neighbour", "correction"
+SAID = {-1: "", 0: "background, by a person's word", 1: "object, by a person's word"}
+
+
+@dataclass(frozen=True)
+class VoteLine:
+    """What one segment added to the score of another.
+
+    Attributes
+    ----------
+    kind
+        ``"vote"``: a segment of another image; ``"neighbour"``: a segment beside it, in the second voting;
+        ``"correction"``: a segment like it, of any image, that a person corrected, or it itself.
+    bag, segment
+        Number of its bag, and its own within the bag.
+    amount
+        Positive for, negative against.
+    """
+
+    kind: str
+    bag: int
+    segment: int
+    amount: float
+
+    @property
+    def place(self) -> str:
+        """Which segment of its image, in words."""
+        return f"segment {self.segment}{', corrected' if self.kind == CORRECTION else ''}"
+
+
+@dataclass(frozen=True)
+class SegmentExplanation:
+    """The score of one segment, taken apart; the amounts of the lines and the constant sum to it.
+
+    Attributes
+    ----------
+    bag, segment
+        Number of the bag, and of the segment within it.
+    score, threshold, selected
+        After the second voting; what it takes to be object in this bag; whether it is.
+    said
+        -1, or the 0 or 1 that a person said.
+    lines
+        The greatest amount first, whatever its sign.
+    constant
+        What no single segment is answerable for.
+    """
+
+    bag: int
+    segment: int
+    score: float
+    threshold: float
+    selected: bool
+    said: int
+    lines: tuple[VoteLine, ...]
+    constant: float
+
+    def list_best(self, sign: int, kinds: tuple[str, ...] = (VOTE, CORRECTION)) -> list[VoteLine]:
+        """Lines of some kinds for (1) or against (-1) the segment."""
+        return [line for line in self.lines if line.kind in kinds and sign * line.amount > 0]
+
+    def sum_amounts(self, kind: str) -> float:
+        return float(sum(line.amount for line in self.lines if line.kind == kind))
+
+
+def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
+    """Take one segment's score apart.
+
+    Parameters
+    ----------
+    voted
+        A run after the vote.
+    bag, segment
+        Number of the bag, and of the segment within it.
+    """
+    table, verdict = voted.opened.table, voted.verdict
+    start = int(table.offsets[bag])
+    flat = start + segment
+    share = voted.opened.run.settings.second_vote
+    beside = _find_beside(table.edges[bag], segment)
+    share = share if len(beside) else 0.0
+    own = voted.voter.explain(flat)
+    lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
+    lines += _list_corrections(table, verdict.residuals, flat)
+    lines += [
+        VoteLine(NEIGHBOUR, bag, int(other), float(share * verdict.votes[start + other] / len(beside)))
+        for other in beside
+    ]
+    lines.sort(key=lambda line: -abs(line.amount))
+    said = -1 if voted.opened.fixed is None else int(voted.opened.fixed[flat])
+    return SegmentExplanation(
+        bag,
+        segment,
+        float(verdict.scores[flat]),
+        float(verdict.thresholds[bag]),
+        bool(verdict.decisions[flat]),
+        said,
+        tuple(lines),
+        (1 - share) * own.constant,
+    )
+
+
+def _list_lines(kind: str, table: Table, voters: np.ndarray, amounts: np.ndarray) -> list[VoteLine]:
+    bags = table.bags[voters]
+    places = zip(bags, voters - table.offsets[bags], amounts, strict=True)
+    return [VoteLine(kind, int(bag), int(segment), float(amount)) for bag, segment, amount in places]
+
+
+def _list_corrections(table: Table, residuals: ResidualVotes | None, segment: int) -> list[VoteLine]:
+    if residuals is None:
+        return []
+    row = residuals.amounts[[segment]]
+    return _list_lines(CORRECTION, table, residuals.voters[row.indices], row.data)
+
+
+def _find_beside(edges: np.ndarray, segment: int) -> np.ndarray:
+    return np.concatenate([edges[edges[:, 0] == segment, 1], edges[edges[:, 1] == segment, 0]])
+
+
+def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None) -> int:
+    """Segment of a bag by its number, by a point ``x,y`` in pixels of the displayed image, or the best for ``""``."""
+    record = run.bags[bag]
+    if not text:
+        return int(np.argmax((run.votes["scores"] if scores is None else scores)[run.get_slice(bag)]))
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1 and 0 <= numbers[0] < record.n_segments:
+        return numbers[0]
+    if len(numbers) == 2 and 0 <= numbers[0] < record.width and 0 <= numbers[1] < record.height:
+        labels = run.read_segments(bag)["labels"]
+        row = (2 * numbers[1] + 1) * labels.shape[0] // (2 * record.height)
+        column = (2 * numbers[0] + 1) * labels.shape[1] // (2 * record.width)
+        return int(labels[row, column])
+    raise BadInputError(
+        f"expected a segment of {record.name}: a number from 0 to {record.n_segments - 1}, "
+        f"or a point x,y below {record.width},{record.height}; got {text!r}"
+    )
+
+
+def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int = 8) -> str:
+    """The explanation as text; what is not listed is summed up, so that the figures add to the score."""
+    record = run.bags[explanation.bag]
+    verdict = "object" if explanation.selected else "background"
+    head = [
+        f"{record.name}  segment {explanation.segment} of {record.n_segments}: {verdict}",
+        f"score {explanation.score:+.4f}, object above {explanation.threshold:+.4f} in this image",
+    ]
+    if explanation.said >= 0:
+        head.append(f"it is {SAID[explanation.said]}")
+    body = [""]
+    for sign, title in ((1, "votes for"), (-1, "votes against")):
+        body += _format_group(title, explanation.list_best(sign), run, n_lines)
+    beside = explanation.sum_amounts(NEIGHBOUR)
+    return "\n".join(
+        [
+            *head,
+            *body,
+            f"{format_amount(beside):>10}  neighbours in the same image",
+            f"{format_amount(explanation.constant):>10}  nobody in particular",
+            f"{format_amount(explanation.score):>10}  score",
+        ]
+    )
+
+
+def format_amount(amount: float) -> str:
+    """Four digits with a sign; nothing is +0.0000, whatever side it was rounded from."""
+    return f"{round(amount, 4) + 0.0:+.4f}"
+
+
+def _format_group(title: str, lines: list[VoteLine], run: Run, n_lines: int) -> list[str]:
+    total = sum(line.amount for line in lines)
+    text = [f"{format_amount(total):>10}  {title}, of {len(lines)} segments"]
+    text += [f"{'':12}{line.amount:+.4f}  {run.bags[line.bag].name}  {line.place}" for line in lines[:n_lines]]
+    if len(lines) > n_lines:
+        rest = sum(line.amount for line in lines[n_lines:])
+        text.append(f"{'':12}{rest:+.4f}  {len(lines) - n_lines} more")
+    return text

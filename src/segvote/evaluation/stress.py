@@ -1,0 +1,242 @@
+"""Robustness curves: the vote with bags in the wrong folder, few images, other numbers of segments, noisy features.
+
+Every measurement is a small file under a key of all that decides it, as in `compare`. Draws are seeded by their number,
+so that every voter meets the same accident, and the weaker stress is not an easier draw of the stronger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.evaluation.compare import Plan, format_reason
+from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
+from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
+from segvote.evaluation.evaluate import rank_segments
+from segvote.evaluation.evaluate_segments import measure_ious
+from segvote.evaluation.evaluate_truth import TruthReader, list_truth
+from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags
+from segvote.io.tables import read_json, write_json
+from segvote.metrics.overlap import IMAGE_THRESHOLD
+from segvote.progress import Progress, ignore_progress
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.settings import Settings
+from segvote.steps.table import Table
+from segvote.steps.voting_step import decide_bags
+from segvote.voters import VOTERS
+
+__all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]
+
+
+@dataclass(frozen=True)
+class Stress:
+    """One kind of accident.
+
+    Attributes
+    ----------
+    name, title
+        Key and name on the page.
+    levels
+        How bad it gets.
+    change
+        Table, level and random generator to the changed table and the numbers of the bags that are left; None where
+        the segments themselves change.
+    """
+
+    name: str
+    title: str
+    levels: tuple[float, ...]
+    change: Callable[[Table, float, np.random.Generator], tuple[Table, np.ndarray]] | None = None
+
+    def format_level(self, level: float) -> str:
+        """A level as people say it."""
+        if self.name == "labels":
+            return f"{100 * level:g} %"
+        return f"{level:g}+{level:g}" if self.name == "images" else f"{level:g}"
+
+
+STRESSES = {
+    one.name: one
+    for one in (
+        Stress("labels", "bags in the wrong folder", (0.0, 0.05, 0.1, 0.2), flip_tags),
+        Stress("images", "number of images, with + without", (10, 20, 50), draw_bags),
+        Stress("segments", "number of segments", (50, 100, 200, 400)),
+        Stress("features", "noise added to the features, in standard deviations", (0.0, 0.5, 1.0, 2.0), add_noise),
+    )
+}
+
+
+@dataclass(frozen=True)
+class StressPoint:
+    """Mean over the draws; None where there is no result, and then `reason` says why."""
+
+    corloc: float | None = None
+    miou: float | None = None
+    ap: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class StressCurve:
+    """One voter under one kind of stress: a point for each of its levels."""
+
+    kind: Stress
+    voter: str
+    points: list[StressPoint]
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        return self.kind.levels
+
+
+def stress(
+    with_folder: Path | str,
+    without_folder: Path | str,
+    truth: Path | str | Mapping[str, TruthReader],
+    out: Path | str,
+    plan: Plan | None = None,
+    settings: Settings | None = None,
+    *,
+    kinds: Sequence[str | Stress] = tuple(STRESSES),
+    n_draws: int = 3,
+    label: str | None = None,
+    threshold: float = IMAGE_THRESHOLD,
+    n_jobs: int = 2,
+    progress: Progress = ignore_progress,
+) -> list[StressCurve]:
+    """Measure every voter of a plan under every kind of stress, with the plan's first features and segmenter.
+
+    Parameters
+    ----------
+    with_folder, without_folder, truth, out, plan, settings, label, threshold, n_jobs, progress
+        As for `compare`.
+    kinds
+        Names of `STRESSES`, or kinds of your own (the same with other levels).
+    n_draws
+        How often chance is asked; the mean is kept.
+    """
+    plan, settings = plan or Plan(), measure_segments(settings or Settings())
+    settings = replace(settings, features=plan.features[0], segmenter=plan.segmenters[0])
+    readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
+    folders = (Path(with_folder), Path(without_folder))
+    job = _Job(folders, readers, Path(out), plan, settings, n_draws, threshold, n_jobs, progress)
+    for voter in plan.voters:
+        VOTERS[voter]
+    with RunFolder(out).lock():
+        return list(job.carry_out([STRESSES[kind] if isinstance(kind, str) else kind for kind in kinds]))
+
+
+class _Job:
+    """One call of `stress`."""
+
+    def __init__(
+        self,
+        folders: tuple[Path, Path],
+        readers: Mapping[str, TruthReader],
+        out: Path,
+        plan: Plan,
+        settings: Settings,
+        n_draws: int,
+        threshold: float,
+        n_jobs: int,
+        progress: Progress,
+    ) -> None:
+        self.folders, self.readers, self.out, self.plan, self.settings = folders, readers, out, plan, settings
+        self.n_draws, self.threshold, self.n_jobs, self.progress = n_draws, threshold, n_jobs, progress
+        self.input = hash_inputs(folders, readers, settings.frames)
+        self._stage: tuple[int, Stage] | None = None
+
+    def carry_out(self, kinds: Sequence[Stress]) -> Iterator[StressCurve]:
+        total = sum(len(kind.levels) for kind in kinds) * len(self.plan.voters)
+        done = 0
+        for kind in kinds:
+            points: dict[str, list[StressPoint]] = {voter: [] for voter in self.plan.voters}
+            for level in kind.levels:  # outside of the voters: stages are shared
+                for voter in self.plan.voters:
+                    points[voter].append(self._measure_level(kind, level, voter))
+                    done += 1
+                    self.progress("stress", done, total)
+            yield from (StressCurve(kind, voter, found) for voter, found in points.items())
+
+    def _measure_level(self, kind: Stress, level: float, voter: str) -> StressPoint:
+        # Where chance has nothing to say, one draw says all.
+        n_draws = 1 if kind.change is None or level == 0 else self.n_draws
+        points = [self._get_point(kind, level, voter, draw) for draw in range(n_draws)]
+        for point in points:
+            if point.reason:
+                return point
+        means = {name: _mean([getattr(point, name) for point in points]) for name in ("corloc", "miou", "ap")}
+        return StressPoint(means["corloc"], means["miou"], means["ap"])
+
+    def _get_point(self, kind: Stress, level: float, voter: str, draw: int) -> StressPoint:
+        settings = self._make_settings(kind, level, voter)
+        # At level 0 nothing is changed, whatever the kind: one measurement serves all.
+        accident = {} if level == 0 or kind.change is None else {"kind": kind.name, "level": level, "draw": draw}
+        decided = {"settings": settings.to_dict(), "input": self.input, "threshold": self.threshold}
+        path = self.out / "stress" / f"{make_key(version=__version__, **decided, **accident)}.json"
+        try:
+            return StressPoint(**read_json(path))
+        except (BadInputError, DamagedFileError, TypeError):
+            point = self._try_point(kind, level, settings, draw)
+            write_json(path, asdict(point))
+            return point
+
+    def _make_settings(self, kind: Stress, level: float, voter: str) -> Settings:
+        options = self.settings.voter_options if voter == self.settings.voter else {}
+        n_segments = int(level) if kind.change is None else self.settings.n_segments
+        return replace(self.settings, voter=voter, voter_options=options, n_segments=n_segments)
+
+    def _try_point(self, kind: Stress, level: float, settings: Settings, draw: int) -> StressPoint:
+        try:
+            stage = self._get_stage(settings.n_segments)
+            table, kept = stage.table, np.arange(len(stage.table.tags))
+            if kind.change is not None and level > 0:
+                table, kept = kind.change(table, level, np.random.default_rng(draw))
+            return self._measure(stage, table, kept, settings)
+        except Exception as error:  # one bad point must not stop the rest
+            return StressPoint(reason=format_reason(error))
+
+    def _get_stage(self, n_segments: int) -> Stage:
+        if self._stage is None or self._stage[0] != n_segments:
+            settings = replace(self.settings, n_segments=n_segments)
+            stage = prepare_stage(self.folders, self.readers, self.out / "run", settings, self.n_jobs, self.progress)
+            self._stage = n_segments, stage
+        return self._stage[1]
+
+    def _measure(self, stage: Stage, table: Table, kept: np.ndarray, settings: Settings) -> StressPoint:
+        votes = self._vote(table, settings)
+        verdict = decide_bags(table, _Voted(votes, votes), settings)
+        # Only bags that still count as *with* get a mask.
+        judged = [(new, stage.truth[old]) for new, old in enumerate(kept) if old in stage.truth and table.tags[new]]
+        slices = [slice(table.offsets[new], table.offsets[new + 1]) for new, _ in judged]
+        overlaps = [truth.measure(verdict.decisions[part]) for part, (_, truth) in zip(slices, judged, strict=True)]
+        ious = measure_ious(np.array(overlaps))
+        ranking = rank_segments([verdict.scores[part] for part in slices], [truth for _, truth in judged])
+        return StressPoint(float((ious > self.threshold).mean()), float(ious.mean()), ranking.segment_ap)
+
+    def _vote(self, table: Table, settings: Settings) -> np.ndarray:
+        if self.plan.time_limit is None:
+            return count_votes(table, settings).votes
+        ballot = self.out / "ballot.npz"
+        write_ballot(ballot, table)
+        try:
+            return count_votes_within(ballot, settings, self.plan.time_limit, count_threads(1)).votes
+        finally:
+            ballot.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Voted:
+    """As much of a fitted voter as the decision asks for."""
+
+    scores_: np.ndarray
+    weights_: np.ndarray
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    return float(np.mean([value for value in values if value is not None]))

@@ -1,0 +1,1 @@
+"""Folders in object stores: addresses, stores, and the mirror of a folder on this machine."""

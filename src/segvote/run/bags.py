@@ -1,0 +1,118 @@
+"""From two folders to bags: which images there are, what is in them, and whether the folders make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.images import list_images
+from segvote.io.videos import hash_video
+from segvote.run.video_bags import is_video, split_videos
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags"]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """An image or a video with a tag.
+
+    Attributes
+    ----------
+    name
+        ``with/`` or ``without/`` and the path below that folder, forward slashes.
+    tag
+        WITH or WITHOUT.
+    path
+        The file, or the folder of a video's frames.
+    digest
+        SHA-256 of its content; empty where it cannot be read, and then `problem` says why.
+    """
+
+    name: str
+    tag: str
+    path: Path
+    digest: str
+    problem: str = ""
+
+    @property
+    def is_video(self) -> bool:
+        return is_video(self.path)
+
+
+def list_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> list[Bag]:
+    """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
+
+    `frames` says which sub-folders are videos; see `segvote.run.video_bags`.
+    """
+    bags = list_all_bags(with_folder, without_folder, frames)
+    check_shared(bags)
+    return bags
+
+
+def list_all_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> list[Bag]:
+    """As `list_bags`, for those who want to know of images that are in both folders."""
+    _check_folders(with_folder, without_folder)
+    folders = ((WITH, with_folder), (WITHOUT, without_folder))
+    return [bag for tag, folder in folders for bag in _list_folder(tag, folder, frames)]
+
+
+def list_unsorted_bags(folder: Path, frames: str = "auto") -> list[Bag]:
+    """All images and videos of a folder of which nobody knows what they show: no tag, none in their names."""
+    _check_folder(folder)
+    bags = _list_folder("", folder, frames)
+    return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
+
+
+def list_names(folder: Path, frames: str = "auto") -> list[str]:
+    """Paths below a folder of all its images and videos, with forward slashes, sorted; none of them is read."""
+    _check_folder(folder)
+    return [path.relative_to(folder).as_posix() for path in _list_paths(folder, frames)]
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "nothing"
+        raise BadInputError(f"expected a folder of images, found {what} at {folder}; check the path")
+
+
+def _check_folders(with_folder: Path, without_folder: Path) -> None:
+    for folder in (with_folder, without_folder):
+        _check_folder(folder)
+    one, other = with_folder.resolve(), without_folder.resolve()
+    if one == other:
+        raise BadInputError(f"*with* and *without* are the same folder, {one}; sort the images into two folders")
+    if one in other.parents or other in one.parents:
+        raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
+
+
+def _list_folder(tag: str, folder: Path, frames: str) -> list[Bag]:
+    return [_make_bag(tag, folder, path) for path in _list_paths(folder, frames)]
+
+
+def _list_paths(folder: Path, frames: str) -> list[Path]:
+    paths = split_videos(folder, list_images(folder), frames)
+    if not paths:
+        raise BadInputError(
+            f"no images in {folder}; expected JPEG, PNG, WebP, BMP, TIFF or GIF files, or videos, nested folders too"
+        )
+    return paths
+
+
+def _make_bag(tag: str, folder: Path, path: Path) -> Bag:
+    name = f"{tag}/{path.relative_to(folder).as_posix()}"
+    try:
+        return Bag(name, tag, path, hash_video(path))
+    except UnreadableImageError as error:
+        return Bag(name, tag, path, "", str(error))
+
+
+def check_shared(bags: Sequence[Bag]) -> None:
+    """An image cannot both show and not show the thing."""
+    with_names = {bag.digest: bag.name for bag in bags if bag.tag == WITH and bag.digest}
+    shared = [(with_names[bag.digest], bag.name) for bag in bags if bag.tag == WITHOUT and bag.digest in with_names]
+    if shared:
+        more = f" (and {len(shared) - 1} more pairs)" if len(shared) > 1 else ""
+        raise BadInputError(f"{shared[0][0]} and {shared[0][1]} are the same image{more}; remove it from one folder")

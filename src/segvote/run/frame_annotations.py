@@ -1,0 +1,47 @@
+"""Masks of the frames of a video, as a run keeps them and as annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from segvote.io.arrays import read_arrays
+from segvote.io.masks import read_mask
+from segvote.io.videos import list_frames
+from segvote.run.bag_record import BagRecord
+from segvote.run.run_folder import RunFolder
+from segvote.run.video_frames import list_frame_stems
+from segvote.types import Annotation, Part
+
+__all__ = ["get_frame_mask_path", "list_frame_annotations"]
+
+
+TRACK = 1  # one thing, one track
+
+
+def get_frame_mask_path(run: RunFolder, stem: str, frame: str) -> Path:
+    """The mask of one frame, by the frame's name without extension."""
+    return run.mask_path(f"{stem}/{frame}")
+
+
+def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, label: str) -> Iterator[Annotation]:
+    """One annotation for each frame of a video, all of one track; masks are read one at a time.
+
+    Parameters
+    ----------
+    run, record
+        The run and what it says of the video.
+    source
+        The video itself.
+    label
+        What the thing is called.
+    """
+    indices = read_arrays(run.segments_path(record.segments))["frame_indices"]
+    files = {path.stem: path for path in list_frames(source)} if source.is_dir() else {}
+    for index, stem in zip(indices, list_frame_stems(source, indices), strict=True):
+        mask = read_mask(get_frame_mask_path(run, record.stem, stem)) == 255
+        path = files.get(stem)
+        name = f"{record.name}/{path.name if path else f'{stem}.png'}"
+        parts = (Part(label, mask, record.score, TRACK),) if mask.any() else ()
+        properties: dict[str, object] = {"video": record.name, "frame": int(index)}
+        yield Annotation(name, record.height, record.width, parts, image_path=path, properties=properties)

@@ -1,0 +1,162 @@
+"""Where the images of a run lie: two folders, folders that were added since, names that were taken out.
+
+An image that was added is called as it would be if it lay in the first folder: a run to which images were added equals
+a run on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.records import read_fields
+from segvote.io.remote.addresses import find_place, name_place
+from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["Addition", "Inputs"]
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A folder that was added to a run.
+
+    Attributes
+    ----------
+    tag, folder
+        What its images are; where it lies.
+    prefix
+        Put before their names, where they would meet others of the same name; usually empty.
+    """
+
+    tag: str
+    folder: str
+    prefix: str = ""
+
+    def name(self, below: str) -> str:
+        """The name of a bag by its path below the folder."""
+        return "/".join(filter(None, [self.tag, self.prefix, below]))
+
+    def find(self, name: str) -> Path | None:
+        """Where a bag of that name would lie, or None where it cannot be of this folder."""
+        start = self.name("") + "/"
+        return find_place(self.folder) / name.removeprefix(start) if name.startswith(start) else None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All sources of a run, as ``inputs`` of `run.json` keeps them.
+
+    Attributes
+    ----------
+    folders
+        Tag to the folder that `annotate` was given.
+    added
+        In the order in which they came.
+    removed
+        Names of bags that are listed no more, sorted.
+    """
+
+    folders: dict[str, str]
+    added: tuple[Addition, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Inputs:
+        """Read what `to_record` wrote."""
+        try:
+            added = tuple(read_fields(Addition, entry, "run.json") for entry in record.get("added", []))
+            folders, removed = {tag: record[tag] for tag in (WITH, WITHOUT)}, tuple(record.get("removed", []))
+            if not all(isinstance(one, str) for one in (*folders.values(), *removed)):
+                raise TypeError("a name is no text")
+            return cls(folders, added, removed)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DamagedFileError(f"the inputs of run.json are not whole ({error}); annotate again") from error
+
+    def to_record(self) -> dict[str, Any]:
+        """For `run.json`; two folders alone look as they always did."""
+        record: dict[str, Any] = dict(self.folders)
+        if self.added:
+            record["added"] = [asdict(one) for one in self.added]
+        if self.removed:
+            record["removed"] = list(self.removed)
+        return record
+
+    def find_source(self, name: str) -> Path:
+        """The user's own file, or folder of frames."""
+        tag, below = name.split("/", 1)
+        first = find_place(self.folders[tag]) / below
+        places = [first, *filter(None, (one.find(name) for one in self.added))]
+        return next((place for place in places if place.exists()), first)
+
+    def list_bags(self, frames: str = "auto") -> list[Bag]:
+        """All bags, *with* first, each sorted by name, as in a run on two folders with the same images in them."""
+        bags = list_all_bags(find_place(self.folders[WITH]), find_place(self.folders[WITHOUT]), frames)
+        for one in self.added:
+            found = list_unsorted_bags(find_place(one.folder), frames)
+            bags += [replace(bag, name=one.name(bag.name), tag=one.tag) for bag in found]
+        _check_names(bags)
+        kept = sorted(
+            (bag for bag in bags if bag.name not in self.removed), key=lambda bag: (bag.tag != WITH, bag.name)
+        )
+        for tag in (WITH, WITHOUT):
+            if not any(bag.tag == tag for bag in kept):
+                raise BadInputError(f"no *{tag}* image is left; a vote needs both kinds, keep one at least")
+        check_shared(kept)
+        return kept
+
+    def list_names(self, frames: str = "auto") -> list[str]:
+        """Names of all bags, those that were removed too; no image is read."""
+        sources = [*(Addition(tag, folder) for tag, folder in self.folders.items()), *self.added]
+        return [one.name(below) for one in sources for below in list_names(find_place(one.folder), frames)]
+
+    def add(self, tag: str, folder: Path, frames: str = "auto") -> Inputs:
+        """The same with one more folder; one that is part of the run already is refused."""
+        folder = folder.resolve()
+        _check_apart(folder, [*self.folders.values(), *(one.folder for one in self.added)])
+        taken = {*self.list_names(frames), *self.removed}
+        below = list_names(folder, frames)
+        prefixes = ("", folder.name, f"{folder.name}-{len(self.added)}")
+        tries = [Addition(tag, name_place(folder), prefix) for prefix in prefixes]
+        fitting = [one for one in tries if not taken & {one.name(name) for name in below}]
+        if not fitting:
+            raise BadInputError(f"{folder} holds images that are called like others of the run; rename the folder")
+        return replace(self, added=(*self.added, fitting[0]))
+
+    def remove(self, names: Iterable[str], frames: str = "auto") -> Inputs:
+        """The same without some bags, by name, file name, or either without its extension."""
+        known = [name for name in self.list_names(frames) if name not in self.removed]
+        found = [_find_name(name, known, "of the run") for name in names]
+        return replace(self, removed=tuple(sorted({*self.removed, *found})))
+
+    def restore(self, names: Iterable[str]) -> Inputs:
+        """The same with bags that were taken out once."""
+        found = {_find_name(name, self.removed, "that was removed") for name in names}
+        return replace(self, removed=tuple(name for name in self.removed if name not in found))
+
+
+def _find_name(wanted: str, names: Sequence[str], which: str) -> str:
+    if wanted in names:
+        return wanted
+    paths = [PurePosixPath(name) for name in names]
+    found = [str(path) for path in paths if wanted in (path.name, path.stem, str(path.with_suffix("")))]
+    if len(found) != 1:
+        raise BadInputError(f"expected the name of one image {which}; {wanted!r} fits {len(found)} of them")
+    return found[0]
+
+
+def _check_apart(folder: Path, others: Sequence[str]) -> None:
+    for other in map(find_place, others):
+        if folder == other or folder in other.parents or other in folder.parents:
+            raise BadInputError(f"{folder} and {other}, which is part of the run, share images; give another folder")
+
+
+def _check_names(bags: Sequence[Bag]) -> None:
+    seen: dict[str, Path] = {}
+    for bag in bags:
+        if bag.name in seen:
+            raise BadInputError(f"{seen[bag.name]} and {bag.path} are both called {bag.name} now; rename one of them")
+        seen[bag.name] = bag.path

@@ -1,0 +1,86 @@
+"""What `run.json` says of a run: what was asked, of what, with which versions, and the name of its result."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from segvote import __version__
+from segvote.method.residual import RESIDUAL_VERSION
+from segvote.run.corrections import Corrections
+from segvote.run.run_folder import make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+
+__all__ = ["MODEL_VERSION", "describe_search", "list_versions", "make_record", "make_result_key"]
+
+# Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
+MODEL_VERSION = 3
+# Packages whose version may change a mask.
+DECIDING_PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "scikit-image",
+    "higra",
+    "faiss-cpu",
+    "onnxruntime",
+    "opencv-python-headless",
+    "Pillow",
+)
+
+
+def make_result_key(settings: Settings, described: Sequence[Described], corrections: Corrections) -> str:
+    """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
+    bags = [(one.bag.name, one.features_key) for one in described]
+    said = {"corrections": corrections.digest, "residual": RESIDUAL_VERSION} if corrections.digest else {}
+    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **said)
+
+
+def describe_search(voter: Any) -> dict[str, Any]:
+    """How a fitted voter looked for neighbours, and which part of them it found; the error of sums that it estimated.
+
+    Empty if it did neither.
+    """
+    told: dict[str, Any] = {}
+    if (recall := getattr(voter, "recall_", None)) is not None:
+        told |= {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
+    if (error := getattr(voter, "kernel_error_", None)) is not None:
+        told |= {"kernels": "sampled", "kernel_error": round(float(error), 4)}
+    return told
+
+
+def make_record(
+    inputs: dict[str, str],
+    settings: Settings,
+    key: str,
+    complete: bool,
+    bags: Sequence = (),
+    problems: Sequence = (),
+    search: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The content of ``run.json``."""
+    return {
+        "segvote": __version__,
+        "versions": list_versions(),
+        "inputs": inputs,
+        "settings": settings.to_dict(),
+        "key": key,
+        "complete": complete,
+        "bags": list(bags),
+        "problems": list(problems),
+        **({"search": search} if search else {}),
+    }
+
+
+def list_versions() -> dict[str, str]:
+    """Versions of everything that may change a mask."""
+    versions = {"python": platform.python_version()}
+    for package in DECIDING_PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions

@@ -1,0 +1,143 @@
+"""A finished run, opened for reading: bags, masks, scores, annotations, each read when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.arrays import read_arrays
+from segvote.io.images import read_image
+from segvote.io.masks import read_mask
+from segvote.io.records import read_fields
+from segvote.io.tables import read_json
+from segvote.run.bag_record import BagRecord, read_bag
+from segvote.run.frame_annotations import list_frame_annotations
+from segvote.run.handover import make_supervision_dataset
+from segvote.run.inputs import Inputs
+from segvote.run.notebook import format_run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.run.video_frames import get_poster_path
+from segvote.types import WITH, Annotation, Part
+
+__all__ = ["Run", "read_settings"]
+
+
+class Run:
+    """A run folder as Python sees it.
+
+    Parameters
+    ----------
+    folder
+        The ``-o`` folder of `segvote annotate`.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = RunFolder(folder)
+        self.record: dict[str, Any] = self.folder.read_record()
+        if not self.record.get("complete"):
+            raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
+        self.settings = read_settings(self.record.get("settings"), self.folder)
+        self.bags = [read_bag(entry, self.folder) for entry in self.record["bags"]]
+
+    def __len__(self) -> int:
+        return len(self.bags)
+
+    def __repr__(self) -> str:
+        n_with = sum(bag.tag == WITH for bag in self.bags)
+        return f"<Run {self.folder.path}: {n_with} with, {len(self) - n_with} without, voter {self.settings.voter}>"
+
+    def _repr_html_(self) -> str:
+        return format_run(self)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """Where the images lie."""
+        return Inputs.from_record(self.record.get("inputs", {}))
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """(n_bags + 1,) where each bag's segments begin in the flat arrays."""
+        return np.concatenate([[0], np.cumsum([bag.n_segments for bag in self.bags])]).astype(np.int64)
+
+    @cached_property
+    def votes(self) -> dict[str, np.ndarray]:
+        """Flat arrays over all segments: scores, votes, weights, decisions; and thresholds per bag."""
+        arrays = read_arrays(self.folder.votes_path)
+        if len(arrays.get("scores", ())) != self.offsets[-1]:
+            raise DamagedFileError(f"{self.folder.votes_path} does not belong to this run.json; annotate again")
+        return arrays
+
+    def get_slice(self, index: int) -> slice:
+        return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
+
+    def find(self, name: str) -> int:
+        """Number of a bag by its name, its file name, or its stem."""
+        names = [(bag.name, bag.stem, bag.name.rsplit("/", 1)[-1], bag.stem.rsplit("/", 1)[-1]) for bag in self.bags]
+        found = [index for index, known in enumerate(names) if name in known]
+        if len(found) != 1:
+            raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
+        return found[0]
+
+    def read_segments(self, index: int) -> dict[str, np.ndarray]:
+        """Label map, tree and geometry of a bag, as `describing` wrote them."""
+        return read_arrays(self.folder.segments_path(self.bags[index].segments))
+
+    def read_mask(self, index: int) -> np.ndarray:
+        """(h, w) bool at the displayed size."""
+        return read_mask(self.folder.mask_path(self.bags[index].stem)) == 255
+
+    def find_image(self, index: int) -> Path:
+        """Where the picture lies; of a video, one of its frames that the run keeps to show."""
+        bag = self.bags[index]
+        return get_poster_path(self.folder, bag.segments) if bag.n_frames else self.find_source(index)
+
+    def find_source(self, index: int) -> Path:
+        """The user's own file, or folder of frames; never copied into the run."""
+        # By the name, not by the tag: a person may have moved the bag, the file stays where it is.
+        return self.inputs.find_source(self.bags[index].name)
+
+    def read_image(self, index: int) -> np.ndarray:
+        return read_image(self.find_image(index))
+
+    def to_coco(self) -> dict[str, Any]:
+        """The run's COCO file, parsed: images, annotations with run lengths, categories."""
+        return read_json(self.folder.coco_path)  # type: ignore[no-any-return]
+
+    def to_supervision(self) -> Any:
+        """A ``supervision.DetectionDataset`` of all images, if that package is installed."""
+        return make_supervision_dataset(self.list_annotations(), [self.settings.label])
+
+    def to_table(self) -> list[dict[str, Any]]:
+        """One row per bag, the fields of `BagRecord`; ``pandas.DataFrame`` takes it as it is."""
+        return [asdict(bag) for bag in self.bags]
+
+    def list_annotations(self) -> Iterator[Annotation]:
+        """One annotation per image and per frame of a video, read one at a time."""
+        for index in range(len(self)):
+            yield from self.list_bag_annotations(index)
+
+    def list_bag_annotations(self, index: int) -> Iterator[Annotation]:
+        """The annotation of an image, or those of a video's frames."""
+        bag = self.bags[index]
+        if bag.n_frames:
+            yield from list_frame_annotations(self.folder, bag, self.find_source(index), self.settings.label)
+        else:
+            yield make_annotation(bag, self.read_mask(index), self.settings.label, self.find_image(index))
+
+
+def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Path | None) -> Annotation:
+    """The annotation of a bag; a bag with an empty mask has no parts."""
+    parts = (Part(label, mask, bag.score),) if mask.any() else ()
+    return Annotation(bag.name, bag.height, bag.width, parts, image_path=image_path)
+
+
+def read_settings(data: Any, folder: RunFolder) -> Settings:
+    """Settings as a record keeps them; one that this version does not know is named."""
+    return read_fields(Settings, data, folder.record_path)

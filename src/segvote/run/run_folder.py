@@ -1,0 +1,152 @@
+"""The run folder: where everything one `annotate` wrote lies, who may write, and the record of the run.
+
+Segments and features are stored under a key made of the image's content and of every parameter that decides the answer,
+so equal work is never done twice and a change of parameters cannot meet a stale file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.atomic import explain_failure, is_leftover
+from segvote.io.locks import hold_folder, refuse_links
+from segvote.io.records import CHECKSUM
+from segvote.io.tables import format_json, read_json, write_json
+
+__all__ = ["RunFolder", "make_key", "name_stems"]
+
+
+def make_key(**parameters: Any) -> str:
+    """A short name that is the same exactly when the parameters are."""
+    return hashlib.sha256(format_json(parameters, indent=None).encode()).hexdigest()[:32]
+
+
+class RunFolder:
+    """Paths and record of one run.
+
+    Bags are named by tag and path below their folder (``with/sub/cow 1.jpg``), with forward slashes.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.record_path = self.path / "run.json"
+        self.votes_path = self.path / "votes" / "votes.npz"
+        self.coco_path = self.path / "annotations.coco.json"
+        self.report_path = self.path / "report.html"
+        self.log_path = self.path / "log.jsonl"
+        self.model_path = self.path / "model"
+        self.corrections_path = self.path / "review.sqlite"
+
+    def segments_path(self, key: str) -> Path:
+        return self.path / "segments" / f"{key}.npz"
+
+    def features_path(self, key: str) -> Path:
+        return self.path / "features" / f"{key}.npz"
+
+    def mask_path(self, stem: str) -> Path:
+        return self.path / "masks" / f"{stem}.png"
+
+    def heatmap_path(self, stem: str) -> Path:
+        return self.path / "heatmaps" / f"{stem}.jpg"
+
+    def read_record(self) -> dict[str, Any]:
+        """What was run, from what; a clear error where the folder is not a run folder."""
+        if not self.record_path.is_file():
+            raise BadInputError(
+                f"{self.path} is not a run folder (no run.json); give the -o folder of `segvote annotate`"
+            )
+        refuse_links(self.path.iterdir(), self.path)
+        record = read_json(self.record_path)
+        if not isinstance(record, dict) or not isinstance(record.get("bags"), list):
+            raise DamagedFileError(f"{self.record_path} is not the record of a run; restore it, or choose another -o")
+        if record.pop(CHECKSUM, None) not in (None, (now := _sum(record))):
+            raise DamagedFileError(
+                f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
+                "if it was you who changed it"
+            )
+        return record
+
+    def write_record(self, record: dict[str, Any]) -> None:
+        """Write it with a checksum, by which damage is noticed."""
+        plain = json.loads(format_json(record))  # as it will be read
+        write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
+
+    def is_claimed(self, record_path: Path, otherwise: str) -> bool:
+        """Whether the folder is that of an earlier call, which left its record there.
+
+        Parameters
+        ----------
+        record_path
+            Where that call says whose the folder is.
+        otherwise
+            What is said of a folder of something else: "not a run folder".
+        """
+        if self.path.is_file():
+            raise BadInputError(f"{self.path} is a file; -o wants a folder")
+        if record_path.is_file() or not self.path.exists():
+            return record_path.is_file()
+        names = sorted(entry.name for entry in self.path.iterdir())
+        # What a command leaves before its record is nobody's yet.
+        strangers = [name for name in names if name not in (".lock", self.log_path.name) and not is_leftover(name)]
+        if strangers:
+            raise BadInputError(
+                f"{self.path} is not empty and {otherwise} (it holds {strangers[0]}); choose another -o folder"
+            )
+        return False
+
+    def log(self, **message: Any) -> None:
+        """Append one line with the time; the one file that may differ between equal runs."""
+        with explain_failure(self.log_path):
+            self._append(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
+
+    @contextlib.contextmanager
+    def time_step(self, step: str) -> Iterator[None]:
+        """Log how long a step took."""
+        started = time.perf_counter()
+        yield
+        self.log(step=step, seconds=round(time.perf_counter() - started, 3))
+
+    def _append(self, line: str) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        with self.log_path.open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    def read_log(self) -> list[dict[str, Any]]:
+        """All lines that are whole: the last one may have been cut by a crash."""
+        lines = (
+            self.log_path.read_text(encoding="utf-8", errors="replace").splitlines() if self.log_path.exists() else []
+        )
+        found = []
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
+        return found
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder for writing; another process that tries meanwhile gets `BusyRunError`.
+
+        The operating system lets go of the lock when the process ends, however it ends.
+        """
+        with hold_folder(self.path):
+            yield
+
+
+def _sum(record: dict[str, Any]) -> str:
+    return hashlib.sha256(format_json(record).encode()).hexdigest()
+
+
+def name_stems(names: list[str]) -> dict[str, str]:
+    """Bag name to the name of its output files: without the extension, unless two bags would share it."""
+    stems = [str(PurePosixPath(name).with_suffix("")) for name in names]
+    # Many file systems do not tell upper from lower case.
+    count = Counter(stem.casefold() for stem in stems)
+    return {name: stem if count[stem.casefold()] == 1 else name for name, stem in zip(names, stems, strict=True)}

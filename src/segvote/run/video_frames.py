@@ -1,0 +1,159 @@
+"""The label maps of a video on disk, a few frames to a file, and the walk over a video's frames beside them.
+
+Nothing here holds a whole clip: files of label maps are read one after the other while the frames are decoded, and a
+thread decodes a few frames ahead.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+import numpy as np
+
+from segvote.io.arrays import read_arrays, write_arrays
+from segvote.io.videos import VideoStream, list_frames
+from segvote.run.run_folder import RunFolder
+
+__all__ = [
+    "FrameMaps",
+    "StoredFrame",
+    "get_poster_path",
+    "list_frame_files",
+    "list_frame_stems",
+    "list_stored_frames",
+    "read_ahead",
+    "walk_frames",
+]
+
+FRAMES_PER_FILE = 32
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class StoredFrame:
+    """One segmented frame.
+
+    Attributes
+    ----------
+    index, time
+        Number in the source, seconds from its beginning.
+    labels
+        (h, w) supervoxel numbers at working size.
+    """
+
+    index: int
+    time: float
+    labels: np.ndarray
+
+
+class FrameMaps:
+    """Takes the label maps of a video in order and writes them in files of a few frames."""
+
+    def __init__(self, run: RunFolder, key: str) -> None:
+        self._run, self._key = run, key
+        self._pending: list[StoredFrame] = []
+        self.n_files = 0
+
+    def add(self, frame: StoredFrame) -> None:
+        """Take the next frame."""
+        self._pending.append(frame)
+        if len(self._pending) == FRAMES_PER_FILE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        if not self._pending:
+            return
+        write_arrays(
+            _get_maps_path(self._run, self._key, self.n_files),
+            compress=True,
+            labels=np.stack([frame.labels for frame in self._pending]).astype(np.uint32),
+            indices=np.array([frame.index for frame in self._pending], np.int64),
+            times=np.array([frame.time for frame in self._pending], np.float64),
+        )
+        self.n_files += 1
+        self._pending = []
+
+
+def list_stored_frames(run: RunFolder, key: str, n_files: int) -> Iterator[StoredFrame]:
+    """The label maps of a video in order, one file in memory at a time."""
+    for number in range(n_files):
+        arrays = read_arrays(_get_maps_path(run, key, number))
+        for index, time, labels in zip(arrays["indices"], arrays["times"], arrays["labels"], strict=True):
+            yield StoredFrame(int(index), float(time), labels.astype(np.int32))
+
+
+def _get_maps_path(run: RunFolder, key: str, number: int) -> Path:
+    return run.segments_path(f"{key}.frames/{number:05d}")
+
+
+def list_frame_files(run: RunFolder, key: str) -> list[Path]:
+    """All files of a video in the run folder, but for its segments."""
+    return [*sorted(_get_maps_path(run, key, 0).parent.glob("*.npz")), get_poster_path(run, key)]
+
+
+def get_poster_path(run: RunFolder, key: str) -> Path:
+    """The one frame that stands for a video where a page shows pictures."""
+    return run.path / "posters" / f"{key}.jpg"
+
+
+def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:
+    """Names without extension of the frames at some indices."""
+    if not path.is_dir():
+        return [f"{index:05d}" for index in indices]
+    names = [PurePosixPath(frame.name).stem for frame in list_frames(path)]
+    return [names[index] for index in indices]
+
+
+def read_ahead(items: Iterable[Item], n_ahead: int = 4) -> Iterator[Item]:
+    """The same items, fetched by a thread that runs a little ahead: decoding goes on while frames are worked on."""
+    waiting: queue.Queue[tuple[str, object]] = queue.Queue(maxsize=n_ahead)
+    stop = threading.Event()
+
+    def put(kind: str, value: object) -> None:
+        while not stop.is_set():
+            try:
+                return waiting.put((kind, value), timeout=0.1)
+            except queue.Full:
+                continue
+
+    def fetch() -> None:
+        try:
+            for item in items:
+                put("item", item)
+                if stop.is_set():
+                    return
+            put("end", None)
+        except BaseException as error:  # handed to whoever waits for the next item
+            put("error", error)
+
+    thread = threading.Thread(target=fetch, daemon=True)
+    thread.start()
+    try:
+        while True:
+            kind, value = waiting.get()
+            if kind == "end":
+                return
+            if kind == "error":
+                raise value  # type: ignore[misc]
+            yield value  # type: ignore[misc]
+    finally:
+        stop.set()
+        thread.join()
+
+
+def walk_frames(stream: VideoStream, maps: Iterable[StoredFrame]) -> Iterator[tuple[np.ndarray, StoredFrame]]:
+    """Frames of a video beside their label maps; frames without a map are passed over."""
+    stored = iter(maps)
+    wanted = next(stored, None)
+    for frame in read_ahead(stream):
+        if wanted is None:
+            return
+        if frame.index == wanted.index:
+            yield frame.image, wanted
+            wanted = next(stored, None)

@@ -1,0 +1,78 @@
+"""The main job: two folders in, a run folder with masks out; killed at any moment, it goes on where it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from segvote.errors import BadInputError
+from segvote.io.remote.addresses import name_place
+from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import list_bags
+from segvote.run.inputs import Inputs
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.steps.job import annotate_bags
+from segvote.steps.label_maps import LabelMaps
+from segvote.steps.prepare import check_names
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["annotate"]
+
+
+def annotate(
+    with_folder: Path | str,
+    without_folder: Path | str,
+    out: Path | str,
+    settings: Settings | None = None,
+    *,
+    segments: Path | str | None = None,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> Run:
+    """Find the thing that the images of one folder show and those of the other do not.
+
+    Parameters
+    ----------
+    with_folder, without_folder
+        Folders of images, nested as you like.
+    out
+        The run folder to write; an unfinished or earlier run of the same two folders is continued.
+    settings
+        See `Settings`.
+    segments
+        Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; None: segment.
+    n_jobs
+        Number of processes; the answer does not depend on it.
+    strict
+        An unreadable image is an error instead of a line in the report.
+    progress
+        Called with step, done, total.
+
+    Returns
+    -------
+    Run
+    """
+    settings = settings or Settings()
+    check_names(settings)
+    folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
+    run = RunFolder(out)
+    inputs = Inputs({tag: name_place(folder) for tag, folder in folders.items()})
+    _check_owner(run, inputs)
+    bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames)
+    return annotate_bags(
+        run, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
+    )
+
+
+def _check_owner(run: RunFolder, inputs: Inputs) -> None:
+    if not run.is_claimed(run.record_path, "not a run folder"):
+        return
+    found = run.read_record().get("inputs", {})
+    if isinstance(found, dict) and ("added" in found or "removed" in found):
+        raise BadInputError(f"images were added to {run.path} or removed; go on with `segvote update {run.path}`")
+    if found != inputs.to_record():
+        raise BadInputError(
+            f"{run.path} belongs to a run on {found.get(WITH)} and {found.get(WITHOUT)}; choose another -o folder"
+        )

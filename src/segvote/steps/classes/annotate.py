@@ -1,0 +1,234 @@
+"""Several classes in one call: one folder per class in, one index mask per image out.
+
+The other classes are the negatives of each. Images are cut and described once, and neighbours are looked for once: a
+class costs one count of the votes. Below ``classes/NAME`` lies a run folder like any other for each class.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError
+from segvote.features import FeatureExtractor
+from segvote.io.arrays import write_arrays
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.coco import write_coco_file
+from segvote.io.remote.addresses import name_place
+from segvote.io.tables import read_json, write_json
+from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
+from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
+from segvote.run.corrections import fix_table, move_bags, read_corrections
+from segvote.run.record import list_versions, make_record, make_result_key
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.run.stale import remove_stale
+from segvote.steps.classes.masks import IndexWriter
+from segvote.steps.classes.sharing import share_parts
+from segvote.steps.label_maps import LabelMaps
+from segvote.steps.outcome import Outcome, is_done, write_outcome
+from segvote.steps.prepare import check_names, check_strict, describe_bags, keep_readable, list_problems
+from segvote.steps.table import Table, gather_table
+from segvote.steps.voting_step import decide_bags, fit_voter, vote_on_tags
+from segvote.types import WITH, WITHOUT, Annotation
+
+__all__ = ["annotate_classes"]
+
+
+def annotate_classes(
+    root: Path | str,
+    out: Path | str,
+    settings: Settings | None = None,
+    *,
+    segments: Path | str | None = None,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> ClassRuns:
+    """Find several things at once.
+
+    Parameters
+    ----------
+    root
+        Holds one folder of images for each class, named like it, and perhaps ``none`` with images of no class. An image
+        that shows two of them lies in both folders.
+    out
+        The folder to write; an unfinished or earlier run on the same root is continued.
+    settings
+        See `Settings`; the labels are the names of the folders.
+    segments, n_jobs, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    ClassRuns
+    """
+    settings = settings or Settings()
+    extractor = check_names(settings)
+    folder, root = RunFolder(out), Path(root)
+    _check_owner(folder, root)
+    found = list_class_images(root, settings.frames)
+    with folder.lock():
+        if not find_class_record(folder).exists():
+            _write_record(folder, root, complete=False)
+        job = _Job(folder, root, settings, extractor, n_jobs, progress)
+        job.carry_out(found, LabelMaps.open(segments), strict)
+    return ClassRuns(folder.path)
+
+
+class _Job:
+    """One call of `annotate_classes`: what all its steps need."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        root: Path,
+        settings: Settings,
+        extractor: FeatureExtractor,
+        n_jobs: int,
+        progress: Progress,
+    ) -> None:
+        self.folder, self.root, self.settings, self.extractor = folder, root, settings, extractor
+        self.n_jobs, self.progress = n_jobs, progress
+        self.images: list[ClassImage] = []
+        self.described: list[Described] = []
+        self._voter: Any = None
+
+    def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
+        # Some class will draw masks of them: what that needs is made along with the segments.
+        bags = [replace(image.bag, tag=WITH if image.names else WITHOUT) for image in found.images]
+        described = describe_bags(
+            self.folder, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
+        )
+        check_strict(described, strict)
+        kept = [(image, one) for image, one in zip(found.images, described, strict=True) if not one.problem]
+        self.images, self.described = [image for image, _ in kept], [one for _, one in kept]
+        keys = {name: self._annotate(name, described, found) for name in found.names}
+        copies = [{"name": name, "reason": reason} for name, reason in found.problems]
+        self._join(found.names, make_key(version=__version__, classes=keys), list_problems(described) + copies)
+
+    @cached_property
+    def _table(self) -> Table:
+        return gather_table(self.folder, self.described, self.extractor, voter=self.settings.voter)
+
+    def _annotate(self, name: str, described: Sequence[Described], found: ClassFolders) -> str:
+        """The run of one class; returns the name of its result."""
+        run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
+        inputs = {WITH: name_place(self.root / name), WITHOUT: name_place(self.root)}
+        with run.lock():
+            corrections = read_corrections(run)
+            bags = move_bags([image.tag(name) for image in found.images], corrections)
+            tagged = [replace(one, bag=bag) for one, bag in zip(described, bags, strict=True)]
+            good = keep_readable(tagged, strict=False)
+            key = make_result_key(settings, good, corrections)
+            if is_done(run, key):
+                return key
+            run.write_record(make_record(inputs, settings, key, complete=False))
+            share_parts(self.folder, run, good)
+            fixed = fix_table(run, good, corrections)
+            outcome = self._vote(settings, good, fixed)
+            write_outcome(run, outcome, inputs, key, list_problems(described), self.n_jobs, self.progress)
+        return key
+
+    def _vote(self, settings: Settings, bags: list[Described], fixed: np.ndarray | None) -> Outcome:
+        self.progress(f"vote on {settings.label}", 0, 1)
+        table = replace(self._table, tags=np.array([one.bag.tag == WITH for one in bags]))
+        # Who is near whom does not depend on the class.
+        known = self._voter is not None
+        self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)
+        verdict = decide_bags(table, self._voter, settings, fixed)
+        self.progress(f"vote on {settings.label}", 1, 1)
+        return Outcome(settings, self.extractor, bags, table, self._voter, verdict)
+
+    def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
+        """Index masks, COCO file and scores of all classes together."""
+        stems = name_stems([image.bag.name for image in self.images])
+        if _is_joined(self.folder, key, list(stems.values())):
+            return
+        _write_record(self.folder, self.root, complete=False)
+        runs = {name: Run(self.folder.path / "classes" / name) for name in names}
+        records = [
+            _make_class_record(runs, index, image, stems[image.bag.name]) for index, image in enumerate(self.images)
+        ]
+        annotations = self._write_masks(IndexWriter(self.folder, runs), records)
+        write_coco_file(annotations, self.folder.coco_path, ExportOptions(labels=tuple(names)))
+        _write_votes(self.folder, runs)
+        remove_stale(self.folder, stems.values())
+        _write_record(
+            self.folder,
+            self.root,
+            complete=True,
+            key=key,
+            settings=self.settings.to_dict(),
+            classes=list(names),
+            images=[vars(record) for record in records],
+            problems=problems,
+        )
+
+    def _write_masks(self, writer: IndexWriter, records: Sequence[ClassRecord]) -> Iterator[Annotation]:
+        for index, record in count_along(enumerate(records), "write index masks", len(records), self.progress):
+            yield from writer.write(index, record)
+
+
+def _make_class_record(runs: dict[str, Run], index: int, image: ClassImage, stem: str) -> ClassRecord:
+    bags = {name: run.bags[index] for name, run in runs.items()}
+    one, chosen = next(iter(bags.values())), {name: bag for name, bag in bags.items() if bag.n_selected}
+    return ClassRecord(
+        name=image.bag.name,
+        stem=stem,
+        classes=sorted(image.names),
+        height=one.height,
+        width=one.width,
+        n_segments=one.n_segments,
+        n_frames=one.n_frames,
+        areas={name: bag.area for name, bag in chosen.items()},
+        scores={name: bag.score for name, bag in chosen.items()},
+    )
+
+
+def _write_votes(folder: RunFolder, runs: dict[str, Run]) -> None:
+    arrays = {
+        name: np.stack([run.votes[name] for run in runs.values()]).astype(kind)
+        for name, kind in (("scores", np.float32), ("weights", np.float32), ("decisions", bool))
+    }
+    write_arrays(folder.votes_path, False, **arrays)
+
+
+def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any) -> None:
+    record = {
+        "segvote": __version__,
+        "versions": list_versions(),
+        "input": name_place(root),
+        "complete": complete,
+        "classes": [],
+        "images": [],
+        **content,
+    }
+    write_json(find_class_record(folder), record)
+
+
+def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
+    with contextlib.suppress(BadInputError):
+        record = read_json(find_class_record(folder))
+        files = [folder.votes_path, folder.coco_path, *map(folder.mask_path, stems)]
+        return bool(record["complete"] and record.get("key") == key) and all(path.is_file() for path in files)
+    return False
+
+
+def _check_owner(folder: RunFolder, root: Path) -> None:
+    path = find_class_record(folder)
+    if not folder.is_claimed(path, "holds no run on classes"):
+        return
+    owner = read_json(path)
+    if not isinstance(owner, dict) or owner.get("input") != name_place(root):
+        raise BadInputError(f"{folder.path} belongs to a run on other classes; choose another -o folder")

@@ -1,0 +1,97 @@
+"""One index mask per image from the masks of several classes: where they overlap, the class that is surer wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+from PIL import Image
+
+from segvote.io.atomic import write_bytes
+from segvote.io.exports.voc import make_voc_palette
+from segvote.io.images import resize_labels
+from segvote.io.masks import encode_png
+from segvote.run.class_runs import ClassRecord, list_joined
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.types import Annotation
+
+__all__ = ["IndexWriter", "join_masks"]
+
+
+def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
+    """Lay masks over each other.
+
+    Parameters
+    ----------
+    masks
+        (n_classes, h, w) bool.
+    sureness
+        (n_classes, h, w), or (n_classes, 1, 1): which class wins where several claim a pixel; of equals the first.
+
+    Returns
+    -------
+    ndarray
+        (h, w) uint8: 0 where no mask is, otherwise 1 + number of the class.
+    """
+    claims = np.where(masks, sureness, -np.inf)
+    return np.where(masks.any(axis=0), claims.argmax(axis=0) + 1, 0).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class IndexWriter:
+    """Writes the index masks of one image, or of a video and its frames.
+
+    Attributes
+    ----------
+    folder
+        Where ``masks`` lies.
+    runs
+        Class to its run, in the order of the numbers.
+    """
+
+    folder: RunFolder
+    runs: Mapping[str, Run]
+
+    def write(self, index: int, record: ClassRecord) -> list[Annotation]:
+        """Write what belongs to image `index`; returns its annotations, with overlaps."""
+        self._write(record.stem, self._join_image(index, record))
+        annotations = list(list_joined(self.runs, index, record.name))
+        if record.n_frames:
+            for annotation in annotations:
+                frame = PurePosixPath(annotation.name).stem
+                self._write(f"{record.stem}/{frame}", self._join_parts(annotation))
+        return annotations
+
+    def _join_image(self, index: int, record: ClassRecord) -> np.ndarray:
+        """Segment by segment the class with the higher weight."""
+        found = [(number, run) for number, run in enumerate(self.runs.values(), 1) if run.bags[index].n_selected]
+        size = (record.height, record.width)
+        if not found:
+            return np.zeros(size, np.uint8)
+        masks = np.stack([run.read_mask(index) for _, run in found])
+        if len(found) == 1:
+            return np.where(masks[0], found[0][0], 0).astype(np.uint8)
+        labels = resize_labels(found[0][1].read_segments(index)["labels"], size)
+        weights = [run.votes["weights"][run.get_slice(index)][labels] for _, run in found]
+        return _number(join_masks(masks, np.stack(weights)), [number for number, _ in found])
+
+    def _join_parts(self, annotation: Annotation) -> np.ndarray:
+        """In a frame of a video the class with the higher score."""
+        if not annotation.parts:
+            return np.zeros((annotation.height, annotation.width), np.uint8)
+        names = list(self.runs)
+        masks = np.stack([part.mask for part in annotation.parts])
+        scores = np.array([part.score for part in annotation.parts])[:, None, None]
+        return _number(join_masks(masks, scores), [names.index(part.label) + 1 for part in annotation.parts])
+
+    def _write(self, stem: str, indices: np.ndarray) -> None:
+        picture = Image.fromarray(indices)
+        picture.putpalette(make_voc_palette().ravel().tolist())
+        write_bytes(self.folder.mask_path(stem), encode_png(picture), durable=False)
+
+
+def _number(indices: np.ndarray, numbers: list[int]) -> np.ndarray:
+    return np.array([0, *numbers], np.uint8)[indices]

@@ -1,0 +1,145 @@
+"""From a finished run to the files of another tool: its annotations, with the pixels that are too close to call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError
+from segvote.io import EXPORTS
+from segvote.io.atomic import remove_leftovers
+from segvote.io.exports.base import ExportOptions
+from segvote.io.images import resize_labels
+from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.class_runs import ClassRuns, find_class_record
+from segvote.run.corrections import Corrections, fix_segments, read_corrections
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.types import WITH, Annotation
+
+__all__ = ["export", "find_unsure"]
+
+
+def export(
+    run: Run | ClassRuns | Path | str,
+    format: str,
+    folder: Path | str | None = None,
+    *,
+    label: str | None = None,
+    unsure: float = 0.0,
+    instances: bool = False,
+    min_area: int = 1,
+    polygons: bool = False,
+    copy_images: bool = False,
+    overwrite: bool = False,
+    progress: Progress = ignore_progress,
+) -> Path:
+    """Write the masks of a run in the format of another tool.
+
+    Parameters
+    ----------
+    run
+        A finished run, a run on several classes, or the folder of either.
+    format
+        A name of `segvote.EXPORTS`.
+    folder
+        Where to write; default ``exports/FORMAT`` in the run folder.
+    label
+        What the thing is called there; default: what the run calls it. Classes keep their names.
+    unsure
+        Width of the band that is too close to call; see `find_unsure`. 0: none.
+    instances, min_area, polygons, copy_images
+        See `ExportOptions`.
+    overwrite
+        Write into a folder that holds something already.
+    progress
+        Called with step, done, total.
+
+    Returns
+    -------
+    Path
+        The file or folder to open in the other tool.
+    """
+    write = EXPORTS[format]
+    if not 0 <= unsure <= 1:
+        raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
+    run = run if isinstance(run, Run | ClassRuns) else _open(Path(run))
+    labels, annotations = _choose_annotations(run, label, unsure)
+    options = ExportOptions(labels, polygons, instances, min_area, copy_images, f"segvote {__version__}")
+    target = run.folder.path / "exports" / format if folder is None else Path(folder)
+    _check_target(target, overwrite)
+    if target.is_dir():
+        remove_leftovers(target)  # of an export that was killed: training tools take hidden pictures for pictures
+    images = run.images if isinstance(run, ClassRuns) else run.bags
+    n_annotations = sum(one.n_frames or 1 for one in images)
+    return write(count_along(annotations, "export", n_annotations, progress), target, options)
+
+
+def _open(folder: Path) -> Run | ClassRuns:
+    return ClassRuns(folder) if find_class_record(RunFolder(folder)).is_file() else Run(folder)
+
+
+def _choose_annotations(
+    run: Run | ClassRuns, label: str | None, unsure: float
+) -> tuple[tuple[str, ...], Iterator[Annotation]]:
+    """The names of what is exported, and the annotations."""
+    if isinstance(run, Run):
+        name = run.settings.label if label is None else label
+        return (name,), _list_annotations(run, name, unsure)
+    if label is not None or unsure:
+        raise BadInputError(
+            "a run on several classes has their names and no unsure band; export without label and band"
+        )
+    return run.names, run.list_annotations()
+
+
+def find_unsure(scores: np.ndarray, threshold: float, band: float) -> np.ndarray:
+    """Which segments of an image are too close to call.
+
+    Parameters
+    ----------
+    scores
+        (n_segments,) of one image.
+    threshold
+        The score above which its segments were taken.
+    band
+        In [0, 1]: half the width of the band, as a share of the distance from the lowest to the highest score.
+
+    Returns
+    -------
+    (n_segments,) bool: the score is at most that far from the threshold; nowhere for a band of 0.
+    """
+    if band == 0:
+        return np.zeros(len(scores), dtype=bool)
+    return np.abs(scores - threshold) <= band * (scores.max() - scores.min())
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if target.exists() and not target.is_dir():
+        raise BadInputError(f"{target} is a file; -o wants a folder")
+    if target.is_dir() and not overwrite and any(target.iterdir()):
+        # It may hold an earlier export that a person has corrected since.
+        raise BadInputError(f"{target} is not empty; choose another -o folder, or --overwrite to write into it")
+
+
+def _list_annotations(run: Run, label: str, band: float) -> Iterator[Annotation]:
+    corrections = read_corrections(run.folder)
+    numbers = {bag.name: index for index, bag in enumerate(run.bags) if bag.tag == WITH and not bag.n_frames}
+    for annotation in run.list_annotations():
+        parts = tuple(replace(part, label=label) for part in annotation.parts)
+        index = numbers.get(annotation.name)
+        unsure = _draw_unsure(run, index, band, corrections) if band and index is not None else None
+        yield replace(annotation, parts=parts, unsure=unsure)
+
+
+def _draw_unsure(run: Run, index: int, band: float, corrections: Corrections) -> np.ndarray:
+    bag, labels = run.bags[index], run.read_segments(index)["labels"]
+    unsure = find_unsure(run.votes["scores"][run.get_slice(index)], bag.threshold, band)
+    strokes = corrections.strokes.get(bag.digest)
+    if strokes:  # what a person decided is sure
+        unsure &= fix_segments(strokes, labels) < 0
+    return resize_labels(unsure[labels], (bag.height, bag.width))

@@ -1,0 +1,215 @@
+"""One bag at a time: read the image, segment it, describe its segments; what is on disk already is not done again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.features import FeatureExtractor
+from segvote.io.arrays import read_if_whole, write_arrays
+from segvote.io.images import hash_file, read_image, resize_image
+from segvote.io.videos import list_video_files
+from segvote.run.bags import Bag
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.segmentation import SEGMENTERS
+from segvote.segmentation.colour import convert_to_lab
+from segvote.segmentation.hierarchy import crop_segmentation, measure_means
+from segvote.segmentation.labels import list_edges, measure_areas, measure_border
+from segvote.steps.label_maps import CutImage, LabelMaps
+from segvote.steps.superpixels import PIECES_SEGMENTER, measure_pieces, store_pieces
+from segvote.steps.video.extract import describe_video
+from segvote.types import WITH, Segmentation
+
+__all__ = ["Describer", "make_segments_key"]
+
+# Raised when the way segments or features are computed changes: old files are then not used.
+SEGMENTS_VERSION = 2
+FEATURES_VERSION = 1
+
+
+def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
+    """Name of a bag's segments: the content of its image and all that decides how it is cut."""
+    return make_key(
+        version=SEGMENTS_VERSION,
+        image=bag.digest,
+        segmenter=settings.segmenter,
+        n_segments=settings.n_segments,
+        size=settings.size,
+        label_map=label_map,
+    )
+
+
+class Describer:
+    """Segments and describes bags; a process pool calls it once per bag.
+
+    Parameters
+    ----------
+    run
+        Where segments and features are kept.
+    settings
+        How to segment.
+    extractor
+        Describes segments; already fitted where it needs that.
+    state_key
+        Name of what the extractor learned from the run's images; empty if nothing.
+    read_label_map
+        Finds a user's own segments of a bag: content hash of their file and what cuts by it; None: segment.
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        settings: Settings,
+        extractor: FeatureExtractor,
+        state_key: str = "",
+        read_label_map: LabelMaps | None = None,
+    ) -> None:
+        self.run, self.settings, self.extractor = run, settings, extractor
+        self.state_key = state_key
+        self.read_label_map = read_label_map
+
+    def __call__(self, bag: Bag) -> Described:
+        if bag.problem:
+            return Described(bag, problem=bag.problem)
+        try:
+            if bag.is_video:
+                return describe_video(self, bag)
+            return self._describe(bag)
+        except (UnreadableImageError, BadInputError) as error:
+            return Described(bag, problem=str(error))
+
+    def list_files(self, bag: Bag) -> list[Path]:
+        """All files that are read for a bag."""
+        maps = [] if self.read_label_map is None else self.read_label_map.list_files(bag)
+        return [*list_video_files(bag.path), *maps]
+
+    def move(self, find: Callable[[Path], Path]) -> Describer:
+        """The same for folders that lie elsewhere; what describes segments stays where it is."""
+        run, maps = RunFolder(find(self.run.path)), self.read_label_map and self.read_label_map.move(find)
+        return Describer(run, self.settings, self.extractor, self.state_key, maps)
+
+    def find(self, bag: Bag) -> Described | None:
+        """An image whose segments and features are on disk, whole; None where there is something to do."""
+        if bag.problem or bag.is_video or self.read_label_map is not None:
+            return None
+        key = make_segments_key(bag, self.settings)
+        segments = read_if_whole(self.run.segments_path(key))
+        if segments is None or read_if_whole(self.run.features_path(self._name_features(key))) is None:
+            return None
+        return self._sum_up(bag, key, segments)
+
+    def _describe(self, bag: Bag) -> Described:
+        seconds: dict[str, float] = {}
+        image = _LazyImage(bag, seconds)
+        key, segments = self._get_segments(bag, image, seconds)
+        self._get_features(self._name_features(key), segments["labels"], image, seconds)
+        return self._sum_up(bag, key, segments, seconds)
+
+    def _name_features(self, segments_key: str) -> str:
+        return make_key(
+            version=FEATURES_VERSION, segments=segments_key, features=self.extractor.get_key(), state=self.state_key
+        )
+
+    def _sum_up(
+        self, bag: Bag, key: str, segments: dict[str, np.ndarray], seconds: dict[str, float] | None = None
+    ) -> Described:
+        height, width = (int(side) for side in segments["shape"])
+        n_segments, spent = len(segments["areas"]), _round(seconds or {})
+        return Described(bag, key, self._name_features(key), height, width, n_segments, seconds=spent)
+
+    def _get_segments(
+        self, bag: Bag, image: _LazyImage, seconds: dict[str, float]
+    ) -> tuple[str, dict[str, np.ndarray]]:
+        digest, cut_own = ("", None) if self.read_label_map is None else self.read_label_map(bag)
+        key = make_segments_key(bag, self.settings, digest)
+        path = self.run.segments_path(key)
+        found = read_if_whole(path)
+        if found is None:
+            working = image.read_working(self.settings.size)
+            started = time.perf_counter()
+            segmentation, pieces = self._segment(working, bag, cut_own)
+            seconds["segment"] = time.perf_counter() - started
+            lab = convert_to_lab(working)
+            found = _measure_segments(segmentation, lab, image.shape)
+            write_arrays(path, compress=True, **found)
+            if pieces is not None:
+                cut = measure_pieces(lab, segmentation.labels, pieces)
+                store_pieces(self.run, key, self.settings.n_pieces, cut)
+        return key, found
+
+    def _segment(
+        self, working: np.ndarray, bag: Bag, cut_own: CutImage | None
+    ) -> tuple[Segmentation, np.ndarray | None]:
+        """Segments, and the pieces along which the mask will be drawn where they come from the same tree."""
+        settings = self.settings
+        if cut_own is not None:
+            return cut_own(working, settings.n_segments), None
+        segment = SEGMENTERS[settings.segmenter]
+        if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_pieces < settings.n_segments:
+            return segment(working, n_segments=settings.n_segments), None
+        fine = segment(working, n_segments=settings.n_pieces)
+        return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
+
+    def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:
+        path = self.run.features_path(key)
+        if read_if_whole(path) is not None:
+            return
+        picture = image.read()
+        started = time.perf_counter()
+        features = self.extractor.describe(picture, labels.astype(np.int32))
+        seconds["describe"] = time.perf_counter() - started
+        write_arrays(path, features=features.astype(np.float32))
+
+
+class _LazyImage:
+    """Reads the picture when it is first needed, and only once."""
+
+    def __init__(self, bag: Bag, seconds: dict[str, float]) -> None:
+        self._bag, self._seconds = bag, seconds
+        self._image: np.ndarray | None = None
+
+    def read(self) -> np.ndarray:
+        if self._image is None:
+            started = time.perf_counter()
+            self._image = read_image(self._bag.path)
+            # What is made of it is kept under the name of the content that was listed.
+            if hash_file(self._bag.path) != self._bag.digest:
+                raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
+            self._seconds["read"] = time.perf_counter() - started
+        return self._image
+
+    def read_working(self, size: int) -> np.ndarray:
+        return resize_image(self.read(), size)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.read().shape[:2]  # type: ignore[return-value]
+
+
+def _measure_segments(segmentation: Segmentation, lab: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Everything later steps ask of the geometry, so that no label map has to be measured twice."""
+    labels = segmentation.labels
+    edges, lengths = list_edges(labels)
+    areas = measure_areas(labels)
+    return {
+        "labels": labels.astype(np.uint16 if segmentation.n_segments <= 1 << 16 else np.uint32),
+        "parents": segmentation.parents.astype(np.int32),
+        "altitudes": segmentation.altitudes.astype(np.float32),
+        "areas": areas.astype(np.int64),
+        "border": measure_border(labels).astype(np.float32),
+        "edges": edges,
+        "lengths": lengths.astype(np.float32),
+        "colours": measure_means(lab, labels, areas).astype(np.float32),
+        "shape": np.array(shape, dtype=np.int64),
+    }
+
+
+def _round(seconds: dict[str, float]) -> dict[str, Any]:
+    return {name: round(value, 4) for name, value in seconds.items()}

@@ -1,0 +1,178 @@
+"""Masks that a person corrected in another tool, back into the run as corrections: pixels of object and background.
+
+They go into the same log as the clicks of `segvote review`; whoever votes next hears them as fixed segments.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.io.images import resize_labels
+from segvote.io.imports.base import match_name
+from segvote.io.imports.detect import read_any
+from segvote.io.rle import encode_rle
+from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.corrections import Corrections, read_corrections
+from segvote.run.run import Run
+from segvote.types import Annotation
+
+__all__ = ["Imported", "import_corrections"]
+
+# By how much the mask's share of a segment must differ to be a correction: tools round outlines.
+SHARE = 0.1
+# Tools resize pictures; more than this much in the ratio of the sides is another picture, or one that was turned.
+RATIO = 0.02
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came of the images of a file, by their names in the run.
+
+    Attributes
+    ----------
+    corrected
+        Written as corrections.
+    same
+        As in the run, or imported before: nothing to write.
+    problems
+        Name in the file and the reason why it was left out.
+    """
+
+    corrected: tuple[str, ...]
+    same: tuple[str, ...]
+    problems: tuple[tuple[str, str], ...]
+
+
+def import_corrections(
+    run: Run | Path | str,
+    path: Path | str,
+    *,
+    label: str | None = None,
+    confirm: bool = False,
+    progress: Progress = ignore_progress,
+) -> Imported:
+    """Take over the masks of a file that another tool wrote.
+
+    An image whose mask decides some segment otherwise than the run is a correction as a whole: every segment that the
+    mask covers by more than half is object, every other one background, by a person's word. Nothing is written before
+    the whole file has been read.
+
+    Parameters
+    ----------
+    run
+        A finished run, or its folder.
+    path
+        COCO, CVAT, Label Studio or labelme file, folder of labelme files, or ZIP with one of them.
+    label
+        The class that counts; default: the run's, or the only one of the file.
+    confirm
+        Take images that are as in the run for looked at and right, too.
+    progress
+        Called with step, done, total.
+    """
+    run = run if isinstance(run, Run) else Run(run)
+    label = _choose_label(path, label, run.settings.label)
+    reader = _Reader(run, label, confirm, read_corrections(run.folder))
+    for annotation in count_along(read_any(path), "import", len(run), progress):
+        reader.read(annotation)
+    with closing(CorrectionLog(run.folder.corrections_path)) as log:
+        # At once: half of an image's strokes would be taken for all of them when the file is imported again.
+        log.append_all(reader.actions)
+    return Imported(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems))
+
+
+class _Reader:
+    """Goes through the annotations and gathers what is to be written."""
+
+    def __init__(self, run: Run, label: str, confirm: bool, corrections: Corrections) -> None:
+        self.run, self.label, self.confirm, self.corrections = run, label, confirm, corrections
+        self.numbers = {bag.name: index for index, bag in enumerate(run.bags)}
+        self.actions: list[Action] = []
+        self.corrected: list[str] = []
+        self.same: list[str] = []
+        self.problems: list[tuple[str, str]] = []
+
+    def read(self, annotation: Annotation) -> None:
+        name = match_name(annotation.name, self.numbers)
+        problem = self._find_problem(annotation, name)
+        if problem or name is None:
+            self.problems.append((annotation.name, problem))
+            return
+        mask = _join_parts(annotation, self.label)
+        strokes = self._make_strokes(name, mask)
+        if self._is_known(strokes) or not (self.confirm or self._is_changed(name, mask)):
+            self.same.append(name)
+            return
+        self.corrected.append(name)
+        self.actions += [*strokes, Action("look", strokes[0].image, name, 1)]
+
+    def _find_problem(self, annotation: Annotation, name: str | None) -> str:
+        if name is None:
+            return "it fits no image of the run, or several"
+        bag = self.run.bags[self.numbers[name]]
+        if bag.n_frames:
+            return "it is a video; correct videos with `segvote review`"
+        ratio = annotation.width * bag.height / (annotation.height * bag.width)
+        if abs(np.log(ratio)) > RATIO:
+            sizes = f"{annotation.width} x {annotation.height} there, {bag.width} x {bag.height} here"
+            return f"its sides differ ({sizes}); is it turned, or another picture?"
+        return ""
+
+    def _make_strokes(self, name: str, mask: np.ndarray) -> list[Action]:
+        digest = self.run.bags[self.numbers[name]].digest
+        height, width = mask.shape
+        return [
+            Action("set", digest, name, value, height, width, str(encode_rle(pixels)["counts"]))
+            for value, pixels in ((0, ~mask), (1, mask))
+        ]
+
+    def _is_known(self, strokes: list[Action]) -> bool:
+        """The last thing that was said of the image is the same: the file was imported before."""
+        last = self.corrections.strokes.get(strokes[0].image, [])[-len(strokes) :]
+        return [(one.value, one.height, one.width, one.counts) for one in last] == [
+            (one.value, one.height, one.width, one.counts) for one in strokes
+        ]
+
+    def _is_changed(self, name: str, mask: np.ndarray) -> bool:
+        index = self.numbers[name]
+        labels = self.run.read_segments(index)["labels"]
+        new, old = _measure_shares(mask, labels), _measure_shares(self.run.read_mask(index), labels)
+        return bool((((new > 0.5) != (old > 0.5)) & (np.abs(new - old) > SHARE)).any())
+
+
+def _choose_label(path: Path | str, label: str | None, own: str) -> str:
+    found = sorted(_list_labels(path))
+    if label is not None:
+        if label not in found:
+            raise BadInputError(f"{path}: no shape is called {label!r}; its labels are: {', '.join(found) or 'none'}")
+        return label
+    if own in found or not found:
+        return own
+    if len(found) > 1:
+        raise BadInputError(f"{path} has the labels {', '.join(found)}, none of them {own!r}; choose one with --label")
+    return found[0]
+
+
+def _list_labels(path: Path | str) -> set[str]:
+    return {part.label for annotation in read_any(path) for part in annotation.parts}
+
+
+def _join_parts(annotation: Annotation, label: str) -> np.ndarray:
+    mask = np.zeros((annotation.height, annotation.width), dtype=bool)
+    for part in annotation.parts:
+        if part.label == label:
+            mask |= part.mask
+    return mask
+
+
+def _measure_shares(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n_segments,) share of each segment's pixels that lie in the mask."""
+    flat = labels.ravel()
+    inside = resize_labels(mask, labels.shape).ravel()  # type: ignore[arg-type]
+    return np.bincount(flat, weights=inside) / np.bincount(flat)

@@ -1,0 +1,107 @@
+"""The steps of a run, from bags to a finished run folder; killed at any moment, it goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from segvote import __version__
+from segvote.features import FeatureExtractor
+from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import Bag
+from segvote.run.corrections import fix_table, move_bags, read_corrections
+from segvote.run.inputs import Inputs
+from segvote.run.record import make_record, make_result_key
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.steps.knn_cache import fetch_neighbours
+from segvote.steps.label_maps import LabelMaps
+from segvote.steps.outcome import Outcome, is_done, write_outcome
+from segvote.steps.prepare import check_names, describe_bags, keep_readable, list_problems
+from segvote.steps.table import Table, gather_table
+from segvote.steps.voting_step import decide_bags, fit_voter
+
+__all__ = ["annotate_bags"]
+
+
+def annotate_bags(
+    run: RunFolder,
+    bags: Sequence[Bag],
+    inputs: Inputs,
+    settings: Settings,
+    label_maps: LabelMaps | None = None,
+    *,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> Run:
+    """Segment, describe, vote, decide and write.
+
+    Parameters
+    ----------
+    run
+        The folder; what it holds already is not done again.
+    bags
+        All of them, in their order.
+    inputs
+        Where they lie, for the record.
+    settings, label_maps, n_jobs, strict, progress
+        As for `segvote.steps.annotate.annotate`.
+    """
+    extractor = check_names(settings)
+    with run.lock():
+        _Job(run, inputs, settings, extractor, n_jobs, progress).carry_out(bags, label_maps, strict)
+    return Run(run.path)
+
+
+class _Job:
+    """One call: what all its steps need."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        inputs: Inputs,
+        settings: Settings,
+        extractor: FeatureExtractor,
+        n_jobs: int,
+        progress: Progress,
+    ) -> None:
+        self.run, self.inputs, self.settings, self.extractor = run, inputs.to_record(), settings, extractor
+        self.n_jobs, self.progress = n_jobs, progress
+
+    def carry_out(self, bags: Sequence[Bag], label_maps: LabelMaps | None, strict: bool) -> None:
+        self._claim(len(bags))
+        corrections = read_corrections(self.run)
+        bags = move_bags(bags, corrections)
+        with self.run.time_step("describe"):
+            described = describe_bags(
+                self.run, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
+            )
+        good = keep_readable(described, strict)
+        key = make_result_key(self.settings, good, corrections)
+        if is_done(self.run, key) and self.run.read_record()["inputs"] == self.inputs:
+            return
+        self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
+        with self.run.time_step("gather"):
+            table = gather_table(self.run, good, self.extractor, voter=self.settings.voter)
+        fixed = fix_table(self.run, good, corrections)
+        with self.run.time_step("vote"):
+            voter = self._vote(table, good)
+        with self.run.time_step("decide"):
+            verdict = decide_bags(table, voter, self.settings, fixed)
+        outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)
+        write_outcome(self.run, outcome, self.inputs, key, list_problems(described), self.n_jobs, self.progress)
+
+    def _claim(self, n_bags: int) -> None:
+        """Say whose folder this is before anything else is in it."""
+        if not self.run.record_path.exists():
+            self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
+        self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
+
+    def _vote(self, table: Table, bags: Sequence[Described]) -> Any:
+        self.progress("vote", 0, 1)
+        voter = fit_voter(table, self.settings, fetch_neighbours(self.run, bags, table, self.settings))
+        self.progress("vote", 1, 1)
+        return voter

@@ -1,0 +1,107 @@
+"""Who is near whom, kept in the run folder: nearly all the work of a vote, which other settings, other voters that ask
+the same, and a review then need not do again.
+
+Distances are stored to the last bit, so that a run voted on from the file says what `annotate` said. A file of other
+segments, features or packages, or a damaged one, is as good as none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from segvote import __version__
+from segvote.io.arrays import read_if_whole, write_arrays
+from segvote.kernels import Neighbours
+from segvote.run.record import list_versions
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.steps.table import Table
+from segvote.voters import VOTERS
+
+__all__ = ["fetch_neighbours", "name_neighbours", "read_neighbours"]
+
+# Raised when neighbours are searched otherwise.
+NEIGHBOURS_VERSION = 1
+
+
+def fetch_neighbours(
+    run: RunFolder, bags: Sequence[Described], table: Table, settings: Settings, keep: bool = True
+) -> Neighbours | None:
+    """The neighbours that a voter asks for, from the run folder; searched, and kept, where they are not there.
+
+    None for a voter that asks for none.
+    """
+    n_heard = VOTERS[settings.voter](**settings.voter_options).n_heard
+    if not n_heard:
+        return None
+    name = name_neighbours(settings, bags, n_heard)
+    known = read_neighbours(run, name, len(table.X))
+    if known is not None:
+        return known
+    found = table.find_neighbours(n_heard)
+    if keep:
+        _keep(run, name, found)
+    return found
+
+
+def name_neighbours(settings: Settings, bags: Sequence[Described], n_heard: int) -> str:
+    """Name of all that decides who is near whom: segments, features, and what searched. Tags do not."""
+    return make_key(
+        neighbours=NEIGHBOURS_VERSION,
+        version=__version__,
+        versions=list_versions(),
+        n_heard=n_heard,
+        features=[settings.features, settings.feature_options, [bag.features_key for bag in bags]],
+    )
+
+
+def read_neighbours(run: RunFolder, name: str, n_segments: int) -> Neighbours | None:
+    """The neighbours of so many segments stored under a name; None where there are none, or they are not whole."""
+    if not _is_named(run, name):
+        return None
+    arrays = read_if_whole(_find_path(run))
+    if arrays is None or not _are_neighbours(arrays, n_segments):
+        return None
+    squared, indices = arrays["squared"], arrays["indices"]
+    squared[indices < 0] = np.inf
+    return Neighbours(squared, indices, float(arrays["recall"][0]))
+
+
+def _keep(run: RunFolder, name: str, found: Neighbours) -> None:
+    # Numbers of segments fit into four bytes, as in the graph made of them.
+    indices, squared = found.indices.astype(np.int32), found.squared
+    if (indices < 0).any():
+        # Files hold finite numbers only; that there is nobody is told by the index.
+        squared = np.where(indices < 0, 0.0, squared)
+    recall = np.array([found.recall])
+    write_arrays(_find_path(run), name=_encode(name), recall=recall, squared=squared, indices=indices)
+
+
+def _find_path(run: RunFolder) -> Path:
+    return run.votes_path.with_name("neighbours.npz")
+
+
+def _encode(name: str) -> np.ndarray:
+    return np.frombuffer(name.encode(), dtype=np.uint8)
+
+
+def _is_named(run: RunFolder, name: str) -> bool:
+    """Looks at the name alone: the rest may be large."""
+    found = read_if_whole(_find_path(run), ("name",))
+    return found is not None and np.array_equal(found.get("name", ()), _encode(name))
+
+
+def _are_neighbours(arrays: dict[str, np.ndarray], n_segments: int) -> bool:
+    """Whether arrays are of neighbours: wrong numbers of segments would be read beyond the end of memory."""
+    if not {"squared", "indices", "recall"} <= arrays.keys():
+        return False
+    squared, indices = arrays["squared"], arrays["indices"]
+    kinds = squared.dtype == np.float64 and indices.dtype == np.int32 and arrays["recall"].shape == (1,)
+    if not (kinds and squared.ndim == 2 and squared.shape == indices.shape and len(squared) == n_segments):
+        return False
+    inside = indices.min(initial=0) >= -1 and indices.max(initial=0) < n_segments
+    return bool(inside and np.isfinite(squared).all())

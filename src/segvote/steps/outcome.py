@@ -1,0 +1,77 @@
+"""Everything after the vote: the files of a run, written from its verdict, and whether they are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.features import FeatureExtractor
+from segvote.progress import Progress
+from segvote.run.record import describe_search, make_record
+from segvote.run.run_folder import RunFolder
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.run.stale import remove_stale
+from segvote.steps.prediction.model import write_model
+from segvote.steps.table import Table
+from segvote.steps.voting_step import Verdict
+from segvote.steps.write import write_results
+
+__all__ = ["Outcome", "is_done", "write_outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A vote and all it was held on.
+
+    Attributes
+    ----------
+    settings, extractor
+        What was chosen, and what described the segments.
+    bags, table
+        Bags that could be read, with their tags; their segments.
+    voter, verdict
+        The fitted voter and what it said.
+    """
+
+    settings: Settings
+    extractor: FeatureExtractor
+    bags: Sequence[Described]
+    table: Table
+    voter: Any
+    verdict: Verdict
+
+
+def is_done(run: RunFolder, key: str) -> bool:
+    """Whether the run folder holds the result of that name, with all its masks and heat maps."""
+    try:
+        record = run.read_record()
+        done = record["complete"] and record["key"] == key
+        stems = [bag["stem"] for bag in record["bags"]]
+    except (DamagedFileError, BadInputError, KeyError, TypeError):
+        return False
+    files = [run.votes_path, run.coco_path, *map(run.mask_path, stems), *map(run.heatmap_path, stems)]
+    return bool(done) and all(path.is_file() for path in files)
+
+
+def write_outcome(
+    run: RunFolder,
+    outcome: Outcome,
+    inputs: dict[str, Any],
+    key: str,
+    problems: Sequence[dict[str, str]],
+    n_jobs: int,
+    progress: Progress,
+) -> None:
+    """Write masks, heat maps, COCO file, votes, model and record; what is half old, half new is not complete."""
+    settings = outcome.settings
+    run.write_record(make_record(inputs, settings, key, complete=False))
+    with run.time_step("write"):
+        records = write_results(run, outcome.bags, outcome.table, outcome.verdict, settings, n_jobs, progress)
+    with run.time_step("model"):
+        write_model(run, settings, outcome.extractor, outcome.table, outcome.voter, outcome.verdict)
+    remove_stale(run, [record.stem for record in records])
+    bags = [vars(record) for record in records]
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, describe_search(outcome.voter)))

@@ -1,0 +1,128 @@
+"""What a score means for an image never seen: how often an image without the thing scores as high, and how probable it
+is that the image shows it. Learned from the training images, each scored by a vote it had no part in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from segvote.errors import BadInputError
+from segvote.method import vote_again
+from segvote.run.settings import Settings
+from segvote.voters import VOTERS
+
+__all__ = ["Calibration", "calibrate", "make_folds", "score_by_refits", "score_images"]
+
+# Groups of images that are taken out of the vote together.
+N_FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Scores of training images held out of the vote.
+
+    Attributes
+    ----------
+    negatives
+        (n_without,) best segment's score of each *without* image, ascending.
+    slope, offset
+        Of the logistic curve from score to probability.
+    """
+
+    negatives: np.ndarray
+    slope: float
+    offset: float
+
+    @property
+    def lowest_rate(self) -> float:
+        """The smallest rate of false alarms that so few *without* images can vouch for."""
+        return 1 / (len(self.negatives) + 1)
+
+    def measure_level(self, scores: np.ndarray) -> np.ndarray:
+        """(n,) share of images without the thing that score at least as high, the image itself counted among them.
+
+        An image without the thing, of the same kind as the training images, has a level of at most `a` with a
+        probability of at most `a` (a conformal p value).
+        """
+        n_higher = len(self.negatives) - np.searchsorted(self.negatives, scores, side="left")
+        return (1 + n_higher) / (len(self.negatives) + 1)
+
+    def find_threshold(self, rate: float) -> float:
+        """The score above which the level is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
+        n_false = int(np.floor(rate * (len(self.negatives) + 1) + 1e-9))
+        return float(self.negatives[-int(np.clip(n_false, 1, len(self.negatives)))])
+
+    def measure_probability(self, scores: np.ndarray) -> np.ndarray:
+        """(n,) probability that an image shows the thing, if that is as common as in the training folders."""
+        return expit(self.slope * np.asarray(scores) + self.offset)
+
+
+def calibrate(scores: np.ndarray, tags: np.ndarray) -> Calibration:
+    """Learn what scores mean.
+
+    Parameters
+    ----------
+    scores
+        (n_bags,) best segment's score of each training image, held out of the vote.
+    tags
+        (n_bags,) bool: the image shows the thing.
+    """
+    if tags.all() or not tags.any():
+        raise BadInputError("expected training images with and without the thing, got one kind only; annotate again")
+    slope, offset = _fit_curve(scores, tags)
+    return Calibration(np.sort(scores[~tags]), slope, offset)
+
+
+def _fit_curve(scores: np.ndarray, tags: np.ndarray) -> tuple[float, float]:
+    """Logistic curve by maximum likelihood with a mild prior on the slope, so that clean data cannot make it a step."""
+    from sklearn.linear_model import LogisticRegression
+
+    centre, scale = float(scores.mean()), float(scores.std()) or 1.0
+    model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], tags)
+    # Scores that fall where the thing is say nothing; they must not say the opposite.
+    steepness = max(float(model.coef_[0, 0]), 0.0)
+    return steepness / scale, float(model.intercept_[0]) - steepness * centre / scale
+
+
+def make_folds(tags: np.ndarray, n_folds: int = N_FOLDS) -> np.ndarray:
+    """(n_bags,) number of each bag's group: both kinds spread evenly, neighbours by name in different groups."""
+    folds = np.empty(len(tags), dtype=np.int64)
+    for side in (tags, ~tags):
+        folds[side] = np.arange(side.sum()) % n_folds
+    return folds
+
+
+def score_images(scores: np.ndarray, bags: np.ndarray, edges: np.ndarray, share: float) -> np.ndarray:
+    """Best segment of each bag after the second voting.
+
+    Parameters
+    ----------
+    scores, bags
+        (n_segments,) scores; number of the bag, ascending, none missing.
+    edges
+        (m, 2) neighbouring segments, numbered over all bags.
+    share
+        Of the neighbours in the second voting.
+    """
+    starts = np.flatnonzero(np.diff(bags, prepend=-1))
+    return np.maximum.reduceat(vote_again(scores, edges, share), starts)
+
+
+def score_by_refits(
+    settings: Settings, X: np.ndarray, tags: np.ndarray, bags: np.ndarray, survival: np.ndarray, fixed: np.ndarray
+) -> np.ndarray:
+    """(n_segments,) votes, each bag heard by a voter of its own that was fitted without it; works for every voter."""
+    votes = np.empty(len(X))
+    n_folds = min(N_FOLDS, int(tags.sum()), int((~tags).sum()))
+    if n_folds < 2:
+        raise BadInputError("calibration needs two training images of each kind at least; annotate with more images")
+    folds = make_folds(tags, n_folds)[bags]
+    for fold in range(n_folds):
+        out = folds == fold
+        voter: Any = VOTERS[settings.voter](**settings.voter_options)
+        voter.fit(X[~out], tags[bags[~out]], bags=bags[~out], survival=survival[~out], fixed=fixed[~out])
+        votes[out] = voter.decision_function(X[out], survival=survival[out]) + voter.threshold_
+    return votes

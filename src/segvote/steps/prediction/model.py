@@ -1,0 +1,238 @@
+"""The learned decision as a file that travels: safetensors for arrays, JSON for words, no pickle."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.features import FeatureExtractor, Standardiser, make_features
+from segvote.io.atomic import write_bytes
+from segvote.io.records import read_fields
+from segvote.io.tables import format_json, read_json, write_json
+from segvote.run.record import MODEL_VERSION
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.steps.prediction.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
+from segvote.steps.prediction.compacting import pack, unpack
+from segvote.steps.table import Table
+from segvote.steps.voting_step import Verdict, measure_last_survival
+from segvote.voters import VOTERS
+
+__all__ = ["Model", "read_model", "write_model"]
+
+OLDEST_VERSION = 2  # that can be read
+MAX_BYTES = 16 << 30  # of a model that is believed
+SEGMENT_ARRAYS = ("bags", "survival", "weights", "fixed")
+
+
+def write_model(
+    run: RunFolder, settings: Settings, extractor: FeatureExtractor, table: Table, voter: Any, verdict: Verdict
+) -> None:
+    """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
+
+    The arrays are the segments that vote (a byte for each number), their bags, tags, weights, priors and neighbours,
+    the scales of the features, what the extractor and the voter learned, and how images score that had no part in the
+    vote: all that scoring and judging an unseen image needs.
+    """
+    from safetensors.numpy import save
+
+    voter = _hear_corrections(voter, verdict.fixed)
+    chosen = verdict.thresholds[table.tags]
+    arrays: dict[str, np.ndarray] = {
+        **_pack(table.X),
+        "bags": table.bags.astype(np.int32),
+        "tags": table.tags.astype(np.uint8),
+        "survival": measure_last_survival(table, settings, voter).astype(np.float32),
+        "weights": verdict.weights.astype(np.float32),
+        "fixed": verdict.fixed.astype(np.int8),
+        "edges": _join_edges(table).astype(np.int32),
+        "range": np.array([verdict.scores.min(), verdict.scores.max(), np.median(chosen)], dtype=np.float64),
+        "shift": np.array([verdict.shift], dtype=np.float64),
+        **_name("standardiser", table.standardiser.get_state()),
+        **_name("features", extractor.get_state()),
+        **_name("voter", _get_voter_state(voter, table, settings)),
+    }
+    data = save(arrays)
+    write_bytes(run.model_path / "model.safetensors", data)
+    write_json(
+        run.model_path / "model.json",
+        {"version": MODEL_VERSION, "settings": settings.to_dict(), "features": extractor.get_key(), **_sum(data)},
+    )
+
+
+def _pack(X: np.ndarray) -> dict[str, np.ndarray]:
+    codes, scales = pack(X)
+    return {"codes": codes, "scales": scales}
+
+
+def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays with X as numbers; version 2 stored it as such."""
+    if "codes" not in arrays or arrays["codes"].ndim != 2 or arrays.get("scales", arrays["codes"]).ndim != 1:
+        return arrays
+    rest = {name: array for name, array in arrays.items() if name not in ("codes", "scales")}
+    return {"X": unpack(arrays["codes"], arrays["scales"]), **rest}
+
+
+def _name(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {f"{prefix}.{name}": np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _join_edges(table: Table) -> np.ndarray:
+    """(m, 2) neighbours of all bags, numbered over all bags."""
+    return np.concatenate([edges + start for edges, start in zip(table.edges, table.offsets, strict=False)])
+
+
+def _hear_corrections(voter: Any, fixed: np.ndarray) -> Any:
+    """A voter for unseen images, whose segments are like none that was corrected here: it hears corrections itself."""
+    if (fixed < 0).all() or not hasattr(voter, "revote"):
+        return voter
+    return copy.copy(voter).revote(fixed)
+
+
+def _get_voter_state(voter: Any, table: Table, settings: Settings) -> dict[str, np.ndarray]:
+    """What a voter that can be restored has learned; the others are fitted again when they are needed."""
+    if not hasattr(voter, "get_state"):
+        return {}
+    held_out = voter.score_held_out(make_folds(table.tags))
+    images = score_images(held_out, table.bags, _join_edges(table), settings.second_vote)
+    return {**voter.get_state(), "held_out": images}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A learned decision, ready for images never seen.
+
+    Attributes
+    ----------
+    settings, extractor, standardiser
+        How images are cut, described and put on the scale of the training run.
+    arrays
+        Everything stored; see `write_model`.
+    """
+
+    settings: Settings
+    extractor: FeatureExtractor
+    standardiser: Standardiser
+    arrays: dict[str, np.ndarray]
+
+    def restore_voter(self) -> Any:
+        """The voter, fitted: taken over where it can be, else fitted again on the stored segments."""
+        arrays, bags = self.arrays, self.arrays["bags"]
+        voter = VOTERS[self.settings.voter](**self.settings.voter_options)
+        X, y = arrays["X"].astype(np.float32), arrays["tags"].astype(bool)[bags]
+        state = self._select("voter")
+        if hasattr(voter, "set_state"):
+            return voter.set_state(X, y, bags, state)
+        return voter.fit(X, y, bags=bags, survival=arrays["survival"], fixed=arrays["fixed"])
+
+    def calibrate(self, voter: Any) -> Calibration:
+        """What the scores of `voter` mean for an image; a *without* image in which a person marked the thing has it."""
+        arrays, bags = self.arrays, self.arrays["bags"]
+        tags = arrays["tags"].astype(bool)
+        scores = arrays.get("voter.held_out")
+        if scores is None:
+            X = arrays["X"].astype(np.float32)
+            votes = score_by_refits(self.settings, X, tags, bags, arrays["survival"], arrays["fixed"])
+            scores = score_images(votes - voter.threshold_, bags, arrays["edges"], self.settings.second_vote)
+        marked = np.zeros(len(tags), dtype=bool)
+        marked[bags[arrays["fixed"] == 1]] = True
+        return calibrate(scores, tags | marked)
+
+    def _select(self, prefix: str) -> dict[str, np.ndarray]:
+        return _select(self.arrays, prefix)
+
+
+def read_model(path: Path | str) -> Model:
+    """Open a model.
+
+    Parameters
+    ----------
+    path
+        The ``model`` folder of a run, wherever it lies now, or the run folder.
+    """
+    folder = _find_model(Path(path))
+    words = _read_words(folder / "model.json")
+    arrays = _unpack(_read_arrays(folder / "model.safetensors", words))
+    _check_arrays(arrays, folder)
+    try:
+        settings = read_fields(Settings, words["settings"], folder / "model.json")
+        standardiser = Standardiser.from_state(_select(arrays, "standardiser"))
+    except (TypeError, ValueError, KeyError) as error:
+        raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error
+    extractor = make_features(settings.features, **settings.feature_options)
+    if format_json(extractor.get_key()) != format_json(words.get("features")):
+        raise BadInputError(
+            f"{folder} was learned with other features than {settings.features!r} gives here; "
+            "install the same version, or put the same network where it was"
+        )
+    extractor.set_state(_select(arrays, "features"))
+    return Model(settings, extractor, standardiser, arrays)
+
+
+def _select(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith(f"{prefix}.")}
+
+
+def _find_model(path: Path) -> Path:
+    for folder in (path / "model", path):
+        if (folder / "model.json").is_file():
+            return folder
+    raise BadInputError(f"no model in {path}; give the -o folder of a finished `segvote annotate`, or its model folder")
+
+
+def _read_words(path: Path) -> dict[str, Any]:
+    words = read_json(path)
+    found = words.get("version") if isinstance(words, dict) else None
+    if not isinstance(found, int) or not isinstance(words.get("settings"), dict):
+        raise DamagedFileError(f"{path} is not the description of a model; annotate again")
+    if found > MODEL_VERSION:
+        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; install a newer segvote")
+    if found < OLDEST_VERSION:
+        raise BadInputError(
+            f"{path} has version {found}, which lacks what {OLDEST_VERSION} and later have; repeat the "
+            "`segvote annotate` that wrote it, which votes again and segments nothing anew"
+        )
+    return words
+
+
+def _sum(data: bytes) -> dict[str, str]:
+    return {"sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadInputError(f"it has {path.stat().st_size} bytes; at most {MAX_BYTES} are read")
+        data = path.read_bytes()
+        if words.get("sha256", _sum(data)["sha256"]) != _sum(data)["sha256"]:
+            raise BadInputError("its bytes are not those that model.json speaks of")
+        return load(data)
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise DamagedFileError(f"{path} cannot be read ({error}); annotate again") from error
+
+
+def _check_arrays(arrays: dict[str, np.ndarray], folder: Path) -> None:
+    """Shapes and numbers that belong together, so that a damaged file fails here and not in the middle of a vote."""
+    wanted = {"X", "tags", "edges", "range", *SEGMENT_ARRAYS}
+    whole = wanted <= arrays.keys() and arrays["X"].ndim == 2 and arrays["edges"].ndim == 2
+    if whole:
+        n_segments, n_bags = len(arrays["X"]), len(arrays["tags"])
+        whole = all(arrays[name].shape == (n_segments,) for name in SEGMENT_ARRAYS)
+        whole &= np.array_equal(np.unique(arrays["bags"]), np.arange(n_bags)) and bool(
+            np.diff(arrays["bags"]).min() >= 0
+        )
+        whole &= arrays["range"].shape == (3,) and arrays.get("voter.weights", arrays["weights"]).shape == (n_segments,)
+        whole &= bool(arrays["edges"].max(initial=0) < n_segments and arrays["edges"].min(initial=0) >= 0)
+        whole &= arrays.get("voter.held_out", arrays["tags"]).shape == (n_bags,)
+        whole &= all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f")
+    if not whole:
+        raise DamagedFileError(f"the arrays of {folder} do not belong together; annotate again")

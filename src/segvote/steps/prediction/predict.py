@@ -1,0 +1,249 @@
+"""A learned decision on images whose folder nobody knows: does it show the thing, how probably, and where."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.masks import read_mask
+from segvote.io.remote.addresses import name_place
+from segvote.io.tables import read_json, write_csv, write_json
+from segvote.method import vote_again
+from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bag_record import BagRecord
+from segvote.run.bags import list_unsorted_bags
+from segvote.run.class_runs import find_class_record
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.segmented_image import Described
+from segvote.run.stale import remove_stale
+from segvote.steps.extract import Describer
+from segvote.steps.prediction.model import Model, read_model
+from segvote.steps.prediction.predictor import Predictor
+from segvote.steps.prepare import check_strict, describe_with
+from segvote.steps.table import gather_table
+from segvote.steps.voting_step import measure_last_survival
+from segvote.steps.write import WriteTask, record_bag, write_pictures
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["Prediction", "Predictions", "open_model", "predict"]
+
+# Images whose features are in memory at the same time.
+N_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is said of one image.
+
+    Attributes
+    ----------
+    name, stem
+        Path below the folder; name of its mask and heat map without extension.
+    contains
+        Whether it shows the thing, at the rate of false alarms asked for; only then it has a mask.
+    probability
+        That it shows the thing, if the thing is as common as in the training folders.
+    level
+        Share of images without the thing that score at least as high: the smallest rate of false alarms at which
+        `contains` would be true.
+    score
+        Of its best segment, on the voter's scale.
+    area
+        Share of the image that the mask covers.
+    """
+
+    name: str
+    stem: str
+    contains: bool
+    probability: float
+    level: float
+    score: float
+    area: float
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was said of all images, and where it was written.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    images
+        One for each image that could be read, sorted by name.
+    rate
+        The rate of false alarms that is kept: the one asked for, or the lowest the training images can vouch for.
+    threshold
+        The score of an image above which it is said to show the thing.
+    problems
+        Name and reason of each image that could not be read.
+    """
+
+    path: Path
+    images: tuple[Prediction, ...]
+    rate: float
+    threshold: float
+    problems: tuple[tuple[str, str], ...]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def read_mask(self, index: int) -> np.ndarray:
+        """(h, w) bool at the displayed size."""
+        return read_mask(RunFolder(self.path).mask_path(self.images[index].stem)) == 255
+
+    def to_table(self) -> list[dict[str, Any]]:
+        """One row per image; ``pandas.DataFrame`` takes it as it is."""
+        return [asdict(one) for one in self.images]
+
+
+def predict(
+    model: Model | Path | str,
+    folder: Path | str,
+    out: Path | str,
+    *,
+    false_alarms: float = 0.01,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> Predictions:
+    """Say of images never seen whether they show the thing, and draw it.
+
+    Parameters
+    ----------
+    model
+        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
+    folder
+        Images and videos, nested as you like.
+    out
+        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
+    false_alarms
+        Which share of images without the thing may be said to show it.
+    n_jobs, strict, progress
+        As for `annotate`.
+    """
+    predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_alarms)
+    model, target = predictor.model, RunFolder(out)
+    _check_owner(target, Path(folder))
+    bags = list_unsorted_bags(Path(folder), model.settings.frames)
+    with target.lock():
+        _claim(target, Path(folder))
+        describer = Describer(target, model.settings, model.extractor, _name_state(model))
+        described = describe_with(describer, bags, n_jobs, progress)
+        return _Job(target, predictor).carry_out(_keep_good(described, strict), described, n_jobs, progress)
+
+
+class _Job:
+    """Scoring, judging and writing of described images."""
+
+    def __init__(self, target: RunFolder, predictor: Predictor) -> None:
+        self.target, self.predictor, self.model = target, predictor, predictor.model
+
+    def carry_out(
+        self, good: list[Described], described: Sequence[Described], n_jobs: int, progress: Progress
+    ) -> Predictions:
+        stems = name_stems([one.bag.name for one in good])
+        tasks, best = [], []
+        scored = count_along(self._score(good), "vote", len(good), progress)
+        for one, scores, areas in scored:
+            tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
+            best.append(float(scores.max()))
+        records = write_pictures(self.target, tasks, self.model.settings, n_jobs, progress)
+        problems = tuple((one.bag.name, one.problem) for one in described if one.problem)
+        images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
+        predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
+        remove_stale(self.target, stems.values())
+        self._write(predictions)
+        return predictions
+
+    def _score(self, good: Sequence[Described]) -> Iterator[tuple[Described, np.ndarray, np.ndarray]]:
+        """Each image with the scores and areas of its segments."""
+        model = self.model
+        for start in range(0, len(good), N_AT_ONCE):
+            some = good[start : start + N_AT_ONCE]
+            table = gather_table(self.target, some, model.extractor, model.standardiser)
+            voter = self.predictor.voter
+            votes = voter.decision_function(table.X, survival=measure_last_survival(table, model.settings, voter))
+            for one, own, edges, areas in zip(
+                some, table.split(votes), table.edges, table.split(table.areas), strict=True
+            ):
+                yield one, vote_again(own, edges, model.settings.second_vote), areas
+
+    def _make_task(self, one: Described, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
+        choice = self.predictor.choose(scores, areas)
+        tagged = replace(one, bag=replace(one.bag, tag=WITH if choice.contains else WITHOUT))
+        record = record_bag(tagged, stem, scores, choice.decisions, areas, choice.threshold)
+        free = np.full(len(scores), -1, dtype=np.int8)
+        return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
+
+    def _predict(self, record: BagRecord, score: float) -> Prediction:
+        probability, level = self.predictor.measure(score)
+        return Prediction(record.name, record.stem, record.tag == WITH, probability, level, score, record.area)
+
+    def _write(self, predictions: Predictions) -> None:
+        rows = predictions.to_table()
+        write_csv(self.target.path / "predictions.csv", rows, [field.name for field in fields(Prediction)])
+        record = {
+            **read_json(_get_record_path(self.target)),
+            "complete": True,
+            "label": self.model.settings.label,
+            "false_alarms": self.predictor.false_alarms,
+            "rate": self.predictor.rate,
+            "threshold": self.predictor.threshold,
+            "n_without": len(self.predictor.calibration.negatives),
+            "images": rows,
+            "problems": [{"name": name, "reason": reason} for name, reason in predictions.problems],
+        }
+        write_json(_get_record_path(self.target), record)
+
+
+def open_model(path: Path | str) -> Model:
+    """The model of a run folder, which must be finished, or a model folder wherever it lies now."""
+    path = Path(path)
+    if find_class_record(RunFolder(path)).is_file():
+        raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
+    if (path / "run.json").is_file():
+        Run(path)  # a run that is not finished has no model, or an old one
+    return read_model(path)
+
+
+def _name_state(model: Model) -> str:
+    """Name of what the extractor learned, by content."""
+    state = model.extractor.get_state()
+    digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
+    return make_key(**digests) if digests else ""
+
+
+def _get_record_path(target: RunFolder) -> Path:
+    return target.path / "predictions.json"
+
+
+def _claim(target: RunFolder, folder: Path) -> None:
+    """Say whose folder this is before anything else is in it; what is half old, half new is not complete."""
+    record = {"segvote": __version__, "input": name_place(folder), "complete": False}
+    write_json(_get_record_path(target), record)
+
+
+def _check_owner(target: RunFolder, folder: Path) -> None:
+    path = _get_record_path(target)
+    if not target.is_claimed(path, "holds no predictions"):
+        return
+    owner = read_json(path)
+    if not isinstance(owner, dict) or owner.get("input") != name_place(folder):
+        raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
+
+
+def _keep_good(described: Sequence[Described], strict: bool) -> list[Described]:
+    check_strict(described, strict)
+    good = [one for one in described if not one.problem]
+    if not good:
+        raise UnreadableImageError(f"none of the {len(described)} images can be read: {described[0].problem}")
+    return good

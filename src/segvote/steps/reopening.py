@@ -1,0 +1,109 @@
+"""A finished run brought back to the moment before the vote: its bags, its features, what a person said since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import DamagedFileError, SegvoteError
+from segvote.features import FeatureExtractor, make_features
+from segvote.run.bags import Bag
+from segvote.run.corrections import Corrections, fix_table, read_corrections
+from segvote.run.run import Run
+from segvote.run.segmented_image import Described
+from segvote.steps.knn_cache import fetch_neighbours
+from segvote.steps.table import Table, gather_table
+from segvote.steps.voting_step import Steps, Verdict, decide_bags, fit_voter
+from segvote.types import WITH
+
+__all__ = ["Reopened", "Voted", "list_described", "reopen", "vote"]
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """All that a vote needs.
+
+    Attributes
+    ----------
+    run, bags, extractor
+        The run, its bags with the tags of now, and what described them.
+    table
+        Segments of all bags.
+    corrections, fixed
+        What a person said; the same as (n_segments,) int8, or None.
+    """
+
+    run: Run
+    bags: list[Described]
+    extractor: FeatureExtractor
+    table: Table
+    corrections: Corrections
+    fixed: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Voted:
+    """A run after the vote: the fitted voter and what it said."""
+
+    opened: Reopened
+    voter: Any
+    verdict: Verdict
+
+
+def list_described(run: Run, corrections: Corrections | None = None) -> list[Described]:
+    """The bags of a run as the describing step left them, with the tags a person gave them since."""
+    moved = corrections.moved if corrections else {}
+    bags = []
+    for index, record in enumerate(run.bags):
+        bag = Bag(record.name, record.tag, run.find_source(index), record.digest)
+        bag = replace(bag, tag=moved.get(record.digest, bag.name.split("/", 1)[0]))
+        size = (record.height, record.width, record.n_segments)
+        bags.append(Described(bag, record.segments, record.features, *size, n_frames=record.n_frames))
+    return bags
+
+
+def reopen(run: Run) -> Reopened:
+    """Read features and corrections of a run; nothing is segmented or described again."""
+    corrections = read_corrections(run.folder)
+    bags = list_described(run, corrections)
+    extractor = make_features(run.settings.features, **run.settings.feature_options)
+    table = _gather(run, bags, extractor)
+    return Reopened(run, bags, extractor, table, corrections, fix_table(run.folder, bags, corrections))
+
+
+def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Table:
+    try:
+        return gather_table(run.folder, bags, extractor, voter=run.settings.voter)
+    except SegvoteError:
+        raise
+    except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than the record says
+        raise DamagedFileError(
+            f"{run.folder.record_path} does not belong to the features beside it ({error}); annotate again"
+        ) from error
+
+
+def _find_steps(opened: Reopened) -> Steps | None:
+    """What followed the vote of `annotate`, if the tags are still those it was held on."""
+    elected = opened.run.votes.get("elected")
+    tags = np.array([record.tag == WITH for record in opened.run.bags])
+    if elected is None or elected.shape != (len(opened.table.X),) or not np.array_equal(tags, opened.table.tags):
+        return None
+    return Steps(np.array([record.muted for record in opened.run.bags]), elected.astype(bool))
+
+
+def vote(opened: Reopened, keep: bool = False) -> Voted:
+    """The vote of `annotate`, with the corrections of now.
+
+    Parameters
+    ----------
+    opened
+        The run.
+    keep
+        Whether to store who is near whom for the next time, where that is not stored yet.
+    """
+    settings, folder = opened.run.settings, opened.run.folder
+    neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)
+    voter = fit_voter(opened.table, settings, neighbours, _find_steps(opened))
+    return Voted(opened, voter, decide_bags(opened.table, voter, settings, opened.fixed))

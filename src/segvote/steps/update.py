@@ -1,0 +1,117 @@
+"""More images, or fewer, without starting again: segments and features of the others are used as they are.
+
+The result is that of a fresh run on the same images: the same keys name the same files, and every vote is held anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from segvote.errors import BadInputError, SegvoteError
+from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import Bag
+from segvote.run.inputs import Inputs
+from segvote.run.run import Run, read_settings
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.steps.extract import make_segments_key
+from segvote.steps.job import annotate_bags
+from segvote.steps.label_maps import LabelMaps
+from segvote.types import WITH, WITHOUT
+
+__all__ = ["update"]
+
+PENDING = "pending"  # in the record of a run: inputs of an update that is under way
+
+
+def update(
+    run: Run | Path | str,
+    *,
+    add_with: Iterable[Path | str] = (),
+    add_without: Iterable[Path | str] = (),
+    remove: Iterable[str] = (),
+    restore: Iterable[str] = (),
+    segments: Path | str | None = None,
+    n_jobs: int = 2,
+    strict: bool = False,
+    progress: Progress = ignore_progress,
+) -> Run:
+    """Add images to a run or take some out; without either, look again at its folders.
+
+    Parameters
+    ----------
+    run
+        A run, or its folder; it may be unfinished.
+    add_with, add_without
+        Folders of more images. They stay where they are and are part of the run from then on.
+    remove
+        Names of images that are to be left out. The files stay where they are; masks and heat maps go.
+    restore
+        Names of images that were removed earlier and are to come back.
+    segments
+        Folder of your own label maps, if the run was made with one: for all images.
+    n_jobs, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    Run
+    """
+    folder = run.folder if isinstance(run, Run) else RunFolder(run)
+    record = folder.read_record()
+    settings = read_settings(record["settings"], folder)
+    inputs = Inputs.from_record(record.get(PENDING) or record["inputs"])
+    _check_two_folders(inputs)
+    for tag, folders in ((WITH, add_with), (WITHOUT, add_without)):
+        for one in folders:
+            inputs = inputs.add(tag, Path(one), settings.frames)
+    inputs = inputs.restore(restore).remove(remove, settings.frames)
+    bags = inputs.list_bags(settings.frames)
+    if segments is None:
+        _check_own_segments(record["bags"], bags, settings)
+    with _kept_in_mind(folder, inputs):
+        return annotate_bags(
+            folder, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
+        )
+
+
+@contextlib.contextmanager
+def _kept_in_mind(folder: RunFolder, inputs: Inputs) -> Iterator[None]:
+    """Note the change in the record before work begins, so that a killed update is continued; forget what failed."""
+    record = folder.read_record()
+    if record["inputs"] != inputs.to_record():
+        with folder.lock():
+            folder.write_record({**record, PENDING: inputs.to_record()})
+    try:
+        yield
+    except SegvoteError:
+        _forget(folder)
+        raise
+    _forget(folder)
+
+
+def _forget(folder: RunFolder) -> None:
+    record = folder.read_record()
+    if record.pop(PENDING, None) is not None:
+        with folder.lock():
+            folder.write_record(record)
+
+
+def _check_two_folders(inputs: Inputs) -> None:
+    if Path(inputs.folders[WITHOUT]) in Path(inputs.folders[WITH]).parents:
+        raise BadInputError(
+            f"this is one class of a run on {inputs.folders[WITHOUT]}; put images into the folders there or take them "
+            "out, and repeat `segvote annotate --classes`"
+        )
+
+
+def _check_own_segments(records: Sequence[dict[str, Any]], bags: Sequence[Bag], settings: Settings) -> None:
+    """A run on a user's own label maps must not be mixed with other segments."""
+    known = {bag.digest: bag for bag in bags if bag.digest and not bag.is_video}
+    for record in records:
+        bag = known.get(record.get("digest", ""))
+        if bag is not None and record.get("segments") != make_segments_key(bag, settings):
+            raise BadInputError("this run was made on label maps of your own; give their folder with --segments")

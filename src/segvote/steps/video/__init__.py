@@ -1,0 +1,1 @@
+"""The steps that treat a video otherwise than an image."""

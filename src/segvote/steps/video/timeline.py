@@ -1,0 +1,58 @@
+"""What a video's masks do through time: how much of each frame they cover and how sure the vote was of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.tables import read_json, write_json
+from segvote.run.run_folder import RunFolder
+
+__all__ = ["Moment", "get_timeline_path", "measure_moment", "read_timeline", "write_timeline"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One frame.
+
+    Attributes
+    ----------
+    time
+        Seconds from the start of the video.
+    area
+        Share of the frame that the mask covers.
+    heat
+        Mean heat of what the mask covers, or of the hottest segment where it covers nothing; the decision is at .5.
+    """
+
+    time: float
+    area: float
+    heat: float
+
+
+def measure_moment(time: float, labels: np.ndarray, decisions: np.ndarray, heat: np.ndarray) -> Moment:
+    """The moment of a frame with the segments `labels` (h, w); decisions and heat (n_segments,) are of the video."""
+    selected, warmth = decisions[labels], heat[labels]
+    mean = warmth[selected].mean() if selected.any() else warmth.max()
+    return Moment(round(float(time), 4), round(float(selected.mean()), 6), round(float(mean), 4))
+
+
+def get_timeline_path(run: RunFolder, stem: str) -> Path:
+    """Where the moments of a video lie."""
+    return run.path / "tracks" / f"{stem}.timeline.json"
+
+
+def write_timeline(run: RunFolder, stem: str, moments: list[Moment]) -> None:
+    """Keep the moments of a video."""
+    write_json(get_timeline_path(run, stem), {"frames": [asdict(moment) for moment in moments]})
+
+
+def read_timeline(run: RunFolder, stem: str) -> list[Moment]:
+    """The moments of a video; none where the file is absent or damaged."""
+    try:
+        return [Moment(**frame) for frame in read_json(get_timeline_path(run, stem))["frames"]]
+    except (BadInputError, DamagedFileError, KeyError, TypeError):
+        return []

@@ -1,0 +1,218 @@
+"""From verdict to files: masks, heat maps, the COCO file, the votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from segvote.errors import UnreadableImageError
+from segvote.io.arrays import read_arrays, write_arrays
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.coco import Shape, measure_shape, write_shapes
+from segvote.io.images import read_image, read_light, resize_labels
+from segvote.io.masks import write_mask
+from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
+from segvote.io.videos import list_video_files
+from segvote.masks import measure_doubt, scale_heat
+from segvote.masks.drawing import CutImage, draw_mask_along
+from segvote.progress import Progress, count_along
+from segvote.run.bag_record import BagRecord
+from segvote.run.frame_annotations import list_frame_annotations
+from segvote.run.run_folder import RunFolder, name_stems
+from segvote.run.segmented_image import Described
+from segvote.run.settings import Settings
+from segvote.run.video_frames import list_frame_files
+from segvote.steps.superpixels import fetch_pieces, get_pieces_path
+from segvote.steps.table import Table
+from segvote.steps.video.write import write_video
+from segvote.steps.voting_step import Verdict
+from segvote.steps.workers import run_in_threads, run_on_all
+from segvote.types import WITH, Annotation, Part
+
+__all__ = ["MaskWriter", "WriteTask", "Written", "record_bag", "write_pictures", "write_results"]
+
+# Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
+HEATMAP_SIZE = 640
+
+
+@dataclass(frozen=True)
+class WriteTask:
+    """All that one bag's files are made of; sent to a worker process."""
+
+    record: BagRecord
+    image_path: Path
+    heat: np.ndarray
+    decisions: np.ndarray
+    fixed: np.ndarray
+
+
+def write_results(
+    run: RunFolder,
+    bags: Sequence[Described],
+    table: Table,
+    verdict: Verdict,
+    settings: Settings,
+    n_jobs: int,
+    progress: Progress,
+) -> list[BagRecord]:
+    """Write everything that follows from the verdict; returns what `run.json` keeps of each bag."""
+    names = ("scores", "votes", "weights", "decisions", "thresholds", "elected")
+    arrays = {name: getattr(verdict, name) for name in names}
+    write_arrays(run.votes_path, False, **{name: array for name, array in arrays.items() if array is not None})
+    return write_pictures(run, _list_tasks(bags, table, verdict), settings, n_jobs, progress)
+
+
+def write_pictures(
+    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, n_jobs: int, progress: Progress
+) -> list[BagRecord]:
+    """Write masks, heat maps and the COCO file of them; returns the records with the areas of the masks."""
+    writer = MaskWriter(run, settings)
+    # Threads do where the work is reading and writing pictures; processes take seconds to start.
+    run_all = run_on_all if any(map(writer.is_long, tasks)) else run_in_threads
+    written = list(count_along(run_all(writer, tasks, n_jobs), "write masks", len(tasks), progress))
+    records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
+    _write_annotations(run, tasks, records, [one.shapes for one in written], settings.label)
+    return records
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is left to know of a bag once its files are there.
+
+    Attributes
+    ----------
+    area
+        Share of the image, or of all frames, that the mask covers.
+    shapes
+        Of an image, what the COCO file says of its mask; nothing if that is empty.
+    """
+
+    area: float
+    shapes: tuple[Shape, ...] = ()
+
+
+class MaskWriter:
+    """Writes the mask and the heat map of one bag."""
+
+    def __init__(self, run: RunFolder, settings: Settings) -> None:
+        self.run, self.settings = run, settings
+
+    def __call__(self, task: WriteTask) -> Written:
+        record = task.record
+        if record.n_frames:
+            return Written(write_video(self.run, task, self.settings))
+        light, shape = read_light(task.image_path, HEATMAP_SIZE)
+        if shape != (record.height, record.width):
+            raise UnreadableImageError(f"{task.image_path}: changed since it was described; repeat the command")
+        labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
+        mask = draw_mask_along(
+            self._fetch_pieces(task, labels),
+            labels,
+            task.heat,
+            task.decisions,
+            task.fixed,
+            shape,
+        )
+        write_mask(self.run.mask_path(record.stem), mask, durable=False)
+        degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
+        write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
+        return _measure_mask(mask, self.settings.label)
+
+    def is_long(self, task: WriteTask) -> bool:
+        """Whether a bag takes far longer than reading and writing its pictures: videos, and images yet to be cut."""
+        if not self._wants_pieces(task):
+            return bool(task.record.n_frames)
+        return not get_pieces_path(self.run, task.record.segments, self.settings.n_pieces).exists()
+
+    def list_files(self, task: WriteTask) -> list[Path]:
+        """All files that are read for a bag."""
+        segments, run = task.record.segments, self.run
+        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_pieces)]
+        frames = list_frame_files(run, segments) if task.record.n_frames else []
+        return [*list_video_files(task.image_path), *kept, *frames]
+
+    def move(self, find: Callable[[Path], Path]) -> MaskWriter:
+        """The same for a run folder that lies elsewhere."""
+        return MaskWriter(RunFolder(find(self.run.path)), self.settings)
+
+    def _wants_pieces(self, task: WriteTask) -> bool:
+        return bool(self.settings.n_pieces and not task.record.n_frames and task.decisions.any())
+
+    def _fetch_pieces(self, task: WriteTask, labels: np.ndarray) -> CutImage | None:
+        if not self._wants_pieces(task):
+            return None
+        n_pieces = self.settings.n_pieces
+        return fetch_pieces(self.run, task.record.segments, n_pieces, labels, lambda: read_image(task.image_path))
+
+
+def _measure_mask(mask: np.ndarray, label: str) -> Written:
+    area = int(np.count_nonzero(mask))
+    return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
+
+
+def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:
+    stems = name_stems([bag.bag.name for bag in bags])
+    scores, decisions, areas, fixed = (
+        table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
+    )
+    top = max(float(values.max()) for values in scores)
+    tasks = []
+    for index, bag in enumerate(bags):
+        record = record_bag(
+            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
+        )
+        if verdict.muted is not None:
+            record = replace(record, muted=bool(verdict.muted[index]))
+        # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
+        high = float(scores[index].max()) if bag.bag.tag == WITH else top
+        heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
+        tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index]))
+    return tasks
+
+
+def record_bag(
+    bag: Described, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
+) -> BagRecord:
+    """What is kept of a bag once it is decided; the area of its mask is not known yet."""
+    selected = decisions.any()
+    score = np.average(scores[decisions], weights=areas[decisions]) if selected else scores.max()
+    return BagRecord(
+        name=bag.bag.name,
+        tag=bag.bag.tag,
+        stem=stem,
+        digest=bag.bag.digest,
+        segments=bag.segments_key,
+        features=bag.features_key,
+        height=bag.height,
+        width=bag.width,
+        n_segments=bag.n_segments,
+        n_selected=int(decisions.sum()),
+        n_frames=bag.n_frames,
+        area=0.0,
+        score=float(score),
+        threshold=float(threshold),
+        doubt=measure_doubt(scores, decisions, areas) if bag.bag.tag == WITH else 0.0,
+    )
+
+
+def _write_annotations(
+    run: RunFolder,
+    tasks: Sequence[WriteTask],
+    records: Sequence[BagRecord],
+    shapes: Sequence[tuple[Shape, ...]],
+    label: str,
+) -> None:
+    """Write the COCO file of a run folder; masks of videos are read one at a time."""
+
+    def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
+        for task, record, known in zip(tasks, records, shapes, strict=True):
+            if not record.n_frames:
+                yield Annotation(record.name, record.height, record.width), known
+                continue
+            for frame in list_frame_annotations(run, record, task.image_path, label):
+                yield frame, [measure_shape(part) for part in frame.parts if part.mask.any()]
+
+    write_shapes(list_shapes(), run.coco_path, ExportOptions(labels=(label,)))

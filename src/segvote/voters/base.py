@@ -1,0 +1,230 @@
+"""The frame every voter shares: scikit-learn's contract outside, one private idea inside.
+
+A voter implements ``_learn(segments)``, which returns the score of every training segment heard from other bags only,
+and ``_score(X, bags, survival)``, the same decision function for segments never seen. The frame checks input, sets the
+threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from segvote.errors import BadInputError
+from segvote.kernels import Neighbours, otsu_threshold
+from segvote.voters.explanation import Explanation, group_by_bag
+from segvote.voters.segments import Segments, check_segments, encode_tags
+
+__all__ = ["N_NEIGHBORS", "BaseVoter"]
+
+# How many of the nearest segments of other bags a segment hears.
+N_NEIGHBORS = 40
+
+SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
+
+# A bag id no training segment has: nothing is left out for segments of an unknown bag.
+NO_BAG = -1
+
+
+class BaseVoter(ClassifierMixin, BaseEstimator):
+    """Base of all voters.
+
+    Attributes
+    ----------
+    classes_
+        The two tags, the one that means *with* last.
+    scores_
+        (n_segments,) score f of every training segment, own bag not heard; above 0 means object.
+    weights_
+        (n_segments,) soft label in [0, 1]; 0 on segments of *without* bags.
+    threshold_
+        What was subtracted from the raw votes so that 0 divides object from background.
+    n_iter_
+        Number of rounds of voting.
+    """
+
+    # Whether features should keep their lengths: for voters that learn what each feature weighs, a vector that is short
+    # because little is seen says so; voters that compare segments want directions alone.
+    wants_lengths: ClassVar[bool] = False
+
+    # Bags, priors and corrections go along wherever scikit-learn's metadata routing is on.
+    __metadata_request__fit = {"bags": True, "survival": True, "fixed": True}  # noqa: RUF012
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        bags: np.ndarray | None = None,
+        survival: np.ndarray | None = None,
+        fixed: np.ndarray | None = None,
+    ) -> BaseVoter:
+        """Let the segments vote.
+
+        Parameters
+        ----------
+        X
+            (n_segments, d) features.
+        y
+            (n_segments,) the bag's tag copied to its segments: {0, 1}, {-1, 1}, bool, or two strings.
+        bags
+            (n_segments,) bag ids; default: every segment is a bag of its own.
+        survival
+            (n_segments,) background prior in [0, 1]; default 1.
+        fixed
+            (n_segments,) a person's corrections: -1 unknown, 0 background, 1 object.
+        """
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        _check_scale(X)
+        check_classification_targets(y)
+        _check_binary(y)
+        self.classes_, tags = encode_tags(y)
+        segments = check_segments(X, tags, bags, survival, fixed)
+        self._bag_names = np.unique(bags) if bags is not None else np.arange(len(X))
+        self.n_iter_ = 1
+        raw = self._learn(self._prepare(segments))
+        self._segments = segments
+        self.threshold_ = self._find_threshold(raw, segments)
+        self.scores_ = raw - self.threshold_
+        self.weights_ = self._weigh(raw, segments)
+        return self
+
+    @property
+    def n_heard(self) -> int:
+        """How many of the nearest segments of other bags a fit asks for; 0: it can do nothing with them."""
+        return 0
+
+    def take_neighbours(self, neighbours: Neighbours) -> BaseVoter:
+        """Let the next `fit` hear the `n_heard` neighbours of its segments, that are known already."""
+        self._taken = neighbours
+        return self
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether the next `fit` will hear neighbours that are known already."""
+        return "_taken" in self.__dict__
+
+    def _hear_neighbours(self, segments: Segments) -> Neighbours:
+        """Those taken, once; else those searched."""
+        taken: Neighbours | None = self.__dict__.pop("_taken", None)
+        if taken is None:
+            return Neighbours.search(segments.X, self.n_heard, segments.bags)
+        if len(taken) != len(segments):
+            raise BadInputError(f"the neighbours taken are of {len(taken)} segments; got {len(segments)}")
+        return taken
+
+    def _prepare(self, segments: Segments) -> Segments:
+        return segments
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        """Votes for every training segment, own bag not heard; the voter keeps what `_score` needs."""
+        raise NotImplementedError
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+        """Votes for segments never seen; `bags` are training bag numbers to leave out, or NO_BAG."""
+        raise NotImplementedError
+
+    def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
+        return otsu_threshold(raw)
+
+    def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
+        self._scale = float(raw.std()) or 1.0
+        weights = np.where(segments.positive, self._posterior(raw), 0.0)
+        return np.where(segments.fixed >= 0, segments.fixed, weights)
+
+    def _posterior(self, raw: np.ndarray) -> np.ndarray:
+        """(n,) probability-like value in [0, 1], one half at the threshold."""
+        return expit((raw - self.threshold_) / self._scale)
+
+    def _vote(self, X: np.ndarray, bags: np.ndarray | None, survival: np.ndarray | None) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        survival = np.ones(len(X)) if survival is None else np.asarray(survival, dtype=float)
+        return self._score(X, self._find_bags(bags, len(X)), survival)
+
+    def _find_bags(self, bags: np.ndarray | None, n_segments: int) -> np.ndarray:
+        """Training numbers of bag names; NO_BAG for bags never seen."""
+        if bags is None:
+            return np.full(n_segments, NO_BAG)
+        bags = np.asarray(bags)
+        if len(bags) != n_segments:
+            raise BadInputError(f"bags must have one value per segment ({n_segments}); got {len(bags)}")
+        place = np.searchsorted(self._bag_names, bags).clip(0, len(self._bag_names) - 1)
+        return np.where(self._bag_names[place] == bags, place, NO_BAG)
+
+    def decision_function(
+        self, X: np.ndarray, bags: np.ndarray | None = None, survival: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(n_segments,) score f; above 0 means object. Training segments of the same bag are not heard."""
+        return self._vote(X, bags, survival) - self.threshold_
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments,) the *with* class where the score is above 0."""
+        selected = self.decision_function(X) > 0
+        return self.classes_[selected.astype(int)]
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments, 2) posterior of the two classes (eq. 17 where the voter has one)."""
+        posterior = self._posterior(self._vote(X, None, None))
+        return np.column_stack([1 - posterior, posterior])
+
+    def fit_predict(self, X: np.ndarray, y: np.ndarray, **fit_params: Any) -> np.ndarray:
+        """Fit, then the decision on the training segments themselves, each heard by other bags only."""
+        self.fit(X, y, **fit_params)
+        return self.classes_[(self.scores_ > 0).astype(int)]
+
+    def explain(self, segment: int | np.ndarray) -> Explanation:
+        """Who voted for and against a segment: a training segment by number, or the features of a new one.
+
+        The amounts and the constant sum to the score.
+        """
+        check_is_fitted(self)
+        segments = self._segments
+        if isinstance(segment, (int, np.integer)):
+            if not 0 <= segment < len(segments):
+                raise BadInputError(f"there are {len(segments)} segments, numbered from 0; got segment {segment}")
+            votes = self._list_training_votes(int(segment))
+        else:
+            votes = self._list_votes(np.asarray(segment, dtype=float).ravel(), NO_BAG, 1.0)
+        voters, amounts, constant = votes
+        return group_by_bag(voters, amounts, segments.bags, constant)
+
+    def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
+        segments = self._segments
+        return self._list_votes(segments.X[segment], segments.bags[segment], segments.survival[segment])
+
+    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """Voters, their signed amounts and the constant that together make the score of one segment.
+
+        A voter whose score is no sum over segments gives it whole, as the constant.
+        """
+        score = self._score(x[None, :], np.array([bag]), np.array([survival]))[0] - self.threshold_
+        return np.empty(0, dtype=np.int64), np.empty(0), float(score)
+
+
+def _check_scale(X: np.ndarray) -> None:
+    """Refuse features whose squared distances vanish in single precision; all zero is all right."""
+    largest = max(float(X.max(initial=0)), -float(X.min(initial=0)))
+    if 0 < largest < SMALLEST:
+        raise BadInputError(
+            f"features of at most {largest:.1e} are too small to tell apart; multiply them, or scale them"
+        )
+
+
+def _check_binary(y: np.ndarray) -> None:
+    # The first sentence is the one scikit-learn's own checks look for.
+    n_classes = len(np.unique(y))
+    if n_classes > 2:
+        raise BadInputError(
+            "Only binary classification is supported. Expected the two tags *with* and *without*; "
+            f"got {n_classes} classes. Fit one voter per class"
+        )

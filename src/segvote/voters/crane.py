@@ -1,0 +1,112 @@
+"""CRANE: every *without* segment penalises the one *with* segment nearest to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from segvote.kernels import search_neighbours
+from segvote.voters.base import BaseVoter
+from segvote.voters.limits import MAX_PAIRS, check_pairs
+from segvote.voters.segments import Segments
+
+__all__ = ["CRANE"]
+
+QUERIES_PER_BLOCK = 1024
+# Float32 products know a squared distance to about this fraction of the squared norms.
+PRODUCT_ERROR = 2e-6
+# Who is as near as the nearest *with* segment draws the penalty too: the same pair measured twice may differ by this.
+SAME_DISTANCE = 1e-9
+
+
+class CRANE(BaseVoter):
+    """Concept ranking according to negative exemplars.
+
+    The score is minus the number of *without* segments whose nearest *with* segment this is. A third of all segments
+    tie at 0, so ties are broken by the distance to the nearest negative, which never outweighs one penalty.
+
+    Parameters
+    ----------
+    max_pairs
+        More pairs of negatives than this are refused.
+
+    Attributes
+    ----------
+    tie_fraction_
+        Fraction of *with* segments without any penalty.
+
+    References
+    ----------
+    Tang, Sukthankar, Yagnik, Fei-Fei: Discriminative segment annotation in weakly labeled video. CVPR 2013.
+    """
+
+    def __init__(self, max_pairs: int = MAX_PAIRS) -> None:
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        positives, self._negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
+        check_pairs("CRANE", len(self._negatives), len(self._negatives), self.max_pairs)
+        voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
+        nearest = positives[search_neighbours(voters, segments.X[positives], 1)[1][:, 0]]
+        self._voters = voters
+        self._reach = _Reach(voters, segments.X[nearest])
+        penalties = np.zeros(len(segments))
+        np.add.at(penalties, nearest, 1.0)
+        # A negative has no rank among positives: it counts whom it would have drawn away, as a new segment does.
+        penalties[self._negatives] = self._count_penalties(voters, self._voter_bags)
+        self.tie_fraction_ = float((penalties[positives] == 0).mean())
+        return self._break_ties(penalties, segments.X, segments.bags)
+
+    def _count_penalties(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        """How many negatives are nearer to x than to any *with* segment of the training set."""
+        counts = np.empty(len(X))
+        for start in range(0, len(X), QUERIES_PER_BLOCK):
+            rows = slice(start, start + QUERIES_PER_BLOCK)
+            counts[rows] = self._list_drawn(X[rows], bags[rows]).sum(axis=1)
+        return counts
+
+    def _list_drawn(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        return self._reach.list_reached(X) & (bags[:, None] != self._voter_bags)
+
+    def _break_ties(self, penalties: np.ndarray, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        squared = search_neighbours(X, self._voters, 1, bags, self._voter_bags)[0][:, 0]
+        distance = np.sqrt(np.where(np.isfinite(squared), squared, 0.0))
+        return distance / (1 + distance) - penalties
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+        return self._break_ties(self._count_penalties(X, bags), X, bags)
+
+    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+        bags = np.array([bag])
+        drawn = np.flatnonzero(self._list_drawn(x[None, :], bags)[0])
+        tie_break = self._break_ties(np.zeros(1), x[None, :], bags)[0]
+        return self._negatives[drawn], -np.ones(len(drawn)), float(tie_break - self.threshold_)
+
+
+class _Reach:
+    """Balls around the voters; a float32 product says which of them hold a point, doubtful pairs are measured again."""
+
+    def __init__(self, voters: np.ndarray, rims: np.ndarray) -> None:
+        self._centre = voters.mean(axis=0, dtype=np.float64)
+        self._voters = voters.astype(np.float64) - self._centre
+        self._squared = _measure(self._voters, rims.astype(np.float64) - self._centre) * (1 + SAME_DISTANCE)
+        self._norms = np.einsum("ij,ij->i", self._voters, self._voters)
+        self._narrow = np.ascontiguousarray(self._voters.T, dtype=np.float32)
+
+    def list_reached(self, X: np.ndarray) -> np.ndarray:
+        """(n, n_voters) bool: x lies in the voter's ball, its rim included."""
+        points = X.astype(np.float64) - self._centre
+        norms = np.einsum("ij,ij->i", points, points)
+        # |x|^2 - 2 x.v + |v|^2 - r^2, below 0 inside.
+        excess = -2 * (points.astype(np.float32) @ self._narrow)
+        excess += norms[:, None].astype(np.float32)
+        excess += (self._norms - self._squared).astype(np.float32)
+        scale = norms.max(initial=0.0) + self._norms.max(initial=0.0)
+        rows, columns = np.nonzero(np.abs(excess) <= PRODUCT_ERROR * scale)
+        inside = excess < 0
+        inside[rows, columns] = _measure(points[rows], self._voters[columns]) <= self._squared[columns]
+        return inside
+
+
+def _measure(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    gap = left - right
+    return np.einsum("ij,ij->i", gap, gap)

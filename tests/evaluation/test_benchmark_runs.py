@@ -1,0 +1,193 @@
+"""Public data sets as experiments: links, frames, classes, and the paper's figures beside ours."""
+
+import json
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from segvote.cli.app import load_commands
+from segvote.datasets import DATASETS
+from segvote.datasets.base import DataItem, DataSet
+from segvote.errors import BadInputError, UnknownNameError
+from segvote.evaluation.benchmark import Benchmark, benchmark, make_paper_plan
+from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
+from segvote.evaluation.compare import Plan, compare, list_combinations
+from segvote.evaluation.compare_results import Combination, Comparison, Result
+from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
+from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
+from segvote.run.settings import Settings
+from segvote.types import WITH, WITHOUT
+
+QUICK = Settings(features="color", n_segments=20, size=80)
+PLAN = Plan(voters=("ekde",), features=("color",))
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    """Two videos with a red patch, two without, four frames each, masks for two frames."""
+    root, rng = tmp_path_factory.mktemp("videos") / "red", np.random.default_rng(0)
+    for tag in (WITH, WITHOUT):
+        for video in "ab":
+            for number in range(4):
+                frame = rng.integers(60, 120, (40, 60, 3)).astype(np.uint8)
+                mask = np.zeros((40, 60), dtype=np.uint8)
+                mask[10:30, 10 + 5 * number : 35 + 5 * number] = 255
+                if tag == WITH:
+                    frame[mask > 0] = [220, 20, 20]
+                path = root / tag / video / f"{number:05d}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(frame).save(path)
+                if tag == WITH and number % 2:
+                    target = root / "masks" / video / f"{number:05d}.png"
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    Image.fromarray(mask).save(target)
+    return root
+
+
+def make_item(n_frames, known, tmp_path):
+    frames = tuple(tmp_path / f"{number}.jpg" for number in range(n_frames))
+    return DataItem("x", WITH, frames, True, {number: lambda: np.zeros((1, 1)) for number in known})
+
+
+def test_frames_with_truth_are_taken_first(tmp_path):
+    assert choose_frames(make_item(10, [3, 7], tmp_path), 2) == [3, 7]
+    assert choose_frames(make_item(10, [3], tmp_path), 3) == [0, 3, 9]
+    assert choose_frames(make_item(2, [], tmp_path), 5) == [0, 1]
+    assert len(choose_frames(make_item(10, range(10), tmp_path), 4)) == 4
+
+
+def test_a_class_is_laid_out_as_links(videos, tmp_path):
+    data = DATASETS["neutral"](videos)
+    laid = lay_out_class(data, "red", tmp_path / "images", n_frames=3, max_items=None)
+    assert laid.is_video
+    assert laid.n_items == 2
+    assert len(list(laid.folders[0].iterdir())) == len(list(laid.folders[1].iterdir())) == 6
+    assert set(laid.groups.values()) == {"with/a", "with/b"}
+    assert len(laid.readers) == 4
+    assert all((reader().mask == 255).sum() == 500 for reader in laid.readers.values())
+    again = lay_out_class(data, "red", tmp_path / "images", n_frames=1, max_items=1)
+    assert len(list(again.folders[0].iterdir())) == 1
+
+
+def test_a_class_without_negatives_is_refused(videos, tmp_path):
+    items = tuple(item for item in DATASETS["neutral"](videos).items["red"] if item.tag == WITH)
+    with pytest.raises(BadInputError, match="without red"):
+        lay_out_class(DataSet("made", {"red": items}), "red", tmp_path, 1, None)
+
+
+def test_videos_are_judged_as_wholes_by_the_threshold_for_videos(videos, tmp_path):
+    done = benchmark("neutral", videos, tmp_path / "out", PLAN, QUICK, n_jobs=1)
+    comparison = done.classes["red"]
+    assert comparison.threshold == VIDEO_THRESHOLD
+    (result,) = comparison.good
+    assert result.names == ["with/a", "with/b"]
+    assert comparison.measure_corloc(result).mean == 1.0
+    assert done.n_items == {"red": 2}
+    assert done.resolution == 0.5
+
+
+def test_whole_videos_are_folders_that_the_main_job_takes_for_videos(videos, tmp_path):
+    laid = lay_out_class(DATASETS["neutral"](videos), "red", tmp_path / "images", n_frames=WHOLE, max_items=None)
+    assert sorted(path.name for path in laid.folders[0].iterdir()) == ["00000", "00001"]
+    assert len(list((laid.folders[0] / "00000").iterdir())) == 4
+    assert laid.groups == {"with/00000": "with/a", "with/00001": "with/b"}
+    assert sorted(laid.readers) == ["00000/00001", "00000/00003", "00001/00001", "00001/00003"]
+
+
+@pytest.mark.parametrize("truth", ["masks", "boxes"])
+def test_whole_videos_are_judged_by_their_supervoxels(videos, tmp_path, truth):
+    pytest.importorskip("numba")
+    data = DATASETS["neutral"](videos)
+    if truth == "boxes":
+        items = tuple(replace(item, masks={}, boxes=make_boxes(item)) for item in data.items["red"])
+        data = DataSet("made", {"red": items})
+    laid = lay_out_class(data, "red", tmp_path / "images", WHOLE, None)
+    settings = replace(QUICK, frames="video")
+    done = compare(*laid.folders, laid.readers, tmp_path / "out", PLAN, settings, threshold=VIDEO_THRESHOLD, n_jobs=1)
+    (result,) = done.good
+    assert result.names == ["with/00000", "with/00001"]
+    assert done.measure_corloc(result).mean == 1.0
+    unions = {union for _, union in result.overlaps["common"]}
+    assert truth == "masks" or unions == {2.0}  # one for each frame with boxes
+
+
+def make_boxes(item):
+    return {number: partial(np.array, [[10 + 5 * number, 10, 35 + 5 * number, 30]]) for number in item.masks}
+
+
+def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):
+    done = benchmark("pittcar", scenes, tmp_path / "out", PLAN, QUICK, n_jobs=1, max_items=4)
+    assert done.classes["car"].threshold == IMAGE_THRESHOLD
+    assert done.n_items == {"car": 4}
+
+
+def test_the_paper_plan_holds_the_methods_of_the_paper_and_no_other_pairs():
+    pairs = {(one.voter, one.features) for one in list_combinations(make_paper_plan())}
+    assert ("crane", "bow") in pairs
+    assert ("ekde", "lite0") in pairs
+    assert ("crane", "lite0") not in pairs
+    assert len(pairs) == 7
+
+
+def make_benchmark(tmp_path, found):
+    overlaps = {rule: [(1.0 if place < found else 0.0, 1.0) for place in range(100)] for rule in ("common", "own")}
+    result = Result(Combination("ward", "bow", "crane"), "k", [str(i) for i in range(100)], overlaps=overlaps)
+    comparison = Comparison(tmp_path, tmp_path, "ekde", 0.5, [result])
+    return Benchmark("pittcar", {"car": comparison}, {"car": 100})
+
+
+@pytest.mark.parametrize(("found", "remark"), [(21, "less than one shot apart"), (30, "")])
+def test_a_difference_below_one_shot_is_called_none(tmp_path, found, remark):
+    rows = list_benchmark_rows(make_benchmark(tmp_path, found))
+    assert rows[1:] == [["CRANE", "crane", "bow", f"{found / 100:.2f}", f"{found / 100:.2f}", "0.21", remark]]
+
+
+def test_benchmarks_are_written_as_markdown_latex_and_json(tmp_path):
+    text = write_benchmark(make_benchmark(tmp_path, 30), tmp_path).read_text()
+    assert "| CRANE | crane | bow | 0.30 | 0.30 | 0.21 |" in text
+    assert json.loads((tmp_path / "benchmark.json").read_text())["items"] == {"car": 100}
+    assert "tabular" in (tmp_path / "benchmark.tex").read_text()
+
+
+def test_a_set_without_any_truth_says_so(scenes, tmp_path):
+    for tag in (WITH, WITHOUT):
+        (tmp_path / "bare" / tag).mkdir(parents=True)
+        source = next(iter(sorted((scenes / tag).iterdir())))
+        (tmp_path / "bare" / tag / source.name).write_bytes(source.read_bytes())
+    with pytest.raises(UnknownNameError, match="has truth"):
+        benchmark("neutral", tmp_path / "bare", tmp_path / "out", PLAN, QUICK, n_jobs=1)
+
+
+def test_the_command_prints_the_table(videos, tmp_path):
+    arguments = ["benchmark", "neutral", str(videos), "-o", str(tmp_path / "out"), "--voters", "ekde"]
+    done = CliRunner().invoke(load_commands(), [*arguments, "--features", "color", "--jobs", "1", "--frames", "2"])
+    assert done.exit_code == 0, done.output
+    assert "red" in done.stdout
+    assert (tmp_path / "out/benchmark.md").is_file()
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["cows", "aeroplanes"])
+def test_ekde_beats_the_negatives_only_voters_on_real_photos(data_folder, tmp_path, name):
+    plan = Plan(voters=("ekde", "negmin", "crane"), features=("lite0",))
+    done = benchmark("neutral", data_folder / name, tmp_path / "out", plan, Settings(n_segments=100), max_items=30)
+    comparison = done.classes[name]
+    best, *others = comparison.rank()
+    assert best.combination.voter == "ekde"
+    assert comparison.measure_corloc(best).mean > 0.7
+    assert all(comparison.measure_difference(other).p_value < 0.05 for other in others)
+
+
+@pytest.mark.real_data
+def test_videos_of_real_data_are_judged_as_wholes(data_folder, tmp_path):
+    plan = Plan(voters=("ekde",), features=("lite0",))
+    done = benchmark(
+        "neutral", data_folder / "video-cars", tmp_path / "out", plan, Settings(n_segments=100), n_frames=5
+    )
+    (comparison,) = done.classes.values()
+    assert comparison.threshold == VIDEO_THRESHOLD
+    assert len(comparison.good[0].names) == 3

@@ -1,0 +1,202 @@
+"""Comparisons: what they measure, that they go on where they were, and that one failure costs only itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from segvote.errors import TooLargeError, UnknownNameError
+from segvote.evaluation import compare as compare_module
+from segvote.evaluation.compare import Plan, compare, list_combinations
+from segvote.evaluation.compare_results import Combination, Result, read_result, write_result
+from segvote.evaluation.compare_rules import decide_by_rules, list_own_rule
+from segvote.evaluation.compare_stage import keep_lengths
+from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
+from segvote.evaluation.evaluate import evaluate
+from segvote.io.arrays import read_arrays
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import reopen
+
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+PLAN = Plan(voters=("ekde", "negmin", "crane"), features=("color",))
+
+
+def run(scenes, out, plan=PLAN):
+    return compare(scenes / "with", scenes / "without", scenes / "masks", out, plan, QUICK, n_jobs=1)
+
+
+@pytest.fixture(scope="module")
+def comparison(scenes, tmp_path_factory):
+    """Three voters on six scenes; only for reading."""
+    return run(scenes, tmp_path_factory.mktemp("compare") / "out")
+
+
+def test_combinations_that_share_features_stand_together():
+    plan = Plan(voters=("ekde", "crane"), features=("color", "lbp"), segmenters=("ward", "slic"))
+    combinations = list_combinations(plan)
+    assert len(combinations) == 8
+    assert [(one.segmenter, one.features) for one in combinations[:2]] == [("ward", "color")] * 2
+    with pytest.raises(UnknownNameError, match="ekde"):
+        list_combinations(Plan(voters=("nobody",)))
+
+
+def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison, tmp_path):
+    settings = replace(QUICK, voter="negmin", voter_options={}, n_pieces=0)
+    single = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    figures = evaluate(single, scenes / "masks")
+    result = comparison.find("negmin", "color")
+    np.testing.assert_allclose(result.measure_ious(), figures.ious)
+    np.testing.assert_allclose(result.measure_limits(), figures.limits)
+    assert result.segment_ap == pytest.approx(figures.segment_ap)
+    assert result.pixel_ap == pytest.approx(figures.ranking.pixel_ap)
+
+
+def test_ekde_is_first_on_the_scenes_and_the_paired_bootstrap_says_so(comparison):
+    ranked = comparison.rank()
+    assert ranked[0].combination.voter == "ekde"
+    assert comparison.measure_difference(ranked[0]) is None
+    difference = comparison.measure_difference(comparison.find("crane", "color"))
+    assert difference.mean > 0
+    assert difference.p_value < 0.05
+
+
+def test_repeated_a_comparison_votes_no_more(scenes, comparison, monkeypatch):
+    def fail(*_):
+        raise AssertionError("nothing is to be done twice")
+
+    monkeypatch.setattr(compare_module, "count_votes", fail)
+    monkeypatch.setattr(compare_module, "prepare_stage", fail)
+    again = run(scenes, comparison.folder)
+    assert again.results == comparison.results
+
+
+def test_another_decision_rule_asks_for_no_new_vote(scenes, tmp_path, monkeypatch):
+    def fail(*_):
+        raise AssertionError("nothing is to be done twice")
+
+    arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out")
+    plan = replace(PLAN, voters=("negmin",))
+    before = compare(*arguments, plan, QUICK, n_jobs=1).results[0]
+    monkeypatch.setattr(compare_module, "count_votes", fail)
+    after = compare(*arguments, plan, replace(QUICK, decision="best-segment"), n_jobs=1).results[0]
+    assert after.is_good
+    assert after.overlaps["common"] != before.overlaps["common"]
+    assert after.overlaps["own"] == before.overlaps["own"]
+
+
+def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypatch):
+    def refuse(table, settings):
+        if settings.voter == "negmin":
+            raise ZeroDivisionError("a bug")
+        return count_votes(table, settings)
+
+    monkeypatch.setattr(compare_module, "count_votes", refuse)
+    plan = replace(PLAN, voters=("ekde", "negmin"), features=("nothing", "color"))
+    first = run(scenes, tmp_path / "out", plan)
+    assert [one.is_good for one in first.results] == [False, False, True, False]
+    assert "unknown feature" in first.results[0].reason
+    assert first.results[3].reason == "ZeroDivisionError: a bug"
+    monkeypatch.setattr(compare_module, "count_votes", count_votes)
+    assert [one.is_good for one in run(scenes, tmp_path / "out", plan).results] == [False, False, True, True]
+
+
+def test_a_vote_that_was_too_large_is_tried_again_only_with_more_time(scenes, tmp_path, monkeypatch):
+    calls = []
+
+    def give_up(ballot, settings, time_limit, n_threads):
+        calls.append(time_limit)
+        raise TooLargeError("too slow")
+
+    monkeypatch.setattr(compare_module, "count_votes_within", give_up)
+    for time_limit in (5.0, 5.0, 9.0):
+        run(scenes, tmp_path / "out", replace(PLAN, voters=("negmin",), time_limit=time_limit))
+    assert calls == [5.0, 9.0]
+    assert not (tmp_path / "out/ballot.npz").exists()
+
+
+def test_a_vote_in_its_own_process_gives_the_same_and_can_be_ended(finished_run, tmp_path):
+    table = reopen(finished_run).table
+    write_ballot(tmp_path / "ballot.npz", table)
+    settings = Settings(voter="negmin")
+    apart = count_votes_within(tmp_path / "ballot.npz", settings, 60)
+    np.testing.assert_array_equal(apart.votes, count_votes(table, settings).votes)
+    with pytest.raises(TooLargeError, match="took longer"):
+        count_votes_within(tmp_path / "ballot.npz", settings, 0.01)
+
+
+def test_votes_counted_several_at_a_time_are_the_same(scenes, comparison, tmp_path):
+    arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out")
+    several = compare(*arguments, replace(PLAN, time_limit=60), QUICK, n_jobs=2)
+    assert [one.combination for one in several.results] == [one.combination for one in comparison.results]
+    for one, other in zip(several.results, comparison.results, strict=True):
+        assert one.overlaps == other.overlaps
+        assert one.key == other.key
+
+
+def test_an_error_in_the_child_comes_back_as_one_line(finished_run, tmp_path):
+    write_ballot(tmp_path / "ballot.npz", reopen(finished_run).table)
+    settings = Settings(voter="negmin", voter_options={"reading": "wrong"})
+    with pytest.raises(Exception, match="reading must be one of"):
+        count_votes_within(tmp_path / "ballot.npz", settings, 60)
+
+
+def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
+    table = reopen(finished_run).table
+    kept = keep_lengths(finished_run, table)
+    shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
+    scaled = (shard - table.standardiser.mean) / np.where(table.standardiser.std > 0, table.standardiser.std, 1)
+    np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)
+    lengths = np.linalg.norm(kept.X, axis=1, keepdims=True)  # one block only: the directions are the same
+    np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
+
+
+def test_features_with_lengths_share_segments_and_count_with_those_without(scenes, tmp_path):
+    plan = Plan(voters=("cam",), features=("color", "color:lengths"))
+    unit, kept = run(scenes, tmp_path / "out", plan).results
+    assert unit.is_good
+    assert kept.is_good
+    assert unit.segments == kept.segments
+    assert unit.key != kept.key
+
+
+def test_the_rules_select_what_they_say(finished_run):
+    table = reopen(finished_run).table
+    votes = np.random.default_rng(0).normal(size=len(table.X))
+    shown = table.tags[table.bags]
+    _, own = decide_by_rules(table, votes, replace(QUICK, voter="cam"), 7)
+    np.testing.assert_array_equal(own["own"], (votes > 0) & shown)
+    assert own["matched"].sum() == 7
+    assert votes[own["matched"]].min() > votes[shown & ~own["matched"]].max()
+    _, best = decide_by_rules(table, votes, replace(QUICK, voter="negmin"), 7)
+    assert best["own"].sum() == table.tags.sum()
+    _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
+    np.testing.assert_array_equal(crane["own"], crane["matched"])
+    assert not any(one[~shown].any() for one in (*own.values(), *best.values()))
+    assert {list_own_rule(voter) for voter in ("cam", "negmin", "crane")} == {
+        "the voter's own threshold",
+        "the best segment of each image",
+        "as many segments as eKDE selects",
+    }
+
+
+def test_frames_join_to_videos():
+    overlaps = {"common": [(1.0, 2.0), (3.0, 4.0), (0.0, 0.0)]}
+    result = Result(
+        Combination("ward", "color", "ekde"), "key", ["a", "b", "c"], overlaps=overlaps, limits=[(1, 1)] * 3
+    )
+    joined = result.group({"a": "one", "b": "one", "c": "two"})
+    assert joined.names == ["one", "two"]
+    assert joined.measure_ious().tolist() == [4 / 6, 1.0]
+    with pytest.raises(UnknownNameError, match="common"):
+        joined.measure_ious("other")
+
+
+def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, tmp_path):
+    result = comparison.results[0]
+    write_result(tmp_path, result)
+    assert read_result(tmp_path, result.key) == result
+    path = tmp_path / f"{result.key}.json"
+    path.write_text(path.read_text()[:100])
+    assert read_result(tmp_path, result.key) is None
+    assert read_result(tmp_path, "absent") is None

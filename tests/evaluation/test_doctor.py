@@ -1,0 +1,162 @@
+import json
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
+from segvote.evaluation.duplicates import find_twins, hash_picture
+from segvote.io.images import read_image
+from segvote.run.bags import Bag
+from segvote.run.settings import Settings
+from segvote.steps import judging
+from segvote.steps.annotate import annotate
+from segvote.steps.judging import judge_bags, measure_evidence, measure_power
+from segvote.steps.table import Table
+
+QUICK = Settings(features="color", n_segments=40, size=160)
+
+
+def copy_scenes(scenes, folder):
+    for tag in ("with", "without"):
+        shutil.copytree(scenes / tag, folder / tag)
+    return folder / "with", folder / "without"
+
+
+@pytest.fixture
+def folders(scenes, tmp_path):
+    return copy_scenes(scenes, tmp_path)
+
+
+def test_every_image_is_on_the_list_once(folders):
+    diagnosis = diagnose_folders(*folders, settings=QUICK, n_jobs=1)
+    names = [suspect.name for suspect in diagnosis.suspects]
+    assert len(names) == len(set(names)) == 12
+    suspicions = [suspect.suspicion for suspect in diagnosis.suspects]
+    assert suspicions == sorted(suspicions, reverse=True)
+    assert json.loads(json.dumps(diagnosis.to_dict()))["n_images"] == 12
+
+
+def test_an_unreadable_file_comes_first_with_its_reason(folders):
+    (folders[0] / "broken.png").write_bytes(b"no picture")
+    first = diagnose_folders(*folders, settings=QUICK, n_jobs=1).suspects[0]
+    assert (first.name, first.kind) == ("with/broken.png", "unreadable") and "broken.png" in first.reason
+
+
+def test_an_image_in_both_folders_is_named_twice_and_does_not_vote(folders):
+    shutil.copy(folders[0] / "with-000.png", folders[1] / "copy.png")
+    diagnosis = diagnose_folders(*folders, settings=QUICK, n_jobs=1)
+    pair = {suspect.name: suspect for suspect in diagnosis.suspects[:2]}
+    assert set(pair) == {"with/with-000.png", "without/copy.png"}
+    assert pair["without/copy.png"].other == "with/with-000.png"
+    assert pair["without/copy.png"].kind == "same image in both folders"
+
+
+def test_a_recompressed_copy_is_nearly_the_same(folders):
+    image = read_image(folders[0] / "with-001.png")
+    cv2.imwrite(str(folders[1] / "small.jpg"), cv2.resize(image, None, fx=0.7, fy=0.7)[..., ::-1])
+    diagnosis = diagnose_folders(*folders, settings=QUICK, n_jobs=1)
+    found = next(suspect for suspect in diagnosis.suspects if suspect.name == "without/small.jpg")
+    assert found.kind == "nearly the same image" and found.other == "with/with-001.png"
+    assert found in diagnosis.list_serious()
+
+
+def test_no_two_scenes_are_taken_for_the_same(scenes):
+    bags = [Bag(str(path), path.parent.name, path, path.name) for path in sorted(scenes.glob("with*/*.png"))]
+    assert len(bags) == 12 and find_twins(bags) == []
+
+
+def test_light_and_size_hardly_change_the_hash_and_another_picture_does():
+    image = np.random.default_rng(0).integers(0, 255, (12, 16, 3), dtype=np.uint8)
+    image = cv2.resize(image, (320, 240), interpolation=cv2.INTER_CUBIC)
+    brighter = np.clip(image.astype(int) + 8, 0, 255).astype(np.uint8)
+    assert (hash_picture(image) != hash_picture(brighter)).sum() <= 5
+    assert (hash_picture(image) != hash_picture(cv2.resize(image, (200, 150)))).sum() <= 12
+    assert (hash_picture(image) != hash_picture(image[::-1, ::-1].copy())).sum() > 60
+
+
+def test_a_run_folder_can_be_examined_and_tells_of_what_was_left_out(folders, tmp_path):
+    (folders[1] / "bad.jpg").write_bytes(b"")
+    run = annotate(*folders, tmp_path / "run", QUICK, n_jobs=1)
+    diagnosis = diagnose_run(run)
+    assert diagnosis.suspects[0].name == "without/bad.jpg" and len(diagnosis.suspects) == 13
+    assert "images should be looked at" in format_diagnosis(diagnosis)
+
+
+def test_what_the_doctor_kept_is_used_by_annotate(folders, tmp_path):
+    diagnose_folders(*folders, tmp_path / "run", QUICK, n_jobs=1)
+    kept = sorted(path.name for path in (tmp_path / "run" / "features").iterdir())
+    annotate(*folders, tmp_path / "run", QUICK, n_jobs=1)
+    assert sorted(path.name for path in (tmp_path / "run" / "features").iterdir()) == kept
+
+
+def make_table(n_bags=20, n_per_bag=6):
+    """Bags of which the first half are *with*; their first segment is the thing."""
+    rng = np.random.default_rng(0)
+    tags = np.arange(n_bags) < n_bags // 2
+    X = rng.normal(size=(n_bags, n_per_bag, 5))
+    X[tags, 0] += 4
+    bags = np.repeat(np.arange(n_bags), n_per_bag)
+    areas = np.full(n_bags * n_per_bag, 10)
+    offsets = np.arange(n_bags + 1) * n_per_bag
+    votes = X[..., 0].ravel()
+    return Table(X.reshape(-1, 5), bags, offsets, tags, areas, np.zeros(len(bags)), [], None), votes
+
+
+def test_planted_bags_are_suspected_first():
+    table, votes = make_table()
+    tags = table.tags.copy()
+    tags[[3, 15]] = ~tags[[3, 15]]
+    table = Table(table.X, table.bags, table.offsets, tags, table.areas, table.border, [], None)
+    suspicions = judge_bags(table, votes)
+    assert set(np.argsort(-suspicions)[:2]) == {3, 15} and (suspicions[[3, 15]] > 0.5).all()
+
+
+def test_evidence_is_the_mean_score_of_the_best_area():
+    table, _ = make_table(n_bags=2, n_per_bag=4)
+    votes = np.array([1.0, 5.0, 2.0, 0.0, 0.0, 0.0, 0.0, 8.0])
+    np.testing.assert_allclose(measure_evidence(table, votes, share=0.5), [3.5, 4.0])
+    np.testing.assert_allclose(measure_evidence(table, votes, share=1.0), [2.0, 2.0])
+
+
+@pytest.mark.real_data
+def test_of_planted_cows_four_fifths_are_in_the_first_tenth(data_folder, tmp_path):
+    found = total = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        root = tmp_path / str(seed)
+        paths = {tag: sorted((data_folder / "cows" / tag).iterdir()) for tag in ("with", "without")}
+        planted = set()
+        for tag, other in (("with", "without"), ("without", "with")):
+            (root / tag).mkdir(parents=True, exist_ok=True)
+            (root / other).mkdir(parents=True, exist_ok=True)
+            chosen = set(rng.choice(len(paths[tag]), round(0.05 * len(paths[tag])), replace=False))
+            for index, path in enumerate(paths[tag]):
+                place = other if index in chosen else tag
+                shutil.copy(path, root / place / f"{tag}-{path.name}")
+                if index in chosen:
+                    planted.add(f"{place}/{tag}-{path.name}")
+        suspects = diagnose_folders(root / "with", root / "without").suspects
+        found += len(planted & {suspect.name for suspect in suspects[: len(suspects) // 10]})
+        total += len(planted)
+    assert found >= 0.8 * total
+
+
+def test_folders_that_nobody_can_tell_apart_raise_no_suspicion():
+    table, _ = make_table()
+    noise = Table(np.ones_like(table.X), table.bags, table.offsets, table.tags, table.areas, table.border, [], None)
+    np.testing.assert_allclose(judge_bags(noise, np.zeros(len(table.X))), 0.5)
+
+
+def test_an_opinion_counts_as_far_as_it_tells_the_folders_apart():
+    tags = np.array([True, True, False, False])
+    assert measure_power(np.array([3, 2, 1, 0]), tags) == 1
+    assert measure_power(np.array([1, 0, 1, 0]), tags) == 0
+    assert measure_power(np.array([0, 1, 2, 3]), tags) == 0
+
+
+def test_an_opinion_whose_folders_are_not_apart_suspects_nobody():
+    values, tags = np.array([17.0, 3.0, -2.0, -2.0, 5.0, -2.0]), np.array([False, False, True, True, True, False])
+    assert not judging._centre(values, tags).any()
+    assert not judging._centre(np.zeros(6), tags).any()

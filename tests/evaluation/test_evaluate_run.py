@@ -1,0 +1,93 @@
+"""A run measured against truth of every kind, and the command that prints it."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+from typer.testing import CliRunner
+
+from segvote.cli.app import load_commands
+from segvote.errors import BadInputError
+from segvote.evaluation.evaluate import evaluate, rank_segments
+from segvote.evaluation.evaluate_segments import MaskedSegments
+from segvote.io.masks import read_mask
+from segvote.metrics import find_box, measure_boundary_f, measure_iou
+
+
+@pytest.fixture(scope="module")
+def evaluation(finished_run, scenes):
+    return evaluate(finished_run, scenes / "masks")
+
+
+def test_figures_per_image_are_those_of_the_masks_on_disk(finished_run, scenes, evaluation):
+    for image in evaluation.images:
+        index = finished_run.find(image.name)
+        mask, truth = finished_run.read_mask(index), read_mask(scenes / "masks" / f"{image.name[5:-4]}.png")
+        assert image.iou == pytest.approx(measure_iou(mask, truth))
+        assert image.boundary_f == pytest.approx(measure_boundary_f(mask, truth))
+        assert image.limit >= 0.5
+
+
+def test_the_keys_that_others_read_stay(evaluation):
+    figures = evaluation.to_dict()
+    assert {"corloc", "miou", "segment_ap", "limit_corloc", "limit_miou", "n_images"} <= figures.keys()
+    assert figures["n_images"] == 6
+    assert figures["corloc_low"] <= figures["corloc"] <= figures["corloc_high"]
+
+
+def test_the_criterion_is_strictly_above_its_threshold(finished_run, scenes, evaluation):
+    highest = float(evaluation.ious.max())
+    assert evaluate(finished_run, scenes / "masks", threshold=highest).to_dict()["corloc"] == 0
+    assert evaluate(finished_run, scenes / "masks", threshold=0).to_dict()["corloc"] > 0
+
+
+def test_pixel_and_segment_ap_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    counted = [MaskedSegments(rng.random(30), rng.integers(1, 50, 30)) for _ in range(3)]
+    scores = [rng.integers(0, 9, 30).astype(float) for _ in range(3)]
+    ranking = rank_segments(scores, counted)
+    score, fraction, area = (
+        np.concatenate(parts) for parts in (scores, [one.fractions for one in counted], [one.areas for one in counted])
+    )
+    assert ranking.segment_ap == pytest.approx(average_precision_score(fraction > 0.5, score, sample_weight=area))
+    pixels = average_precision_score(
+        np.repeat([1, 0], 90), np.tile(score, 2), sample_weight=np.concatenate([area * fraction, area * (1 - fraction)])
+    )
+    assert ranking.pixel_ap == pytest.approx(pixels)
+    assert ranking.curve.recall == sorted(ranking.curve.recall)
+
+
+def test_boxes_around_the_truth_give_the_box_criterion(finished_run, scenes, tmp_path):
+    rows = ["image,x0,y0,x1,y1"]
+    for path in sorted((scenes / "masks").iterdir()):
+        rows.append(",".join(map(str, [path.name, *find_box(read_mask(path) == 255)])))
+    (tmp_path / "boxes.csv").write_text("\n".join(rows) + "\n")
+    evaluation = evaluate(finished_run, tmp_path / "boxes.csv")
+    assert evaluation.criterion == "box"
+    assert evaluation.boundary_f is None
+    assert evaluation.limits.mean() > 0.5
+
+
+def test_truth_of_other_images_is_refused(finished_run, tmp_path):
+    (tmp_path / "boxes.csv").write_text("image,x0,y0,x1,y1\nstranger.jpg,1,2,3,4\n")
+    with pytest.raises(BadInputError, match="stranger"):
+        evaluate(finished_run, tmp_path / "boxes.csv")
+
+
+def test_the_command_prints_json_and_writes_a_table_and_a_page(finished_run, scenes, tmp_path):
+    files = ["--csv", str(tmp_path / "images.csv"), "--html", str(tmp_path / "page.html")]
+    arguments = ["evaluate", str(finished_run.folder.path), "--truth", str(scenes / "masks")]
+    printed = CliRunner().invoke(load_commands(), [*arguments, "--json", *files])
+    assert printed.exit_code == 0, printed.output
+    assert json.loads(printed.stdout)["n_images"] == 6
+    rows = list(csv.DictReader((tmp_path / "images.csv").read_text().splitlines()))
+    assert len(rows) == 6
+    assert {row["found"] for row in rows} <= {"0", "1"}
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 1
+    assert "limit of the segments" in page
+    table = CliRunner().invoke(load_commands(), arguments)
+    assert "boundary F" in table.stdout
+    assert "limit of the segments" in table.stdout

@@ -1,0 +1,59 @@
+"""Sums over segments give what the pixels give."""
+
+import numpy as np
+import pytest
+
+from segvote.evaluation.evaluate_segments import count_segments, find_main_box, measure_ious
+from segvote.evaluation.evaluate_truth import Truth
+from segvote.kernels.resizing import resize_labels
+from segvote.metrics import measure_iou, measure_limit
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 0.5])
+def test_counted_overlaps_equal_those_of_the_pixels(rng, scale):
+    for _ in range(20):
+        labels = rng.integers(0, 12, size=(20, 30))
+        labels.ravel()[:12] = np.arange(12)
+        height, width = int(20 * scale), int(30 * scale)
+        truth = rng.choice(np.array([0, 128, 255], dtype=np.uint8), size=(height, width))
+        segments = count_segments(labels, Truth(mask=truth), (height, width))
+        decisions = rng.random(12) < 0.5
+        mask = decisions[resize_labels(labels, (height, width))]
+        assert measure_ious([segments.measure(decisions)])[0] == pytest.approx(measure_iou(mask, truth))
+        assert measure_ious([segments.measure_limit()])[0] == pytest.approx(measure_limit(labels, truth))
+
+
+def test_overlaps_of_frames_add_up_to_that_of_the_video(rng):
+    labels = rng.integers(0, 5, size=(3, 8, 8))
+    truth = rng.choice(np.array([0, 255], dtype=np.uint8), size=(3, 8, 8))
+    decisions = np.array([True, False, True, False, True])
+    frames = [count_segments(labels[i], Truth(mask=truth[i]), (8, 8)).measure(decisions) for i in range(3)]
+    assert measure_ious([np.sum(frames, axis=0)])[0] == pytest.approx(measure_iou(decisions[labels], truth))
+
+
+def test_nothing_found_where_nothing_is_counts_as_right():
+    segments = count_segments(np.zeros((4, 4), dtype=int), Truth(mask=np.zeros((4, 4), dtype=np.uint8)), (4, 4))
+    assert measure_ious([segments.measure(np.array([False]))])[0] == 1
+    assert measure_ious([segments.measure(np.array([True]))])[0] == 0
+
+
+def test_boxes_are_scaled_to_the_label_map_and_the_best_one_counts():
+    labels = np.zeros((10, 20), dtype=int)
+    labels[2:6, 4:10] = 1
+    boxes = np.array([[8.0, 4.0, 20.0, 12.0], [0.0, 0.0, 2.0, 2.0]])
+    segments = count_segments(labels, Truth(boxes=boxes), (20, 40))
+    assert segments.measure(np.array([False, True])) == (1.0, 1.0)
+    assert segments.measure(np.array([False, False])) == (0.0, 1.0)
+    assert segments.measure_limit() == (1.0, 1.0)
+
+
+def test_the_main_box_is_that_of_the_largest_part():
+    mask = np.zeros((10, 10), dtype=bool)
+    mask[0, 0] = mask[4:8, 5:9] = True
+    assert find_main_box(mask).tolist() == [5, 4, 9, 8]
+    assert find_main_box(np.zeros((3, 3), dtype=bool)).tolist() == [0, 0, 0, 0]

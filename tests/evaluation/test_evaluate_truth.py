@@ -1,0 +1,117 @@
+"""Truth of every kind ends as the same masks and boxes."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segvote.errors import BadInputError
+from segvote.evaluation.evaluate_truth import find_truth, list_truth
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.coco import write_coco_file
+from segvote.io.exports.voc import write_voc
+from segvote.io.masks import write_mask
+from segvote.types import Annotation, Part
+
+XML = """<annotation><object><name>{name}</name><bndbox><xmin>3</xmin><ymin>2</ymin><xmax>6</xmax><ymax>5</ymax>
+</bndbox></object></annotation>"""
+
+
+@pytest.fixture
+def mask():
+    mask = np.zeros((8, 10), dtype=bool)
+    mask[1:5, 2:6] = True
+    return mask
+
+
+@pytest.fixture
+def annotations(mask):
+    other = np.zeros_like(mask)
+    other[6:, 7:] = True
+    parts = (Part("cow", mask), Part("dog", other))
+    return [Annotation("with/one.jpg", 8, 10, parts), Annotation("with/none.jpg", 8, 10)]
+
+
+def read_only(readers):
+    (reader,) = readers.values()
+    return reader()
+
+
+def test_masks_are_found_by_the_name_of_the_image_in_nested_folders(tmp_path, mask):
+    write_mask(tmp_path / "farm/one.png", mask)
+    write_mask(tmp_path / "two.png", mask)
+    readers = list_truth(tmp_path)
+    assert find_truth(readers, "with/farm/one.jpg") is readers["farm/one"]
+    assert find_truth(readers, "with/deep/two.jpeg") is readers["two"]
+    assert find_truth(readers, "with/three.jpg") is None
+
+
+def test_an_ambiguous_name_finds_nothing(tmp_path, mask):
+    for folder in "ab":
+        write_mask(tmp_path / folder / "one.png", mask)
+    assert find_truth(list_truth(tmp_path), "with/one.jpg") is None
+
+
+def test_ignored_pixels_stay_ignored(tmp_path, mask):
+    values = np.where(mask, 255, 0).astype(np.uint8)
+    values[0] = 128
+    write_mask(tmp_path / "one.png", values)
+    np.testing.assert_array_equal(read_only(list_truth(tmp_path)).mask, values)
+
+
+def test_a_coco_file_gives_the_masks_and_leaves_out_what_nobody_annotated(tmp_path, annotations, mask):
+    path = tmp_path / "truth.json"
+    write_coco_file(iter(annotations), path, ExportOptions(labels=("cow", "dog")))
+    readers = list_truth(path)
+    assert list(readers) == ["with/one"]
+    assert (read_only(readers).mask > 0).sum() == mask.sum() + 6
+    np.testing.assert_array_equal(read_only(list_truth(path, "cow")).mask == 255, mask)
+
+
+def test_a_voc_folder_gives_all_classes_or_the_one_asked_for(tmp_path, annotations, mask):
+    write_voc(iter(annotations[:1]), tmp_path, ExportOptions(labels=("cow", "dog")))
+    assert (read_only(list_truth(tmp_path)).mask == 255).sum() == mask.sum() + 6
+    for label in ("cow", "1"):
+        np.testing.assert_array_equal(read_only(list_truth(tmp_path, label)).mask == 255, mask)
+    with pytest.raises(BadInputError, match="cow, dog"):
+        read_only(list_truth(tmp_path, "horse"))
+
+
+def test_without_a_label_map_classes_have_the_names_of_pascal_voc(tmp_path):
+    picture = Image.fromarray(np.array([[0, 10, 12, 255]], dtype=np.uint8))
+    picture.putpalette(np.random.default_rng(0).integers(0, 256, 768).astype(np.uint8).tobytes())
+    (tmp_path / "SegmentationClass").mkdir()
+    picture.save(tmp_path / "SegmentationClass/one.png")
+    assert read_only(list_truth(tmp_path, "cow")).mask.tolist() == [[0, 255, 0, 128]]
+
+
+def test_boxes_come_from_voc_files_coco_files_and_tables_alike(tmp_path):
+    wanted = [[2.0, 1.0, 6.0, 5.0]]
+    (tmp_path / "Annotations").mkdir()
+    (tmp_path / "Annotations/one.xml").write_text(XML.format(name="cow"))
+    (tmp_path / "Annotations/two.xml").write_text(XML.format(name="dog"))
+    coco = {
+        "images": [{"id": 1, "file_name": "one.jpg", "height": 8, "width": 10}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [2, 1, 4, 4]}],
+        "categories": [{"id": 1, "name": "cow"}],
+    }
+    (tmp_path / "boxes.json").write_text(json.dumps(coco))
+    (tmp_path / "boxes.csv").write_text("image,x0,y0,x1,y1\none.jpg,6,1,2,5\n")
+    for path in (tmp_path, tmp_path / "boxes.json", tmp_path / "boxes.csv"):
+        assert list_truth(path)["one"]().boxes.tolist() == wanted
+    assert list_truth(tmp_path, "cow")["two"]().boxes.shape == (0, 4)
+
+
+@pytest.mark.parametrize("text", ["image,x0\none.jpg,1\n", "image,x0,y0,x1,y1\none.jpg,1,2,3,four\n"])
+def test_a_wrong_table_is_refused_with_its_columns(tmp_path, text):
+    (tmp_path / "boxes.csv").write_text(text)
+    with pytest.raises(BadInputError, match="x0, y0, x1, y1"):
+        list_truth(tmp_path / "boxes.csv")
+
+
+def test_absent_and_empty_truth_are_refused(tmp_path):
+    with pytest.raises(BadInputError, match="found nothing"):
+        list_truth(tmp_path / "absent")
+    with pytest.raises(BadInputError, match="no truth"):
+        list_truth(tmp_path)

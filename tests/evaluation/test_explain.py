@@ -1,0 +1,70 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
+from segvote.review.explain_page import format_page
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import reopen, vote
+
+
+@pytest.fixture(scope="module")
+def voted(finished_run):
+    return vote(reopen(finished_run))
+
+
+def test_a_reopened_run_votes_as_it_did(voted, finished_run):
+    np.testing.assert_array_equal(voted.verdict.scores, finished_run.votes["scores"])
+    np.testing.assert_array_equal(voted.verdict.decisions, finished_run.votes["decisions"])
+
+
+@pytest.mark.parametrize("bag", [0, 3, 11])
+def test_amounts_sum_to_the_score(voted, bag):
+    for segment in range(0, 40, 7):
+        explanation = explain_segment(voted, bag, segment)
+        total = sum(line.amount for line in explanation.lines) + explanation.constant
+        assert total == pytest.approx(voted.verdict.scores[voted.opened.table.offsets[bag] + segment], abs=1e-9)
+
+
+@pytest.mark.parametrize("voter", ["negmin", "crane"])
+def test_amounts_sum_to_the_score_for_other_voters(scenes, finished_run, tmp_path, voter):
+    shutil.copytree(finished_run.folder.path, tmp_path / "run")
+    settings = Settings(**{**finished_run.settings.to_dict(), "voter": voter, "voter_options": {}})
+    other = vote(reopen(annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)))
+    explanation = explain_segment(other, 1, 5)
+    total = sum(line.amount for line in explanation.lines) + explanation.constant
+    assert total == pytest.approx(explanation.score, abs=1e-6)
+
+
+def test_voters_are_of_other_images_and_neighbours_of_the_same(voted):
+    explanation = explain_segment(voted, 2, 4)
+    assert {line.bag for line in explanation.lines if line.kind == "neighbour"} == {2}
+    assert 2 not in {line.bag for line in explanation.lines if line.kind == "vote"}
+
+
+def test_a_segment_is_found_by_number_by_point_and_as_the_best(finished_run):
+    labels = finished_run.read_segments(0)["labels"]
+    assert find_segment(finished_run, 0, "7") == 7
+    assert find_segment(finished_run, 0, "30,20") == labels[20, 30]
+    best = find_segment(finished_run, 0, "")
+    assert best == np.argmax(finished_run.votes["scores"][finished_run.get_slice(0)])
+
+
+@pytest.mark.parametrize("text", ["-1", "99999", "a", "1,2,3", "1000,5", "5,-5", "1.5"])
+def test_what_is_no_segment_is_refused_with_the_range(finished_run, text):
+    with pytest.raises(BadInputError, match="expected a segment"):
+        find_segment(finished_run, 0, text)
+
+
+def test_the_text_lists_both_sides_and_the_score(voted, finished_run):
+    text = format_explanation(explain_segment(voted, 0, find_segment(finished_run, 0, "")), finished_run, n_lines=2)
+    assert "votes for" in text and "votes against" in text and text.splitlines()[-1].endswith("score")
+
+
+def test_the_page_needs_nothing_else(voted, finished_run):
+    page = format_page(explain_segment(voted, 0, 3), finished_run, n_pictures=2)
+    assert page.count("data:image/jpeg;base64,") >= 2
+    assert "http:" not in page and "<script" not in page

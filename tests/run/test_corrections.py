@@ -1,0 +1,112 @@
+import sqlite3
+
+import numpy as np
+import pytest
+
+from segvote.errors import BusyRunError, DamagedFileError
+from segvote.io.rle import encode_rle
+from segvote.run.bags import Bag
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.corrections import fix_segments, move_bags, replay
+
+
+def stroke(mask, value, image="a"):
+    return Action("set", image, "with/a.png", value, *mask.shape, str(encode_rle(mask)["counts"]))
+
+
+def block(*place, size=(8, 8)):
+    mask = np.zeros(size, dtype=bool)
+    mask[place] = True
+    return mask
+
+
+TOP, LEFT = block(slice(0, 4)), block(slice(None), slice(0, 4))
+QUARTERS = np.kron(np.arange(4).reshape(2, 2), np.ones((4, 4), dtype=int))
+
+
+def test_what_was_appended_is_read_by_another_process_without_closing(tmp_path):
+    log = CorrectionLog(tmp_path / "review.sqlite")
+    assert [log.append(stroke(TOP, 1)), log.append(Action("undo"))] == [1, 2]
+    assert [action.kind for action in read_actions(tmp_path / "review.sqlite")] == ["set", "undo"]
+    log.close()
+
+
+def test_a_log_that_does_not_exist_says_nothing(tmp_path):
+    assert read_actions(tmp_path / "review.sqlite") == []
+    assert not (tmp_path / "review.sqlite").exists()
+
+
+def test_nothing_in_the_log_can_be_changed_or_deleted(tmp_path):
+    log = CorrectionLog(tmp_path / "review.sqlite")
+    log.append(stroke(TOP, 1))
+    for sentence in ("UPDATE actions SET value = 0", "DELETE FROM actions"):
+        with pytest.raises(sqlite3.DatabaseError, match="append only"):
+            log._connection.execute(sentence)
+    assert log.read()[0].value == 1
+    log.close()
+
+
+def test_an_append_that_expects_another_state_writes_nothing(tmp_path):
+    log = CorrectionLog(tmp_path / "review.sqlite")
+    log.append(stroke(TOP, 1))
+    with pytest.raises(BusyRunError, match="look again"):
+        log.append(Action("undo"), expected=0)
+    assert len(log.read()) == 1
+    log.append(Action("undo"), expected=1)
+    log.close()
+
+
+def test_two_writers_do_not_lose_each_others_clicks(tmp_path):
+    logs = [CorrectionLog(tmp_path / "review.sqlite") for _ in range(2)]
+    for value in range(10):
+        logs[value % 2].append(stroke(TOP, value % 2))
+    assert [action.number for action in logs[0].read()] == list(range(1, 11))
+    for log in logs:
+        log.close()
+
+
+def test_a_damaged_log_is_reported_by_name(tmp_path):
+    (tmp_path / "review.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(DamagedFileError, match=r"review\.sqlite"):
+        read_actions(tmp_path / "review.sqlite")
+
+
+def test_undo_and_redo_have_no_end():
+    actions = [stroke(TOP, 1), stroke(LEFT, 0), Action("undo"), Action("undo"), Action("undo"), Action("redo")]
+    corrections = replay(actions)
+    assert [one.value for one in corrections.strokes["a"]] == [1]
+    assert (corrections.n_undo, corrections.n_redo) == (1, 1)
+
+
+def test_a_new_action_forgets_what_was_undone():
+    corrections = replay([stroke(TOP, 1), Action("undo"), stroke(LEFT, 0), Action("redo")])
+    assert [one.value for one in corrections.strokes["a"]] == [0] and corrections.n_redo == 0
+
+
+def test_corrections_that_were_undone_leave_no_trace_in_the_digest():
+    assert replay([stroke(TOP, 1), Action("undo")]).digest == replay([]).digest == ""
+    assert replay([stroke(TOP, 1)]).digest != replay([stroke(TOP, 0)]).digest
+    assert replay([stroke(TOP, 1), Action("look", "a", value=1)]).digest == replay([stroke(TOP, 1)]).digest
+
+
+def test_a_segment_takes_what_more_than_half_of_it_was_given():
+    assert fix_segments([stroke(TOP, 1)], QUARTERS).tolist() == [1, 1, -1, -1]
+    assert fix_segments([stroke(block(slice(0, 2)), 1)], QUARTERS).tolist() == [-1, -1, -1, -1]
+    assert fix_segments([stroke(block(slice(0, 3)), 1)], QUARTERS).tolist() == [1, 1, -1, -1]
+
+
+def test_later_strokes_lie_above_earlier_ones_and_undecided_wipes():
+    assert fix_segments([stroke(TOP, 1), stroke(LEFT, 0)], QUARTERS).tolist() == [0, 1, 0, -1]
+    assert fix_segments([stroke(TOP, 1), stroke(LEFT, -1)], QUARTERS).tolist() == [-1, 1, -1, -1]
+
+
+def test_corrections_survive_other_segments_and_sizes():
+    finer = np.arange(16 * 16).reshape(16, 16)  # every pixel a segment, at twice the size
+    fixed = fix_segments([stroke(TOP, 1)], finer).reshape(16, 16)
+    assert (fixed[:8] == 1).all() and (fixed[8:] == -1).all()
+
+
+def test_a_moved_bag_keeps_its_name_and_file(tmp_path):
+    bag = Bag("with/a.png", "with", tmp_path / "a.png", "a")
+    (moved,) = move_bags([bag], replay([Action("move", "a", value=0)]))
+    assert (moved.tag, moved.name, moved.path) == ("without", "with/a.png", bag.path)

@@ -1,0 +1,35 @@
+import shutil
+
+from segvote.run.notebook import N_PICTURES
+from segvote.run.run import Run
+from segvote.steps.annotate import annotate
+
+
+def test_a_notebook_shows_counts_and_pictures(finished_run):
+    page = finished_run._repr_html_()
+    assert "6 with, 6 without, voter ekde" in page
+    assert page.count("data:image/jpeg;base64,") == min(N_PICTURES, 6)
+
+
+def test_pictures_that_went_away_are_left_out_and_names_are_escaped(finished_run, scenes, tmp_path):
+    for tag in ("with", "without"):
+        shutil.copytree(scenes / tag, tmp_path / "<b>" / tag)
+    run = annotate(
+        tmp_path / "<b>" / "with", tmp_path / "<b>" / "without", tmp_path / "<i>", finished_run.settings, n_jobs=1
+    )
+    shutil.rmtree(tmp_path / "<b>")
+    page = Run(run.folder.path)._repr_html_()
+    assert "<img" not in page
+    assert "&lt;i&gt;" in page
+
+
+def test_tables_have_one_row_per_bag(finished_run):
+    rows = finished_run.to_table()
+    assert [row["name"] for row in rows] == [bag.name for bag in finished_run.bags]
+    assert rows[0].keys() >= {"tag", "score", "area", "doubt"}
+
+
+def test_coco_lists_every_image_and_the_masks_found(finished_run):
+    coco = finished_run.to_coco()
+    assert len(coco["images"]) == len(finished_run)
+    assert len(coco["annotations"]) == sum(bag.n_selected > 0 for bag in finished_run.bags)

@@ -1,0 +1,214 @@
+"""The main job, end to end on small scenes."""
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
+from segvote.evaluation.evaluate import evaluate
+from segvote.features.color import ColorFeatures
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.coco import write_coco_file
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.write import MaskWriter
+
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+
+def read_outputs(folder):
+    """Bytes of every file that must not differ between equal runs."""
+    kept = [path for path in folder.rglob("*") if path.is_file() and path.name not in ("log.jsonl", ".lock")]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in kept}
+
+
+def run_quick(scenes, out, settings=QUICK, **options):
+    return annotate(scenes / "with", scenes / "without", out, settings, **{"n_jobs": 1, **options})
+
+
+@pytest.fixture
+def own_scenes(scenes, tmp_path):
+    """A copy of the scenes that a test may change."""
+    return shutil.copytree(scenes, tmp_path / "scenes")
+
+
+def test_every_with_image_keeps_a_segment_and_every_without_image_is_empty(finished_run):
+    for index, bag in enumerate(finished_run.bags):
+        mask = finished_run.read_mask(index)
+        assert mask.shape == (bag.height, bag.width) == finished_run.read_image(index).shape[:2]
+        assert mask.any() == (bag.tag == "with") == (bag.n_selected > 0)
+
+
+def test_the_run_folder_holds_what_it_promises(finished_run):
+    folder = finished_run.folder.path
+    for name in ("run.json", "annotations.coco.json", "log.jsonl", "votes/votes.npz", "model/model.safetensors"):
+        assert (folder / name).is_file()
+    assert len(list((folder / "masks").rglob("*.png"))) == len(list((folder / "heatmaps").rglob("*.jpg"))) == 12
+    coco = json.loads((folder / "annotations.coco.json").read_text())
+    assert len(coco["images"]) == 12
+    assert len(coco["annotations"]) == 6
+
+
+def test_the_coco_file_is_that_of_the_masks_on_disk(finished_run, tmp_path):
+    options = ExportOptions(labels=(finished_run.settings.label,))
+    write_coco_file(finished_run.list_annotations(), tmp_path / "a.json", options)
+    assert (tmp_path / "a.json").read_bytes() == finished_run.folder.coco_path.read_bytes()
+
+
+def test_processes_write_what_threads_write(scenes, run_copy, monkeypatch):
+    other = replace(QUICK, decision="otsu")
+    by_threads = read_outputs(run_quick(scenes, run_copy, other, n_jobs=2).folder.path)
+    run_quick(scenes, run_copy, QUICK)
+    monkeypatch.setattr(MaskWriter, "is_long", lambda writer, task: True)
+    assert read_outputs(run_quick(scenes, run_copy, other, n_jobs=2).folder.path) == by_threads
+
+
+def test_no_temporary_file_stays_behind(finished_run):
+    assert not [path for path in finished_run.folder.path.rglob(".tmp-*")]
+
+
+def test_the_number_of_jobs_does_not_change_a_byte(finished_run, scenes, tmp_path):
+    other = run_quick(scenes, tmp_path / "other", n_jobs=2)
+    assert read_outputs(other.folder.path) == read_outputs(finished_run.folder.path)
+
+
+def test_a_repeated_run_does_nothing_twice(scenes, run_copy, monkeypatch):
+    before = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
+    monkeypatch.setattr(ColorFeatures, "describe", None)
+    monkeypatch.setattr(sys.modules["segvote.steps.job"], "fit_voter", None)
+    run_quick(scenes, run_copy)
+    after = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
+    assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
+
+
+def test_another_voter_reuses_segments_and_features(scenes, run_copy, monkeypatch):
+    monkeypatch.setattr(ColorFeatures, "describe", None)
+    run = run_quick(scenes, run_copy, replace(QUICK, voter="negmin", voter_options={}))
+    assert run.settings.voter == "negmin"
+
+
+def test_a_damaged_cache_file_is_made_again(scenes, finished_run, run_copy):
+    for folder in ("features", "segments"):
+        path = next((run_copy / folder).iterdir())
+        path.write_bytes(path.read_bytes()[:-100])
+    (run_copy / "run.json").write_text("{}")
+    (run_copy / "run.json").unlink()
+    shutil.rmtree(run_copy / "masks")
+    # Without its record the folder is nobody's; with a fresh claim the rest is found again by content.
+    RunFolder(run_copy).write_record({**finished_run.record, "complete": False})
+    run_quick(scenes, run_copy)
+    assert read_outputs(run_copy) == read_outputs(finished_run.folder.path)
+
+
+def test_masks_lie_on_the_planted_thing(scenes, tmp_path):
+    settings = Settings(n_segments=80, size=200, voter_options={"n_neighbors": 20})
+    run = run_quick(scenes, tmp_path / "run", settings)
+    assert evaluate(run, scenes / "masks").to_dict()["corloc"] >= 0.8
+
+
+def test_an_unreadable_image_is_named_and_does_not_stop_the_rest(own_scenes, tmp_path):
+    (own_scenes / "with" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
+    run = run_quick(own_scenes, tmp_path / "run")
+    assert [problem["name"] for problem in run.record["problems"]] == ["with/broken.png"]
+    assert len(run) == 12
+    with pytest.raises(UnreadableImageError, match=r"broken\.png"):
+        run_quick(own_scenes, tmp_path / "strict", strict=True)
+
+
+def test_masks_have_the_displayed_size_of_rotated_images(own_scenes, tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    source = next((own_scenes / "with").iterdir())
+    picture = Image.open(source).rotate(90, expand=True)
+    picture.save(own_scenes / "with" / "turned.jpg", exif=exif, quality=95)
+    run = run_quick(own_scenes, tmp_path / "run")
+    assert run.read_mask(run.find("turned.jpg")).shape == (120, 160)
+
+
+def test_strange_names_and_nesting_are_kept(own_scenes, tmp_path):
+    nested = own_scenes / "with" / "ein Ordner" / "tief"
+    nested.mkdir(parents=True)
+    pictures = sorted((own_scenes / "with").glob("*.png"))
+    shutil.move(pictures[0], nested / "Kühe 1.png")
+    Image.open(pictures[1]).save(own_scenes / "with" / (pictures[1].stem + ".BMP"))
+    run = run_quick(own_scenes, tmp_path / "run")
+    assert (tmp_path / "run/masks/with/ein Ordner/tief/Kühe 1.png").is_file()
+    assert len({bag.stem.casefold() for bag in run.bags}) == len(run) == 13
+
+
+def test_own_label_maps_are_used(scenes, tmp_path):
+    maps = tmp_path / "maps"
+    for path in [*(scenes / "with").iterdir(), *(scenes / "without").iterdir()]:
+        rows, columns = np.mgrid[:120, :160] // 30
+        (maps / path.parent.name).mkdir(parents=True, exist_ok=True)
+        Image.fromarray((rows * 6 + columns).astype(np.uint8)).save(maps / path.parent.name / path.name)
+    run = run_quick(scenes, tmp_path / "run", segments=maps)
+    assert {bag.n_segments for bag in run.bags} == {24}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: shutil.rmtree(s / "with") or (s / "with").mkdir(), "no images"),
+        (lambda s: shutil.rmtree(s / "with"), "expected a folder"),
+        (lambda s: shutil.copy(next((s / "with").iterdir()), s / "without" / "again.png"), "same image"),
+    ],
+)
+def test_folders_that_make_no_sense_are_refused_before_anything_is_written(own_scenes, tmp_path, change, message):
+    change(own_scenes)
+    with pytest.raises(BadInputError, match=message):
+        run_quick(own_scenes, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_same_folder_twice_is_refused(scenes, tmp_path):
+    with pytest.raises(BadInputError, match="same folder"):
+        annotate(scenes / "with", scenes / "with", tmp_path / "out", QUICK)
+
+
+def test_a_folder_of_another_run_is_refused(own_scenes, run_copy):
+    before = read_outputs(run_copy)
+    with pytest.raises(BadInputError, match="belongs to a run"):
+        run_quick(own_scenes, run_copy)
+    assert read_outputs(run_copy) == before
+
+
+def test_a_folder_with_other_files_is_refused(scenes, tmp_path):
+    (tmp_path / "letters.txt").write_text("mine")
+    with pytest.raises(BadInputError, match=r"letters\.txt"):
+        run_quick(scenes, tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_place_is_refused(scenes, tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(BadInputError, match="cannot write"):
+        run_quick(scenes, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "choice", [{"voter": "nobody"}, {"features": "smell"}, {"segmenter": "scissors"}, {"decision": "dice"}]
+)
+def test_unknown_names_are_refused_before_any_work(scenes, tmp_path, choice):
+    with pytest.raises(UnknownNameError, match="the known ones are"):
+        run_quick(scenes, tmp_path / "out", replace(QUICK, **choice))
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_runs_on_one_folder_are_refused(scenes, tmp_path):
+    with RunFolder(tmp_path / "out").lock(), pytest.raises(BusyRunError, match="another segvote"):
+        run_quick(scenes, tmp_path / "out")
+
+
+def test_an_unfinished_run_says_so(run_copy, finished_run):
+    RunFolder(run_copy).write_record({**finished_run.record, "complete": False})
+    with pytest.raises(BadInputError, match="not finished"):
+        Run(run_copy)

@@ -1,0 +1,339 @@
+"""Runs whose folders lie in stores: the same bytes as on this disk, continued elsewhere, errors of one line."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import segvote
+from segvote.cli.app import load_commands
+from segvote.cli.workers import open_workers
+from segvote.errors import BadInputError, UnwritableFileError
+from segvote.io.remote.addresses import CACHE_VARIABLE, find_place
+from segvote.io.remote.places import open_places
+from segvote.io.remote.stores import Store
+from segvote.run.remote import open_run
+from segvote.run.settings import Settings
+
+fsspec = pytest.importorskip("fsspec")
+
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+SAME = ("annotations.coco.json", "heatmaps/", "masks/", "model/", "votes/")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def store(scenes, tmp_path):
+    """Address of a folder of a store in which the scenes lie."""
+    upload(scenes, f"file://{tmp_path}/bucket")
+    return f"file://{tmp_path}/bucket"
+
+
+@pytest.fixture
+def memory(scenes):
+    """The same in a store that is no disk."""
+    files = fsspec.filesystem("memory")
+    files.store.clear()
+    upload(scenes, "memory://bucket")
+    yield "memory://bucket"
+    files.store.clear()
+
+
+@pytest.fixture(params=["store", "memory"])
+def any_store(request):
+    return request.getfixturevalue(request.param)
+
+
+def upload(folder, url):
+    files, root = fsspec.core.url_to_fs(url)
+    for path in sorted(Path(folder).rglob("*.png")):
+        target = f"{root}/{path.relative_to(folder).as_posix()}"
+        files.makedirs(target.rpartition("/")[0], exist_ok=True)
+        files.put_file(str(path), target)
+
+
+def read_store(url):
+    files, root = fsspec.core.url_to_fs(url)
+    return {path.removeprefix(f"{root}/"): files.cat_file(path) for path in files.find(root)}
+
+
+def annotate(store, out="out", **options):
+    steps = {}
+
+    def note(step, done, total):
+        steps.setdefault(step, []).append((done, total))
+
+    run = segvote.annotate(
+        f"{store}/with", f"{store}/without", f"{store}/{out}", QUICK, n_jobs=1, progress=note, **options
+    )
+    return run, steps
+
+
+def test_a_run_in_a_store_has_the_bytes_of_a_run_on_disk(any_store, finished_run):
+    annotate(any_store)
+    there = {name: data for name, data in read_store(f"{any_store}/out").items() if name.startswith(SAME)}
+    here = {
+        path.relative_to(finished_run.folder.path).as_posix(): path.read_bytes()
+        for path in finished_run.folder.path.rglob("*")
+        if path.is_file()
+    }
+    assert len(there) > 24
+    assert there == {name: data for name, data in here.items() if name.startswith(SAME)}
+
+
+def test_the_record_keeps_the_addresses(store):
+    run, _ = annotate(store)
+    assert run.record["inputs"] == {"with": f"{store}/with", "without": f"{store}/without"}
+    assert run.read_image(0).shape == (120, 160, 3)
+
+
+def test_repeated_it_does_nothing_twice(store):
+    annotate(store)
+    before = read_store(f"{store}/out")
+    _, steps = annotate(store)
+    assert "fetch" not in steps
+    assert "vote" not in steps
+    after = read_store(f"{store}/out")
+    assert {name for name in after if after[name] != before.get(name)} <= {"log.jsonl", "report.html"}
+
+
+def test_on_another_machine_a_finished_run_is_not_done_again(store, monkeypatch, tmp_path):
+    annotate(store)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    _, steps = annotate(store)
+    assert steps["segment and describe"] == [(0, 0)]
+    assert "vote" not in steps
+
+
+def test_stopped_in_the_middle_it_goes_on_elsewhere(any_store, finished_run, monkeypatch, tmp_path):
+    def stop(step, done, total):
+        if step == "write masks" and done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        segvote.annotate(
+            f"{any_store}/with", f"{any_store}/without", f"{any_store}/out", QUICK, n_jobs=1, progress=stop
+        )
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    with pytest.raises(BadInputError, match=f"the run in {any_store}/out is not finished"):
+        segvote.evaluate(f"{any_store}/out", f"{any_store}/masks")
+    _, steps = annotate(any_store)
+    assert steps["segment and describe"] == [(0, 0)]
+    assert read_store(f"{any_store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
+
+
+def test_killed_at_any_moment_it_goes_on_here_and_elsewhere(store, finished_run, tmp_path):
+    options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
+    command = [sys.executable, "-m", "segvote", "annotate", f"{store}/with", f"{store}/without"]
+    out = tmp_path / "bucket" / "out"
+    for n_files, machine in ((2, "here"), (30, "here"), (50, "there")):
+        environment = {**os.environ, CACHE_VARIABLE: str(tmp_path / machine)}
+        process = subprocess.Popen([*command, "-o", f"{store}/out", *options], env=environment)
+        while process.poll() is None and len(list(out.rglob("*.*"))) < n_files:
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+        assert b'"complete": true' not in (out / "run.json").read_bytes() or process.returncode == 0
+    run, steps = annotate(store)
+    assert steps["segment and describe"] == [(0, 0)]
+    masks = sorted(path.relative_to(run.folder.path) for path in run.folder.path.rglob("masks/**/*.png"))
+    assert len(masks) == 12
+    assert all((out / name).read_bytes() == (finished_run.folder.path / name).read_bytes() for name in masks)
+
+
+def test_a_push_that_failed_is_made_good_by_the_next_call(store, finished_run, monkeypatch):
+    send = Store.send
+
+    def fail(self, source, name):
+        if name == "votes/votes.npz":
+            raise UnwritableFileError(f"cannot write {self.url}")
+        return send(self, source, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "send", fail)
+        with pytest.raises(UnwritableFileError, match="cannot write"):
+            annotate(store)
+    assert b'"complete": false' in read_store(f"{store}/out")["run.json"]
+    _, steps = annotate(store)
+    assert "vote" not in steps
+    found = read_store(f"{store}/out")
+    assert b'"complete": true' in found["run.json"]
+    assert found["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
+
+
+def test_a_store_that_takes_nothing_is_told_at_the_first_step(store, monkeypatch):
+    def refuse(self, source, name):
+        raise UnwritableFileError(f"cannot write {self.url}")
+
+    steps = []
+    monkeypatch.setattr(Store, "send", refuse)
+    with pytest.raises(UnwritableFileError):
+        segvote.annotate(
+            f"{store}/with", f"{store}/without", f"{store}/out", QUICK, n_jobs=1, progress=lambda *a: steps.append(a[0])
+        )
+    assert "vote" not in steps
+
+
+def test_a_folder_of_other_images_is_refused_by_its_address(store):
+    annotate(store)
+    with pytest.raises(BadInputError, match=f"{store}/out belongs to a run on {store}/with"):
+        segvote.annotate(f"{store}/without", f"{store}/with", f"{store}/out", QUICK, n_jobs=1)
+
+
+def test_nothing_at_the_address_is_one_line(store):
+    with pytest.raises(BadInputError, match=f"found nothing at {store}/nowhere; check the address"):
+        segvote.annotate(f"{store}/nowhere", f"{store}/without", f"{store}/out", QUICK)
+
+
+def test_evaluate_predict_and_export_take_addresses(any_store, finished_run, scenes, tmp_path):
+    annotate(any_store)
+    expected = segvote.evaluate(finished_run, scenes / "masks").to_dict()
+    assert segvote.evaluate(f"{any_store}/out", f"{any_store}/masks").to_dict() == expected
+    found = segvote.predict(f"{any_store}/out", f"{any_store}/with", f"{any_store}/new", n_jobs=1)
+    here = segvote.predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
+    assert found.images == here.images
+    assert read_store(f"{any_store}/new")["predictions.csv"] == (tmp_path / "new/predictions.csv").read_bytes()
+    segvote.export(f"{any_store}/out", "voc", copy_images=True)
+    segvote.export(f"{any_store}/out", "yolo", f"{any_store}/yolo")
+    assert any(name.startswith("exports/voc/JPEGImages/") for name in read_store(f"{any_store}/out"))
+    assert read_store(f"{any_store}/yolo")
+
+
+def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path):
+    annotate(store)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    segvote.predict(f"{store}/out", f"{store}/with", f"{store}/new", n_jobs=1)
+    mirror = find_place(f"{store}/out")
+    assert (mirror / "model").is_dir()
+    assert not (mirror / "features").exists()
+
+
+def test_a_run_is_updated_where_it_lies(store, scenes, monkeypatch, tmp_path):
+    annotate(store)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    run = segvote.update(f"{store}/out", remove=["with/with-000.png"], n_jobs=1)
+    assert len(run) == 11
+    assert "masks/with/with-000.png" not in read_store(f"{store}/out")
+
+
+def test_classes_in_a_store(store, scenes, tmp_path):
+    upload(scenes / "with", f"{store}/classes/thing")
+    upload(scenes / "without", f"{store}/classes/none")
+    segvote.annotate_classes(f"{store}/classes", f"{store}/many", QUICK, n_jobs=1)
+    found = read_store(f"{store}/many")
+    assert {"classes.json", "classes/thing/run.json", "annotations.coco.json"} <= set(found)
+    with open_run(f"{store}/many") as (folder, _):
+        image = segvote.Run(folder / "classes/thing").read_image(0)
+    assert image.shape == (120, 160, 3)
+
+
+def test_a_run_elsewhere_brings_its_images_if_they_lie_in_the_same_bucket(store, monkeypatch, tmp_path):
+    annotate(store)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    with open_run(f"{store}/out") as (folder, _):
+        assert segvote.Run(folder).read_image(0).shape == (120, 160, 3)
+
+
+def test_a_strangers_run_folder_reaches_for_no_address(store, monkeypatch, tmp_path):
+    run, _ = annotate(store)
+    copy = shutil.copytree(run.folder.path, tmp_path / "copy")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(Store, "__init__", lambda *arguments: pytest.fail("a store was opened"))
+    with open_run(copy) as (folder, _):
+        assert not segvote.Run(folder).find_source(0).exists()
+
+
+def test_paths_are_handed_on_untouched_and_nothing_is_imported(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    given = ["with", Path("without"), None]
+    with open_places(given, ["out"]) as here:
+        assert here.inputs == given
+        assert here.outs == ["out"]
+
+
+def test_workers_are_asked_whether_they_see_the_mirror(monkeypatch):
+    from contextlib import contextmanager
+    from types import SimpleNamespace
+
+    from segvote import scaling
+
+    asked = []
+
+    @contextmanager
+    def open_nothing(n_workers, scheduler, folders):
+        asked.extend(folders)
+        yield SimpleNamespace(shares_disk=True, dashboard="")
+
+    monkeypatch.setattr(scaling, "open_cluster", open_nothing)
+    with open_workers(None, "tcp://x:1", ["memory://bucket/with", "out"]) as found:
+        assert found == ["memory://bucket/with", Path.cwd() / "out"]
+    assert asked == [find_place("memory://bucket/with"), Path.cwd() / "out"]
+
+
+def test_the_command_line_takes_addresses_and_says_them(store):
+    options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
+    command = ["annotate", f"{store}/with/", f"{store}/without/", "-o", f"{store}/out/", *options]
+    result = CliRunner().invoke(load_commands(), command, catch_exceptions=False)
+    assert f"masks    {store}/out/masks\n" in result.output
+    result = CliRunner().invoke(load_commands(), ["evaluate", f"{store}/out", "--truth", f"{store}/masks"])
+    assert "CorLoc" in result.output
+
+
+@pytest.fixture
+def bucket(scenes, monkeypatch):
+    """A bucket of a server on this machine that speaks the protocol of S3, with the scenes in it."""
+    server = pytest.importorskip("moto.server")
+    pytest.importorskip("s3fs")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    address = "http://{}:{}".format(*running.get_host_and_port())
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "made",
+        "AWS_SECRET_ACCESS_KEY": "up",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": address,
+    }.items():
+        monkeypatch.setenv(name, value)
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    fsspec.filesystem("s3").mkdir("photos")
+    upload(scenes, "s3://photos")
+    yield "s3://photos"
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    running.stop()
+
+
+def test_over_the_protocol_of_s3_the_bytes_are_those_of_a_run_on_disk(bucket, finished_run, monkeypatch, tmp_path):
+    annotate(bucket)
+    found = read_store(f"{bucket}/out")
+    for path in (
+        finished_run.folder.votes_path,
+        finished_run.folder.coco_path,
+        *finished_run.folder.path.rglob("*.png"),
+    ):
+        assert found[path.relative_to(finished_run.folder.path).as_posix()] == path.read_bytes()
+    assert "fetch" not in annotate(bucket)[1]
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    assert annotate(bucket)[1]["segment and describe"] == [(0, 0)]
+    with pytest.raises(BadInputError, match="no-such-bucket"):
+        segvote.annotate("s3://no-such-bucket/with", f"{bucket}/without", f"{bucket}/other", QUICK)
+
+
+def test_a_server_that_is_not_there_is_one_line(monkeypatch):
+    pytest.importorskip("s3fs")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "made")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "up")
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    with pytest.raises(BadInputError, match="cannot read s3://photos/with") as caught:
+        segvote.evaluate("s3://photos/with", "masks")
+    assert os.linesep not in str(caught.value)
+    fsspec.get_filesystem_class("s3").clear_instance_cache()

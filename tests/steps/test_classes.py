@@ -1,0 +1,356 @@
+"""Several classes in one call: shared work, index masks, images that show two things."""
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segvote.datasets import write_scenes
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.evaluation.evaluate import evaluate
+from segvote.features.color import ColorFeatures
+from segvote.integrations.models import open_predictors
+from segvote.io.exports.voc import make_voc_palette
+from segvote.io.masks import read_mask
+from segvote.metrics import measure_iou
+from segvote.run.class_folders import list_class_images
+from segvote.run.class_runs import ClassRuns
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.classes.annotate import annotate_classes
+from segvote.steps.classes.masks import join_masks
+from segvote.steps.export import export
+from segvote.steps.prediction.predict import predict
+
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+
+def tint(path):
+    """The same scene with red and blue exchanged: another thing, another ground."""
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture.convert("RGB"))[:, :, ::-1]
+    Image.fromarray(np.ascontiguousarray(pixels)).save(path)
+
+
+@pytest.fixture(scope="session")
+def class_root(tmp_path_factory):
+    """``blue`` and ``red`` things, and ``none``; ``masks`` beside it."""
+    folder = tmp_path_factory.mktemp("classes")
+    write_scenes(folder / "a", n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=1)
+    write_scenes(folder / "b", n_with=4, n_without=2, size=(160, 120), object_area=(0.08, 0.16), seed=2)
+    for path in [*(folder / "b/with").iterdir(), *(folder / "b/without").iterdir()]:
+        tint(path)
+    root = folder / "root"
+    shutil.copytree(folder / "a/with", root / "red")
+    shutil.copytree(folder / "b/with", root / "blue/deep")
+    (root / "none").mkdir()
+    for source in "ab":
+        for path in (folder / source / "without").iterdir():
+            shutil.copy(path, root / "none" / f"{source}-{path.name}")
+    return root
+
+
+@pytest.fixture(scope="session")
+def class_runs(class_root, tmp_path_factory):
+    """A finished quick run on the classes; only for reading."""
+    return annotate_classes(class_root, tmp_path_factory.mktemp("classed") / "run", QUICK, n_jobs=1)
+
+
+@pytest.fixture
+def own_root(class_root, tmp_path):
+    return shutil.copytree(class_root, tmp_path / "root")
+
+
+@pytest.fixture
+def runs_copy(class_runs, tmp_path):
+    return shutil.copytree(class_runs.folder.path, tmp_path / "run")
+
+
+def test_each_image_is_found_in_its_class_and_in_no_other(class_runs):
+    assert class_runs.names == ("blue", "red")
+    assert len(class_runs) == 12
+    for index, image in enumerate(class_runs.images):
+        numbers = set(np.unique(class_runs.read_mask(index))) - {0}
+        assert numbers == {class_runs.names.index(name) + 1 for name in image.classes}
+        assert list(image.areas) == image.classes == list(image.scores)
+
+
+def test_the_masks_lie_on_the_things(class_runs, class_root):
+    for letter, name in (("a", "red"), ("b", "blue")):
+        found = evaluate(class_runs.runs[name], class_root.parent / letter / "masks").to_dict()
+        assert found["n_images"] == 4
+        assert found["miou"] > 0.4
+
+
+def test_a_class_gets_the_masks_that_annotate_gives_it(class_runs, class_root, tmp_path):
+    """The same images in two folders; only sums are taken in another order."""
+    shutil.copytree(class_root / "blue", tmp_path / "without/blue")
+    shutil.copytree(class_root / "none", tmp_path / "without/none")
+    alone = annotate(class_root / "red", tmp_path / "without", tmp_path / "out", QUICK, n_jobs=1)
+    together = class_runs.runs["red"]
+    for index, bag in enumerate(alone.bags):
+        other = together.find(bag.name)
+        weights = [run.votes["weights"][run.get_slice(i)] for run, i in ((alone, index), (together, other))]
+        np.testing.assert_allclose(*weights, atol=1e-5)
+        np.testing.assert_array_equal(alone.read_mask(index), together.read_mask(other))
+
+
+def test_scores_of_all_classes_are_kept(class_runs):
+    for number, name in enumerate(class_runs.names):
+        run = class_runs.runs[name]
+        for index in range(len(class_runs)):
+            scores = class_runs.read_scores(index)
+            assert scores.shape == (2, class_runs.images[index].n_segments)
+            np.testing.assert_allclose(scores[number], run.votes["scores"][run.get_slice(index)], rtol=1e-6)
+            assert class_runs.read_segments(index)["labels"].max() + 1 == scores.shape[1]
+
+
+def test_an_index_mask_is_a_palette_picture(class_runs):
+    with Image.open(class_runs.folder.mask_path(class_runs.images[0].stem)) as picture:
+        assert picture.mode == "P"
+        assert picture.getpalette()[:9] == make_voc_palette()[:3].ravel().tolist()
+    assert class_runs.read_image(0).shape[:2] == class_runs.read_mask(0).shape
+
+
+def test_the_coco_file_has_all_images_and_categories(class_runs):
+    coco = class_runs.to_coco()
+    assert [(one["id"], one["name"]) for one in coco["categories"]] == [(1, "blue"), (2, "red")]
+    assert [one["file_name"] for one in coco["images"]] == [image.name for image in class_runs.images]
+    assert sorted(one["category_id"] for one in coco["annotations"]) == [1] * 4 + [2] * 4
+    assert len(class_runs.to_table()) == 12
+
+
+def test_segments_and_features_are_computed_and_stored_once(class_runs):
+    folder = class_runs.folder.path
+    for kind, n_files in (("segments", 12 + 8), ("features", 12)):  # and the pieces of those that get a mask
+        shared = {path.name: path for path in (folder / kind).iterdir()}
+        assert len(shared) == n_files
+        for name in class_runs.names:
+            own = {path.name: path for path in (folder / "classes" / name / kind).iterdir()}
+            assert own.keys() == shared.keys()
+            assert all(os.path.samefile(own[key], shared[key]) for key in own)
+
+
+def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *paths: (_ for _ in ()).throw(OSError("no links here")))
+    other = annotate_classes(class_root, tmp_path / "run", QUICK, n_jobs=1)
+    assert other.to_coco() == class_runs.to_coco()
+    assert other.runs["red"].read_segments(0)["labels"].any()
+
+
+def test_neighbours_are_looked_for_once(own_root, tmp_path, monkeypatch):
+    from segvote.voters.ekde import EKDE
+
+    calls = []
+    learn = EKDE._learn
+    monkeypatch.setattr(EKDE, "_learn", lambda self, segments: calls.append(1) or learn(self, segments))
+    annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    assert len(calls) == 1
+
+
+def test_any_voter_can_be_used(class_root, tmp_path):
+    runs = annotate_classes(class_root, tmp_path / "run", replace(QUICK, voter="negmin", voter_options={}), n_jobs=1)
+    assert {run.settings.voter for run in runs.runs.values()} == {"negmin"}
+
+
+def test_features_with_a_codebook_learn_it_once(class_root, tmp_path):
+    settings = replace(QUICK, features="bow", feature_options={"n_words": 8})
+    runs = annotate_classes(class_root, tmp_path / "run", settings, n_jobs=1)
+    assert len(list((runs.folder.path / "features").glob("words-*"))) == 1
+    assert runs.runs["red"].bags[0].features == runs.runs["blue"].bags[0].features
+
+
+def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
+    before = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
+    monkeypatch.setattr(ColorFeatures, "describe", None)
+    monkeypatch.setattr(sys.modules["segvote.steps.classes.annotate"], "fit_voter", None)
+    annotate_classes(class_root, runs_copy, QUICK, n_jobs=1)
+    after = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
+    assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
+
+
+def test_two_calls_give_the_same_bytes_whatever_the_number_of_jobs(class_root, class_runs, tmp_path):
+    other = annotate_classes(class_root, tmp_path / "run", QUICK, n_jobs=2)
+    for path in class_runs.folder.path.rglob("*"):
+        if path.is_file() and path.name not in ("log.jsonl", ".lock"):
+            assert (other.folder.path / path.relative_to(class_runs.folder.path)).read_bytes() == path.read_bytes()
+
+
+def test_an_image_of_two_classes_is_one_image_and_no_negative(own_root, tmp_path):
+    shutil.copy(sorted((own_root / "red").iterdir())[0], own_root / "blue/shared.png")
+    runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    (index,) = [number for number, image in enumerate(runs.images) if len(image.classes) == 2]
+    assert len(runs) == 12
+    assert runs.images[index].name == "blue/shared.png"
+    assert [runs.runs[name].bags[index].tag for name in runs.names] == ["with", "with"]
+    assert runs.runs["red"].find_source(index).parent == own_root / "red"
+    (annotation,) = [one for one in runs.list_annotations() if one.name == "blue/shared.png"]
+    assert [part.label for part in annotation.parts] == ["blue", "red"]
+    union = annotation.parts[0].mask | annotation.parts[1].mask
+    np.testing.assert_array_equal(runs.read_mask(index) > 0, union)
+
+
+def test_where_masks_overlap_the_surer_class_wins():
+    masks = np.array([[[1, 1, 0, 1]], [[0, 1, 1, 1]]], dtype=bool)
+    sureness = np.array([[[0.9, 0.9, 0.9, 0.5]], [[0.5, 0.5, 0.5, 0.5]]])
+    np.testing.assert_array_equal(join_masks(masks, sureness), [[1, 1, 2, 1]])
+    np.testing.assert_array_equal(join_masks(masks & False, sureness), [[0, 0, 0, 0]])
+
+
+def test_an_image_removed_from_a_class_leaves_no_mask_behind(own_root, tmp_path):
+    runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    gone = runs.folder.mask_path(runs.images[0].stem)
+    other = runs.runs["red"].folder.mask_path(runs.runs["red"].bags[0].stem)
+    assert gone.exists() and other.exists()
+    sorted((own_root / "blue/deep").iterdir())[0].unlink()
+    again = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    assert len(again) == 11
+    assert not gone.exists() and not other.exists()
+    stems = {image.stem for image in again.images}
+    masks = {path.relative_to(again.folder.path / "masks").as_posix() for path in gone.parents[2].rglob("*.png")}
+    assert masks == {f"{stem}.png" for stem in stems}
+
+
+def test_the_run_of_a_class_predicts(class_runs, class_root, tmp_path):
+    found = predict(class_runs.folder.path / "classes/red", class_root, tmp_path / "new", false_alarms=0.3, n_jobs=1)
+    called = {one.name.split("/")[0] for one in found.images if one.contains}
+    assert "red" in called
+    with pytest.raises(BadInputError, match="classes/NAME"):
+        predict(class_runs.folder.path, class_root, tmp_path / "other")
+
+
+def test_tools_get_a_predictor_for_every_class(class_runs):
+    predictors = open_predictors(class_runs.folder.path, 0.3)
+    assert list(predictors) == ["blue", "red"]
+    assert predictors["red"].judge(class_runs.read_image(0)).mask.shape == class_runs.read_mask(0).shape
+
+
+def test_a_correction_in_one_class_reaches_the_index_masks(own_root, tmp_path):
+    from segvote.io.rle import encode_rle
+    from segvote.run.correction_log import Action, CorrectionLog
+
+    runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    index = next(number for number, image in enumerate(runs.images) if image.classes == ["red"])
+    run = runs.runs["red"]
+    bag = run.bags[index]
+    nothing = encode_rle(np.ones((bag.height, bag.width), bool))
+    log = CorrectionLog(run.folder.corrections_path)
+    log.append(Action("set", bag.digest, bag.name, 0, bag.height, bag.width, str(nothing["counts"])))
+    log.close()
+    again = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    assert not again.read_mask(index).any()
+    assert runs.images[index].areas
+    assert not again.images[index].areas
+
+
+def test_an_unreadable_image_is_left_out_and_reported(own_root, tmp_path):
+    (own_root / "red/broken.png").write_bytes(b"no picture")
+    runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    assert len(runs) == 12
+    assert [one["name"] for one in runs.record["problems"]] == ["red/broken.png"]
+    with pytest.raises(UnreadableImageError, match="--strict"):
+        annotate_classes(own_root, tmp_path / "strict", QUICK, n_jobs=1, strict=True)
+
+
+def test_a_copy_within_a_class_is_left_out_and_reported(own_root):
+    shutil.copy(sorted((own_root / "red").iterdir())[0], own_root / "red/zcopy.png")
+    found = list_class_images(own_root)
+    assert len(found.images) == 12
+    assert found.problems[0][0] == "red/zcopy.png"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda root: shutil.copy(next((root / "red").iterdir()), root / "none/x.png"), "are the same image"),
+        (lambda root: shutil.copy(next((root / "red").iterdir()), root / "x.png"), "lies in"),
+        (lambda root: [shutil.rmtree(root / name) for name in ("red", "none")], "two class folders"),
+        (lambda root: [shutil.rmtree(root / name) for name in ("red", "blue")], "two class folders"),
+        (lambda root: (root / "green").mkdir(), "no images in"),
+    ],
+)
+def test_folders_that_make_no_sense_are_refused(own_root, change, message):
+    change(own_root)
+    with pytest.raises(BadInputError, match=message):
+        list_class_images(own_root)
+
+
+def test_a_folder_that_is_missing_or_someone_elses_is_refused(
+    class_root, class_runs, runs_copy, finished_run, tmp_path
+):
+    with pytest.raises(BadInputError, match="one folder for each class"):
+        annotate_classes(tmp_path / "nothing", tmp_path / "out", QUICK)
+    with pytest.raises(BadInputError, match="holds no run on classes"):
+        annotate_classes(class_root, finished_run.folder.path, QUICK)
+    with pytest.raises(BadInputError, match="other classes"):
+        annotate_classes(shutil.copytree(class_root, tmp_path / "other"), runs_copy, QUICK)
+    with pytest.raises(BadInputError, match=r"no classes\.json"):
+        ClassRuns(finished_run.folder.path)
+
+
+def test_an_unfinished_run_says_so(runs_copy):
+    path = runs_copy / "classes.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "complete": False}))
+    with pytest.raises(BadInputError, match="not finished"):
+        ClassRuns(runs_copy)
+
+
+def test_the_run_of_a_class_opens_where_it_lies_now(runs_copy, tmp_path):
+    moved = shutil.move(runs_copy / "classes/red", tmp_path / "moved")
+    run = Run(moved)
+    index = next(number for number, bag in enumerate(run.bags) if bag.tag == "with")
+    truth = read_mask(run.find_source(index).parents[2] / "a/masks" / f"{run.find_source(index).stem}.png")
+    assert measure_iou(run.read_mask(index), truth) > 0
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_all_classes_are_exported_together(class_runs, tmp_path):
+    from pycocotools.coco import COCO
+
+    written = export(class_runs.folder.path, "coco", tmp_path / "coco")
+    judge = COCO(written)
+    assert [one["name"] for one in judge.loadCats(judge.getCatIds())] == ["blue", "red"]
+    for number, image in enumerate(class_runs.images, start=1):
+        mask = np.zeros((image.height, image.width), np.uint8)
+        for one in judge.loadAnns(judge.getAnnIds([number])):
+            mask[judge.annToMask(one) == 1] = one["category_id"]
+        np.testing.assert_array_equal(mask, class_runs.read_mask(number - 1))
+    voc = export(class_runs, "voc", tmp_path / "voc")
+    with Image.open(voc / "SegmentationClass" / f"{class_runs.images[0].stem}.png") as picture:
+        np.testing.assert_array_equal(np.asarray(picture), class_runs.read_mask(0))
+
+
+def test_the_names_of_classes_are_not_for_choosing(class_runs, tmp_path):
+    with pytest.raises(BadInputError, match="without label"):
+        export(class_runs, "coco", tmp_path / "coco", label="cow")
+
+
+def test_videos_have_an_index_mask_for_every_frame(class_root, tmp_path):
+    root = shutil.copytree(class_root, tmp_path / "root")
+    with Image.open(sorted((root / "red").iterdir())[0]) as opened:
+        picture = opened.convert("RGB")
+    for name in ("red", "blue"):
+        film = root / name / "film"
+        film.mkdir()
+        for number in range(8):  # the thing is of both classes, in a film of their own each
+            shifted = np.roll(np.asarray(picture), number * 2, axis=1).copy()
+            shifted[0, 0] = 1 if name == "red" else 2
+            Image.fromarray(shifted).save(film / f"{number:04d}.png")
+    runs = annotate_classes(root, tmp_path / "run", replace(QUICK, frames="auto"), n_jobs=1)
+    (index,) = [number for number, one in enumerate(runs.images) if one.name == "red/film"]
+    assert runs.images[index].n_frames == 8
+    masks = sorted((runs.folder.path / "masks/red/film").iterdir())
+    assert [path.name for path in masks] == [f"{number:04d}.png" for number in range(8)]
+    assert runs.read_mask(index).any()
+    frames = [one for one in runs.list_annotations() if one.name.startswith("red/film/")]
+    assert [one.name for one in frames] == [f"red/film/{number:04d}.png" for number in range(8)]
+    assert {one.properties["video"] for one in frames} == {"red/film"}
+    for path, frame in zip(masks, frames, strict=True):
+        with Image.open(path) as picture:
+            np.testing.assert_array_equal(np.asarray(picture) > 0, sum(part.mask for part in frame.parts) > 0)

@@ -1,0 +1,116 @@
+import json
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.io import EXPORTS
+from segvote.io.exports.base import ExportOptions
+from segvote.run.correction_log import read_actions
+from segvote.run.corrections import fix_segments, read_corrections
+from segvote.run.run import Run
+from segvote.steps.annotate import annotate
+from segvote.steps.export import export
+from segvote.steps.importing import import_corrections
+from segvote.types import Annotation, Part
+
+
+def write_file(folder, masks, format_="coco", label="object"):
+    annotations = [Annotation(name, *mask.shape, (Part(label, mask),)) for name, mask in masks.items()]
+    return EXPORTS[format_](iter(annotations), folder, ExportOptions())
+
+
+def draw(run, index, segments):
+    """A mask at the displayed size that covers the given segments of a bag; made scenes are not resized."""
+    return np.isin(run.read_segments(index)["labels"], segments)
+
+
+@pytest.mark.parametrize("format_", ["coco", "cvat", "labelme", "label-studio"])
+def test_an_export_that_nobody_touched_corrects_nothing(run_copy, tmp_path, format_):
+    imported = import_corrections(run_copy, export(run_copy, format_, tmp_path / "out"))
+    assert imported.corrected == ()
+    assert read_actions(run_copy / "review.sqlite") == []
+
+
+def test_polygons_that_nobody_touched_correct_nothing(run_copy, tmp_path):
+    imported = import_corrections(run_copy, export(run_copy, "coco", tmp_path / "out", polygons=True))
+    assert (imported.corrected, imported.problems) == ((), ())
+    assert len(imported.same) == 12
+
+
+def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
+    run = Run(run_copy)
+    drawn = {run.bags[0].name: draw(run, 0, [3, 7])}
+    assert import_corrections(run, write_file(tmp_path, drawn)).corrected == (run.bags[0].name,)
+    corrections = read_corrections(run.folder)
+    fixed = fix_segments(corrections.strokes[run.bags[0].digest], run.read_segments(0)["labels"])
+    assert np.flatnonzero(fixed == 1).tolist() == [3, 7]
+    assert (fixed >= 0).all()
+    assert corrections.looked == {run.bags[0].digest}
+
+
+def test_the_next_annotate_draws_what_was_imported(run_copy, tmp_path):
+    run = Run(run_copy)
+    mask = draw(run, 0, [3, 7])
+    import_corrections(run, write_file(tmp_path, {run.bags[0].name: mask}))
+    inputs = run.record["inputs"]
+    again = annotate(inputs["with"], inputs["without"], run_copy, run.settings, n_jobs=1)
+    np.testing.assert_array_equal(again.read_mask(0), mask)
+
+
+def test_importing_twice_writes_once(run_copy, tmp_path):
+    run = Run(run_copy)
+    path = write_file(tmp_path, {run.bags[0].name: draw(run, 0, [3])})
+    import_corrections(run, path)
+    actions = read_actions(run.folder.corrections_path)
+    assert import_corrections(run, path).same == (run.bags[0].name,)
+    assert read_actions(run.folder.corrections_path) == actions
+
+
+def test_unchanged_masks_count_when_confirmed(run_copy, tmp_path):
+    run = Run(run_copy)
+    imported = import_corrections(run, export(run, "coco", tmp_path / "out"), confirm=True)
+    assert len(imported.corrected) == len(run)
+
+
+def test_images_that_do_not_fit_are_left_out_with_a_reason(run_copy, tmp_path):
+    run = Run(run_copy)
+    turned = draw(run, 0, [3]).T
+    path = write_file(tmp_path, {run.bags[0].name: turned, "elsewhere/stranger.png": turned})
+    reasons = dict(import_corrections(run, path).problems)
+    assert "sides differ" in reasons[run.bags[0].name]
+    assert "no image of the run" in reasons["elsewhere/stranger.png"]
+
+
+def test_a_mask_of_another_size_lies_over_the_same_picture(run_copy, tmp_path):
+    run = Run(run_copy)
+    large = np.kron(draw(run, 0, [3, 7]), np.ones((2, 2), bool))
+    import_corrections(run, write_file(tmp_path, {run.bags[0].name: large}))
+    fixed = fix_segments(read_corrections(run.folder).strokes[run.bags[0].digest], run.read_segments(0)["labels"])
+    assert np.flatnonzero(fixed == 1).tolist() == [3, 7]
+
+
+def test_the_class_that_counts_must_be_known(run_copy, tmp_path):
+    run = Run(run_copy)
+    mask = draw(run, 0, [3])
+    single = write_file(tmp_path / "one", {run.bags[0].name: mask}, label="cow")
+    assert import_corrections(run, single).corrected
+    with pytest.raises(BadInputError, match="no shape is called 'horse'"):
+        import_corrections(run, single, label="horse")
+    data = json.loads(single.read_text())
+    data["categories"].append({"id": 2, "name": "dog"})
+    data["annotations"].append({**data["annotations"][0], "id": 2, "category_id": 2})
+    single.write_text(json.dumps(data))
+    with pytest.raises(BadInputError, match="--label"):
+        import_corrections(run, single)
+
+
+def test_a_file_that_breaks_off_leaves_no_correction(run_copy, tmp_path):
+    run = Run(run_copy)
+    path = write_file(tmp_path, {bag.name: draw(run, i, [3]) for i, bag in enumerate(run.bags[:2])})
+    data = json.loads(path.read_text())
+    data["annotations"][1]["segmentation"] = []
+    path.write_text(json.dumps(data))
+    with pytest.raises(BadInputError):
+        import_corrections(run, path)
+    assert read_actions(run.folder.corrections_path) == []

@@ -1,0 +1,119 @@
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from segvote.io.arrays import read_arrays, write_arrays
+from segvote.kernels import Neighbours
+from segvote.run.run import Run
+from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
+from segvote.steps.reopening import list_described, reopen, vote
+from segvote.steps.voting_step import fit_voter
+
+
+@pytest.fixture
+def run(finished_run, tmp_path):
+    shutil.copytree(finished_run.folder.path, tmp_path / "run")
+    return Run(tmp_path / "run")
+
+
+@pytest.fixture
+def path(run):
+    return run.folder.votes_path.with_name("neighbours.npz")
+
+
+def read(run, **other):
+    name = other.get("name") or name_neighbours(
+        run.settings, list_described(run), run.settings.voter_options["n_neighbors"]
+    )
+    return read_neighbours(run.folder, name, other.get("n_segments", int(run.offsets[-1])))
+
+
+def forbid_search(monkeypatch):
+    def search(*arguments):
+        raise AssertionError("searched again")
+
+    monkeypatch.setattr(Neighbours, "search", search)
+
+
+def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, monkeypatch):
+    forbid_search(monkeypatch)
+    voted = vote(reopen(run))
+    np.testing.assert_array_equal(voted.verdict.scores, run.votes["scores"])
+    np.testing.assert_array_equal(voted.verdict.votes, run.votes["votes"])
+
+
+def test_a_run_without_the_file_is_searched_once(run, path, monkeypatch):
+    kept = path.read_bytes()
+    path.unlink()
+    vote(reopen(run))
+    assert not path.exists()
+    vote(reopen(run), keep=True)
+    assert path.read_bytes() == kept
+    forbid_search(monkeypatch)
+    vote(reopen(run), keep=True)
+
+
+def test_the_neighbours_of_other_settings_or_segments_is_not_taken(run):
+    assert read(run) is not None
+    assert read(run, name="another") is None
+    assert read(run, n_segments=int(run.offsets[-1]) + 1) is None
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+def test_a_damaged_file_is_as_good_as_none(run, path, place):
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content))] ^= 0xFF
+    path.write_bytes(bytes(content))
+    assert read(run) is None
+    np.testing.assert_array_equal(vote(reopen(run)).verdict.scores, run.votes["scores"])
+
+
+def make_wrong(arrays, what):
+    wrong = {name: array.copy() for name, array in arrays.items()}
+    if what == "segment beyond the last":
+        wrong["indices"][3, 0] = len(arrays["indices"])
+    elif what == "segment below zero":
+        wrong["indices"][3, 0] = -2
+    elif what == "no number":
+        wrong["squared"][0, 0] = np.nan
+    elif what == "other kind":
+        wrong["squared"] = wrong["squared"].astype(np.float32)
+    else:
+        del wrong["recall"]
+    return wrong
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["segment beyond the last", "segment below zero", "no number", "other kind", "no recall"],
+)
+def test_a_file_whose_numbers_do_not_fit_is_not_taken(run, path, what):
+    write_arrays(path, **make_wrong(read_arrays(path), what))
+    assert read(run) is None
+
+
+def test_for_a_voter_that_asks_for_none_nothing_is_stored(run, path):
+    path.unlink()
+    opened, settings = reopen(run), replace(run.settings, voter="f-neg", voter_options={})
+    assert fetch_neighbours(run.folder, opened.bags, opened.table, settings) is None
+    assert not path.exists()
+
+
+def test_that_there_are_fewer_neighbours_is_remembered(run):
+    opened, settings = reopen(run), replace(run.settings, voter_options={"n_neighbors": 5000})
+    searched = fetch_neighbours(run.folder, opened.bags, opened.table, settings)
+    known = fetch_neighbours(run.folder, opened.bags, opened.table, settings, keep=False)
+    assert (searched.indices < 0).any()
+    np.testing.assert_array_equal(known.indices, searched.indices)
+    np.testing.assert_array_equal(known.squared, searched.squared)
+
+
+def test_another_voter_that_asks_the_same_is_not_searched_for(run, monkeypatch):
+    opened, settings = reopen(run), replace(run.settings, voter="negmin", voter_options={})
+    searched = fit_voter(opened.table, settings).scores_
+    fetch_neighbours(run.folder, opened.bags, opened.table, replace(settings, voter="ekde"))
+    forbid_search(monkeypatch)
+    known = fetch_neighbours(run.folder, opened.bags, opened.table, settings)
+    np.testing.assert_array_equal(fit_voter(opened.table, settings, known).scores_, searched)

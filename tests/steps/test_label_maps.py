@@ -1,0 +1,101 @@
+"""Segments of a user's own: label maps and published contour maps, through the main job."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from typer.testing import CliRunner
+
+from segvote.cli.annotate import choose_segments
+from segvote.cli.app import app
+from segvote.errors import BadInputError
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.label_maps import LabelMaps
+from segvote.steps.reopening import reopen
+
+QUICK = Settings(features="color", n_segments=12, size=80, voter_options={"n_neighbors": 15})
+STEP = 20
+
+
+@pytest.fixture
+def contours(scenes, tmp_path):
+    """A contour map for each scene: a grid of squares of 20 pixels, columns stronger than rows."""
+    rows, columns = np.zeros((241, 321)), np.zeros((241, 321))
+    rows[:: 2 * STEP] = np.arange(7)[:, None]
+    columns[:, :: 2 * STEP] = 10 + np.arange(9)
+    folder = tmp_path / "contours"
+    folder.mkdir()
+    for path in [*(scenes / "with").iterdir(), *(scenes / "without").iterdir()]:
+        savemat(folder / f"{path.stem}.mat", {"ucm2": np.maximum(rows, columns)})
+    return folder
+
+
+def annotate_quick(scenes, out, folder, **changes):
+    return annotate(scenes / "with", scenes / "without", out, replace(QUICK, **changes), segments=folder, n_jobs=1)
+
+
+def test_contour_maps_are_cut_to_the_number_of_segments_and_keep_their_tree(scenes, contours, tmp_path):
+    run = annotate_quick(scenes, tmp_path / "run", contours)
+    assert {bag.n_segments for bag in run.bags} == {12}
+    segments = run.read_segments(0)
+    assert segments["labels"].shape == (60, 80)
+    # All eight columns and the strongest rows are left; the last merge is over the strongest column inside.
+    assert segments["altitudes"].max() == 17
+    all_left = annotate_quick(scenes, tmp_path / "all", contours, n_segments=100)
+    assert {bag.n_segments for bag in all_left.bags} == {6 * 8}
+
+
+def test_other_contour_maps_are_other_segments(scenes, contours, tmp_path):
+    first = annotate_quick(scenes, tmp_path / "run", contours).bags[0].segments
+    for path in contours.iterdir():
+        savemat(path, {"ucm2": np.zeros((241, 321))})
+    again = annotate_quick(scenes, tmp_path / "run", contours)
+    assert again.bags[0].segments != first
+    assert {bag.n_segments for bag in again.bags} == {1}
+
+
+def test_an_image_without_a_map_or_with_one_of_another_is_left_out_by_name(scenes, contours, tmp_path):
+    first, second = sorted((scenes / "with").iterdir())[:2]
+    (contours / f"{first.stem}.mat").unlink()
+    savemat(contours / f"{second.stem}.mat", {"ucm2": np.zeros((321, 241))})
+    run = annotate_quick(scenes, tmp_path / "run", contours)
+    reasons = {problem["name"]: problem["reason"] for problem in run.record["problems"]}
+    assert f"expected {first.stem} with" in reasons[f"with/{first.name}"]
+    assert "cannot be of an image" in reasons[f"with/{second.name}"]
+    assert len(run.bags) == 10
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path):
+    with pytest.raises(BadInputError, match="ucm2 files at"):
+        LabelMaps.open(tmp_path / "nothing")
+
+
+def test_the_option_takes_contour_maps(scenes, contours, tmp_path):
+    words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--ucm", contours]
+    words += ["--features", "color", "--n-segments", 12, "--size", 80, "--jobs", 1]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    assert {bag.n_segments for bag in Run(tmp_path / "run").bags} == {12}
+
+
+def test_two_kinds_of_segments_at_once_are_refused(tmp_path):
+    with pytest.raises(BadInputError, match="--segments or --ucm, got both"):
+        choose_segments(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(("voter", "has_lengths"), [("cam", True), ("negmin", False)])
+def test_voters_that_learn_weights_see_lengths_and_the_others_do_not(scenes, tmp_path, voter, has_lengths):
+    settings = replace(QUICK, voter=voter, voter_options={})
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    table = reopen(run).table
+    assert table.standardiser.has_lengths == has_lengths
+    np.testing.assert_allclose(run.votes["votes"], reopen_votes(run), rtol=1e-5, atol=1e-6)
+
+
+def reopen_votes(run):
+    from segvote.steps.reopening import vote
+
+    return vote(reopen(run)).verdict.votes

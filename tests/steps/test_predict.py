@@ -1,0 +1,216 @@
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from segvote.datasets import write_scenes
+from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
+from segvote.io.masks import read_mask
+from segvote.io.tables import read_csv, read_json, write_json
+from segvote.metrics import measure_auc, measure_iou
+from segvote.steps.annotate import annotate
+from segvote.steps.prediction.model import read_model
+from segvote.steps.prediction.predict import predict
+
+
+@pytest.fixture(scope="module")
+def new_scenes(tmp_path_factory):
+    """Scenes that the finished run has not seen: ``images/with``, ``images/without`` and ``masks``."""
+    folder = tmp_path_factory.mktemp("new")
+    write_scenes(folder / "made", n_with=4, n_without=4, size=(160, 120), object_area=(0.08, 0.16), seed=5)
+    for tag in ("with", "without"):
+        shutil.copytree(folder / "made" / tag, folder / "images" / tag)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predicted(finished_run, new_scenes, tmp_path_factory):
+    out = tmp_path_factory.mktemp("predicted") / "new"
+    return predict(finished_run.folder.path, new_scenes / "images", out, false_alarms=0.3, n_jobs=1)
+
+
+def shows(prediction):
+    return prediction.name.startswith("with/")
+
+
+def test_images_that_show_the_thing_score_higher(finished_run, tmp_path):
+    """Colour words and six training images of each kind: far from sure, and far from chance."""
+    # More images than elsewhere: of four and four, one more or less in order would decide.
+    write_scenes(tmp_path / "made", n_with=12, n_without=12, size=(160, 120), object_area=(0.08, 0.16), seed=5)
+    shutil.rmtree(tmp_path / "made" / "masks")
+    predicted = predict(finished_run.folder.path, tmp_path / "made", tmp_path / "new", n_jobs=1)
+    truth = [shows(one) for one in predicted.images]
+    assert measure_auc([one.score for one in predicted.images], truth) > 0.75
+    assert measure_auc([one.probability for one in predicted.images], truth) > 0.75
+
+
+def test_masks_lie_on_the_thing_and_images_without_it_have_none(predicted, new_scenes):
+    overlaps = []
+    for index, one in enumerate(predicted.images):
+        mask = predicted.read_mask(index)
+        assert mask.any() == one.contains == (one.level <= predicted.rate) == (one.score > predicted.threshold)
+        assert one.area == pytest.approx(mask.mean(), abs=1e-5)
+        if one.contains and shows(one):
+            truth = read_mask(new_scenes / "made" / "masks" / f"{one.stem.split('/')[-1]}.png")
+            overlaps.append(measure_iou(mask, truth))
+    assert np.mean(overlaps) > 0.5
+
+
+def test_the_files_say_what_the_object_says(predicted):
+    record = json.loads((predicted.path / "predictions.json").read_text())
+    assert record["images"] == predicted.to_table()
+    assert record["complete"] is True
+    assert [row["name"] for row in read_csv(predicted.path / "predictions.csv")] == [
+        one.name for one in predicted.images
+    ]
+    coco = json.loads((predicted.path / "annotations.coco.json").read_text())
+    assert len(coco["images"]) == len(predicted) == 8
+    assert len(coco["annotations"]) == sum(one.contains for one in predicted.images)
+    assert all((predicted.path / "heatmaps" / f"{one.stem}.jpg").is_file() for one in predicted.images)
+
+
+def test_the_model_folder_alone_says_the_same(predicted, finished_run, new_scenes, tmp_path):
+    shutil.copytree(finished_run.folder.model_path, tmp_path / "travelled")
+    again = predict(tmp_path / "travelled", new_scenes / "images", tmp_path / "new", false_alarms=0.3, n_jobs=1)
+    assert again.images == predicted.images
+
+
+def test_one_image_is_judged_as_among_many(predicted, finished_run, new_scenes, tmp_path):
+    (tmp_path / "one" / "with").mkdir(parents=True)
+    wanted = predicted.images[0]
+    shutil.copy(new_scenes / "images" / wanted.name, tmp_path / "one" / wanted.name)
+    (found,) = predict(finished_run.folder.path, tmp_path / "one", tmp_path / "new", false_alarms=0.3, n_jobs=1).images
+    assert found == wanted
+
+
+def test_training_images_score_as_in_the_run_where_their_bag_is_left_out(finished_run):
+    """The stored voter, asked about its own segments with their bags named, repeats the run's votes."""
+    model = read_model(finished_run.folder.path)
+    bags = model.arrays["bags"]
+    scores = model.restore_voter().decision_function(
+        model.arrays["X"].astype(np.float32), bags=bags, survival=model.arrays["survival"]
+    )
+    # Half precision can exchange two neighbours that are equally far.
+    gaps = np.abs(scores - finished_run.votes["votes"])
+    assert np.quantile(gaps, 0.95) < 1e-3
+    assert gaps.max() < 0.1
+
+
+@pytest.mark.parametrize("voter", ["crane", "negmin"])
+def test_other_voters_are_fitted_again(scenes, finished_run, new_scenes, tmp_path, voter):
+    settings = replace(finished_run.settings, voter=voter, voter_options={}, decision="global-otsu")
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    found = predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.5, n_jobs=1)
+    assert len(found) == 8
+
+
+def test_features_with_words_take_them_along(scenes, finished_run, new_scenes, tmp_path):
+    settings = replace(finished_run.settings, features="bow", feature_options={"n_words": 20})
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    shutil.rmtree(tmp_path / "run" / "features")
+    assert len(predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.5, n_jobs=1)) == 8
+
+
+def test_a_rate_that_cannot_be_vouched_for_is_raised(finished_run, new_scenes, tmp_path):
+    found = predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.001, n_jobs=1)
+    assert found.rate == pytest.approx(1 / 7)
+
+
+def test_a_bad_image_does_not_stop_the_others(finished_run, new_scenes, tmp_path):
+    shutil.copytree(new_scenes / "images", tmp_path / "images")
+    (tmp_path / "images" / "broken.png").write_bytes(b"no picture")
+    found = predict(finished_run.folder.path, tmp_path / "images", tmp_path / "new", n_jobs=1)
+    assert [name for name, _ in found.problems] == ["broken.png"]
+    assert len(found) == 8
+    with pytest.raises(UnreadableImageError, match="1 of 9"):
+        predict(finished_run.folder.path, tmp_path / "images", tmp_path / "other", strict=True, n_jobs=1)
+
+
+def test_folders_of_others_are_left_alone(finished_run, new_scenes, scenes, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(BadInputError, match=r"letter\.txt"):
+        predict(finished_run.folder.path, new_scenes / "images", tmp_path / "mine", n_jobs=1)
+    predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", n_jobs=1)
+    with pytest.raises(BadInputError, match="another folder"):
+        predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
+    predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.3, n_jobs=1)
+
+
+def test_wrong_arguments_are_refused_before_work(finished_run, new_scenes, tmp_path):
+    with pytest.raises(BadInputError, match="share of images"):
+        predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=1.0)
+    with pytest.raises(BadInputError, match="no model"):
+        predict(tmp_path, new_scenes / "images", tmp_path / "new")
+    with pytest.raises(BadInputError, match="folder of images"):
+        predict(finished_run.folder.path, tmp_path / "absent", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def change_words(folder, **words):
+    path = folder / "model" / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **words}))
+
+
+@pytest.mark.parametrize(("version", "advice"), [(1, "repeat"), (99, "newer")])
+def test_a_model_of_another_version_says_what_to_do(run_copy, version, advice):
+    change_words(run_copy, version=version)
+    with pytest.raises(BadInputError, match=advice):
+        read_model(run_copy)
+
+
+def test_damaged_models_are_refused(run_copy):
+    path = run_copy / "model" / "model.safetensors"
+    whole = path.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"\xff" * 100):
+        path.write_bytes(damaged)
+        with pytest.raises(DamagedFileError, match="model"):
+            read_model(run_copy)
+
+
+@pytest.mark.parametrize("name", ["bags", "edges", "range", "voter.weights", "voter.held_out"])
+def test_arrays_that_do_not_belong_together_are_refused(run_copy, name):
+    from safetensors.numpy import load_file, save_file
+
+    path = run_copy / "model" / "model.safetensors"
+    arrays = load_file(path)
+    arrays[name] = arrays[name][:-1].copy() if name != "edges" else arrays[name] + 10_000
+    save_file(arrays, path)
+    with pytest.raises(DamagedFileError, match=r"not those that model\.json speaks of"):
+        read_model(run_copy)
+    words = read_json(path.with_name("model.json"))
+    write_json(path.with_name("model.json"), {key: words[key] for key in words if key != "sha256"})
+    with pytest.raises(DamagedFileError, match="belong together"):
+        read_model(run_copy)
+
+
+def test_other_features_than_those_learned_with_are_refused(run_copy):
+    change_words(run_copy, features={"name": "another"})
+    with pytest.raises(BadInputError, match="other features"):
+        read_model(run_copy)
+
+
+def test_videos_are_judged_as_a_whole(finished_run, new_scenes, tmp_path):
+    from PIL import Image
+
+    (tmp_path / "new" / "clip").mkdir(parents=True)
+    with Image.open(new_scenes / "images" / "with" / "with-000.png") as picture:
+        for number in range(12):
+            picture.save(tmp_path / "new" / "clip" / f"{number:04d}.png")
+    (found,) = predict(finished_run.folder.path, tmp_path / "new", tmp_path / "out", false_alarms=0.99, n_jobs=1).images
+    assert found.name == "clip"
+    assert len(list((tmp_path / "out" / "masks" / "clip").iterdir())) == 12
+
+
+def test_an_image_that_went_leaves_no_mask_behind(finished_run, new_scenes, tmp_path):
+    folder = shutil.copytree(new_scenes / "images", tmp_path / "images")
+    before = predict(finished_run.folder.path, folder, tmp_path / "new", n_jobs=1)
+    (folder / before.images[0].name).unlink()
+    after = predict(finished_run.folder.path, folder, tmp_path / "new", n_jobs=1)
+    for kind, ending in (("masks", "png"), ("heatmaps", "jpg")):
+        files = {
+            path.relative_to(tmp_path / "new" / kind).as_posix() for path in (tmp_path / "new" / kind).rglob("*.*")
+        }
+        assert files == {f"{one.stem}.{ending}" for one in after.images}

@@ -1,0 +1,237 @@
+"""Images that come and go: the same bytes as a fresh run on what is there."""
+
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segvote.datasets import write_scenes
+from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
+from segvote.evaluation.evaluate import evaluate
+from segvote.features.color import ColorFeatures
+from segvote.io.tables import read_json
+from segvote.run.inputs import Addition, Inputs
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.prediction.predict import predict
+from segvote.steps.update import update
+
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """``old`` with five images of each kind, ``new`` with two more, ``all`` with both, ``masks`` beside them."""
+    folder = tmp_path_factory.mktemp("parts")
+    write_scenes(folder / "all", n_with=7, n_without=7, size=(160, 120), object_area=(0.08, 0.16))
+    for tag in ("with", "without"):
+        for number, path in enumerate(sorted((folder / "all" / tag).iterdir())):
+            # Neither first nor last: order must not depend on which folder an image came from.
+            target = folder / ("new" if number in (2, 5) else "old") / tag
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fresh(parts, tmp_path_factory):
+    out = tmp_path_factory.mktemp("fresh") / "run"
+    return annotate(parts / "all/with", parts / "all/without", out, QUICK, n_jobs=1)
+
+
+@pytest.fixture(scope="module")
+def old_folder(parts, tmp_path_factory):
+    out = tmp_path_factory.mktemp("old") / "run"
+    return annotate(parts / "old/with", parts / "old/without", out, QUICK, n_jobs=1).folder.path
+
+
+@pytest.fixture
+def old(old_folder, tmp_path):
+    return shutil.copytree(old_folder, tmp_path / "old")
+
+
+def read_outputs(folder):
+    """Bytes of all results; the record names the folders, the caches keep what is gone."""
+    kept = ("masks", "heatmaps", "votes", "model")
+    files = [path for name in kept for path in (folder / name).rglob("*") if path.is_file()]
+    files.append(folder / "annotations.coco.json")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def assert_same(one, other):
+    assert read_outputs(one.folder.path) == read_outputs(other.folder.path)
+    assert one.to_table() == other.to_table()
+    assert one.record["key"] == other.record["key"]
+
+
+def test_adding_images_gives_the_bytes_of_a_fresh_run(old, parts, fresh):
+    updated = update(old, add_with=[parts / "new/with"], add_without=[parts / "new/without"], n_jobs=1)
+    assert_same(updated, fresh)
+
+
+def test_removing_images_gives_the_bytes_of_a_fresh_run(fresh, parts, old_folder, tmp_path):
+    copy = shutil.copytree(fresh.folder.path, tmp_path / "run")
+    gone = [f"{tag}/{path.name}" for tag in ("with", "without") for path in (parts / "new" / tag).iterdir()]
+    updated = update(copy, remove=gone, n_jobs=1)
+    assert_same(updated, Run(old_folder))
+    assert not updated.folder.mask_path("with/with-002").exists()
+    assert not updated.folder.heatmap_path("with/with-002").exists()
+    back = update(copy, restore=gone, n_jobs=1)
+    assert_same(back, fresh)
+    assert back.record["inputs"] == fresh.record["inputs"]
+
+
+def test_nothing_that_is_known_is_computed_again(old, parts, monkeypatch):
+    described = []
+    describe = ColorFeatures.describe
+    monkeypatch.setattr(
+        ColorFeatures, "describe", lambda self, image, labels: described.append(1) or describe(self, image, labels)
+    )
+    update(old, add_with=[parts / "new/with"], n_jobs=1)
+    assert len(described) == 2
+    update(old, remove=["with-001"], n_jobs=1)
+    assert len(described) == 2
+
+
+def test_an_updated_run_works_like_any_other(old, parts, fresh, tmp_path):
+    run = update(old, add_with=[parts / "new/with"], add_without=[parts / "new/without"], n_jobs=1)
+    assert all(run.find_source(index).is_file() for index in range(len(run)))
+    assert run.find_source(run.find("with/with-002.png")).parent == parts / "new/with"
+    truth = parts / "all/masks"
+    assert evaluate(run, truth).to_dict() == evaluate(fresh, truth).to_dict()
+    found = [predict(one.folder.path, parts / "new", tmp_path / name, n_jobs=1).to_table() for one, name in
+             ((run, "a"), (fresh, "b"))]  # fmt: skip
+    assert found[0] == found[1]
+
+
+def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder, fresh, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(parts / "old", own)
+    run = annotate(own / "with", own / "without", tmp_path / "run", QUICK, n_jobs=1)
+    for tag in ("with", "without"):
+        for path in (parts / "new" / tag).iterdir():
+            shutil.copy(path, own / tag)
+    assert_same(update(run, n_jobs=1), fresh)
+    before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*") if path.is_file()}
+    update(run.folder.path, n_jobs=1)
+    after = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*") if path.is_file()}
+    assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
+
+
+@pytest.mark.parametrize("step", ["describe_bags", "decide_bags"])
+def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch, step):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["segvote.steps.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            update(old, add_with=[parts / "new/with"], add_without=[parts / "new/without"], n_jobs=1)
+    assert_same(update(old, n_jobs=1), fresh)
+    assert "pending" not in read_json(old / "run.json")
+
+
+def test_an_update_that_failed_is_not_tried_again(old, parts, tmp_path):
+    before = read_json(old / "run.json")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/broken.png").write_bytes(b"no picture")
+    with pytest.raises(UnreadableImageError):
+        update(old, add_with=[tmp_path / "more"], n_jobs=1, strict=True)
+    assert read_json(old / "run.json") == before
+
+
+def test_images_called_like_others_get_the_name_of_their_folder(old, parts, tmp_path):
+    more = tmp_path / "more"
+    more.mkdir()
+    with Image.open(parts / "new/with/with-002.png") as picture:
+        Image.fromarray(np.asarray(picture.convert("RGB"))[:, ::-1].copy()).save(more / "with-001.png")
+    run = update(old, add_with=[more], n_jobs=1)
+    index = run.find("with/more/with-001.png")
+    assert run.find_source(index) == more / "with-001.png"
+    assert run.find_source(run.find("with/with-001.png")) == parts / "old/with/with-001.png"
+    assert len(run) == 11
+
+
+def test_a_person_s_corrections_stay(old, parts):
+    from segvote.io.rle import encode_rle
+    from segvote.run.correction_log import Action, CorrectionLog
+
+    run = Run(old)
+    bag = run.bags[0]
+    everything = encode_rle(np.ones((bag.height, bag.width), bool))
+    log = CorrectionLog(run.folder.corrections_path)
+    log.append(Action("set", bag.digest, bag.name, 1, bag.height, bag.width, str(everything["counts"])))
+    log.close()
+    updated = update(old, add_with=[parts / "new/with"], n_jobs=1)
+    assert updated.read_mask(updated.find(bag.name)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"remove": ["nothing"]}, "fits 0 of them"),
+        ({"restore": ["with-001"]}, "that was removed"),
+        ({"remove": [f"with-00{number}" for number in (0, 1, 3, 4, 6)]}, "no .with. image is left"),
+        ({"add_with": ["nowhere"]}, "expected a folder of images"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_and_leaves_the_run_alone(old, options, message):
+    before = read_json(old / "run.json")
+    with pytest.raises(BadInputError, match=message):
+        update(old, n_jobs=1, **options)
+    assert read_json(old / "run.json") == before
+
+
+def test_a_folder_that_is_part_of_the_run_is_refused(old, parts):
+    for folder in (parts / "old/with", parts / "old"):
+        with pytest.raises(BadInputError, match="share images"):
+            update(old, add_without=[folder])
+
+
+def test_an_image_of_the_other_kind_is_refused(old, parts, tmp_path):
+    shutil.copytree(parts / "old/with", tmp_path / "more")
+    with pytest.raises(BadInputError, match="are the same image"):
+        update(old, add_without=[tmp_path / "more"])
+
+
+def test_annotate_says_how_to_go_on_with_an_updated_run(old, parts):
+    update(old, add_with=[parts / "new/with"], n_jobs=1)
+    with pytest.raises(BadInputError, match="segvote update"):
+        annotate(parts / "old/with", parts / "old/without", old, QUICK, n_jobs=1)
+
+
+def test_label_maps_of_one_s_own_are_asked_for_again(parts, tmp_path):
+    maps = tmp_path / "maps"
+    for tag in ("with", "without"):
+        for path in (parts / "all" / tag).iterdir():
+            (maps / tag).mkdir(parents=True, exist_ok=True)
+            np.save(maps / tag / f"{path.stem}.npy", np.arange(120 * 160).reshape(120, 160) // 640)
+    run = annotate(parts / "old/with", parts / "old/without", tmp_path / "run", QUICK, segments=maps, n_jobs=1)
+    with pytest.raises(BadInputError, match="--segments"):
+        update(run, add_with=[parts / "new/with"], n_jobs=1)
+    updated = update(run, add_with=[parts / "new/with"], segments=maps, n_jobs=1)
+    assert {bag.n_segments for bag in updated.bags} == {30}
+
+
+def test_the_run_of_a_class_is_updated_with_its_root(parts, old):
+    record = RunFolder(old).read_record()
+    record["inputs"]["without"] = str(parts / "old")
+    RunFolder(old).write_record(record)
+    with pytest.raises(BadInputError, match="--classes"):
+        update(old)
+
+
+def test_inputs_come_back_as_they_were_written():
+    inputs = Inputs({"with": "/a", "without": "/b"}, (Addition("with", "/c", "c"),), ("with/x.png",))
+    assert Inputs.from_record(inputs.to_record()) == inputs
+    assert Inputs({"with": "/a", "without": "/b"}).to_record() == {"with": "/a", "without": "/b"}
+    with pytest.raises(DamagedFileError, match="not whole"):
+        Inputs.from_record({"with": "/a"})
+
+
+def test_another_voter_s_run_is_updated_with_that_voter(parts, tmp_path):
+    settings = replace(QUICK, voter="negmin", voter_options={})
+    run = annotate(parts / "old/with", parts / "old/without", tmp_path / "run", settings, n_jobs=1)
+    assert update(run, add_with=[parts / "new/with"], n_jobs=1).settings == settings

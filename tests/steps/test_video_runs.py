@@ -1,0 +1,206 @@
+"""Videos go through the main job like images: a thing that moves is found, frame by frame."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("av")
+pytest.importorskip("numba")
+
+from segvote.errors import BadInputError
+from segvote.evaluation.evaluate import evaluate
+from segvote.io.masks import read_mask
+from segvote.io.rle import encode_rle
+from segvote.io.video_files import open_film_writer
+from segvote.io.videos import open_video
+from segvote.run.bags import list_bags
+from segvote.run.correction_log import Action
+from segvote.run.corrections import fix_segments
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.run.video_frames import read_ahead
+from segvote.steps.annotate import annotate
+from segvote.steps.reopening import reopen, vote
+
+HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
+SETTINGS = Settings(features="color", n_segments=20, size=96)
+
+
+def make_frames(seed, shows_thing):
+    """Frames and masks: a red square walks over a ground of blue and green blocks."""
+    rng = np.random.default_rng(seed)
+    ground = rng.integers(40, 200, (HEIGHT // 12, WIDTH // 12, 3)) * [0.2, 1, 1]
+    ground = ground.repeat(12, axis=0).repeat(12, axis=1).astype(np.uint8)
+    for t in range(N_FRAMES):
+        frame, mask = ground.copy(), np.zeros((HEIGHT, WIDTH), bool)
+        if shows_thing:
+            mask[24:48, 12 + 4 * t : 36 + 4 * t] = True
+            frame[mask] = [220, 20, 20]
+        yield frame, mask
+
+
+def write_frames(folder, arrays):
+    folder.mkdir(parents=True)
+    for index, array in enumerate(arrays):
+        Image.fromarray(array).save(folder / f"{index:05d}.png")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Two folders of frames and a film with the thing; one of each and an image without."""
+    root = tmp_path_factory.mktemp("videos")
+    for seed in range(2):
+        frames, masks = zip(*make_frames(seed, True), strict=True)
+        write_frames(root / f"with/v{seed}", frames)
+        write_frames(root / f"masks/v{seed}", masks)
+    frames, masks = zip(*make_frames(2, True), strict=True)
+    write_frames(root / "masks/film", masks)
+    write_frames(root / "without/n0", [frame for frame, _ in make_frames(10, False)])
+    for path, film in [
+        (root / "with/film.mp4", frames),
+        (root / "without/n1.mp4", [f for f, _ in make_frames(11, False)]),
+    ]:
+        with open_film_writer(path) as writer:
+            for frame in film:
+                writer.write(frame)
+    Image.fromarray(next(iter(make_frames(12, False)))[0]).save(root / "without/photo.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(data):
+    return annotate(data / "with", data / "without", data / "out", SETTINGS, n_jobs=1)
+
+
+def test_folders_of_frames_films_and_images_are_bags_side_by_side(data):
+    bags = list_bags(data / "with", data / "without")
+    assert [bag.name for bag in bags] == [
+        "with/film.mp4",
+        "with/v0",
+        "with/v1",
+        "without/n0",
+        "without/n1.mp4",
+        "without/photo.png",
+    ]
+    assert [bag.is_video for bag in bags] == [True] * 5 + [False]
+
+
+def test_frames_are_images_when_asked_for(data):
+    bags = list_bags(data / "with", data / "without", "images")
+    assert len(bags) == 3 * N_FRAMES + 3
+    with pytest.raises(BadInputError, match="auto, images, video"):
+        list_bags(data / "with", data / "without", "films")
+
+
+def test_the_thing_is_found_in_every_video(run, data):
+    evaluation = evaluate(run, data / "masks")
+    figures = evaluation.to_dict()
+    assert figures["n_videos"] == 3
+    assert figures["video_corloc"] == 1
+    assert figures["frame_miou"] > 0.8
+    assert figures["limit_miou"] > 0.8
+    assert {image.name for image in evaluation.images} == {"with/v0", "with/v1", "with/film.mp4"}
+
+
+def test_every_frame_has_a_mask_of_its_size_and_name(run):
+    for stem in ("v0", "film"):
+        paths = sorted((run.folder.path / "masks/with" / stem).iterdir())
+        assert [path.name for path in paths] == [f"{index:05d}.png" for index in range(N_FRAMES)]
+        assert read_mask(paths[3]).shape == (HEIGHT, WIDTH)
+    without = [read_mask(path) for path in (run.folder.path / "masks/without/n0").iterdir()]
+    assert len(without) == N_FRAMES and not np.any(without)
+
+
+def test_coco_lists_every_frame_with_its_track(run):
+    coco = json.loads(run.folder.coco_path.read_text())
+    assert len(coco["images"]) == 5 * N_FRAMES + 1
+    assert {"with/v0/00003.png", "with/film.mp4/00003.png", "without/photo.png"} <= {
+        image["file_name"] for image in coco["images"]
+    }
+    assert len(coco["annotations"]) == 3 * N_FRAMES
+    assert {annotation["track_id"] for annotation in coco["annotations"]} == {1}
+
+
+def test_the_overlay_film_has_all_frames(run):
+    frames = list(open_video(run.folder.path / "films/with/v0.mp4"))
+    assert len(frames) == N_FRAMES and frames[0].image.shape == (HEIGHT, WIDTH, 3)
+
+
+def test_the_track_file_follows_the_thing(run):
+    root = ElementTree.parse(run.folder.path / "tracks/with/v0.cvat.xml").getroot()
+    polygons = root.findall("track/polygon")
+    assert [int(polygon.get("frame")) for polygon in polygons] == list(range(N_FRAMES))
+    lefts = [min(float(point.split(",")[0]) for point in polygon.get("points").split(";")) for polygon in polygons]
+    assert np.corrcoef(lefts, np.arange(N_FRAMES))[0, 1] > 0.9
+
+
+def test_a_repeated_run_does_nothing_and_gives_the_same_bytes(run, data):
+    before = {
+        path: path.read_bytes() for path in run.folder.path.rglob("*") if path.is_file() and path.suffix != ".jsonl"
+    }
+    annotate(data / "with", data / "without", data / "out", SETTINGS, n_jobs=1)
+    again = annotate(data / "with", data / "without", data / "again", SETTINGS, n_jobs=2).folder.path
+    for path, content in before.items():
+        assert path.read_bytes() == content
+        if path.name != "run.json":
+            assert (again / path.relative_to(run.folder.path)).read_bytes() == content, path
+
+
+def test_a_video_can_be_shown_and_reopened_like_an_image(run):
+    index = run.find("with/v0")
+    assert run.read_image(index).shape == (HEIGHT, WIDTH, 3)
+    assert run.read_mask(index).shape == (HEIGHT, WIDTH)
+    assert run.read_segments(index)["labels"].max() < run.bags[index].n_segments
+    verdict = vote(reopen(Run(run.folder.path))).verdict
+    np.testing.assert_allclose(verdict.scores, run.votes["scores"], atol=1e-6)
+
+
+def test_sampled_frames_only_are_annotated(data):
+    settings = Settings(features="color", n_segments=20, size=96, every=3)
+    sampled = annotate(data / "with", data / "without", data / "sampled", settings, n_jobs=1)
+    names = sorted(path.name for path in (sampled.folder.path / "masks/with/v0").iterdir())
+    assert names == ["00000.png", "00003.png", "00006.png", "00009.png"]
+
+
+def test_a_damaged_frame_is_told_and_the_rest_used(data, tmp_path):
+    frames = [frame for frame, _ in make_frames(0, True)]
+    write_frames(tmp_path / "with/v", frames)
+    write_frames(tmp_path / "without/n", [frame for frame, _ in make_frames(10, False)])
+    (tmp_path / "with/v/00004.png").write_bytes(b"x")
+    settings = Settings(features="color", n_segments=20, size=96, frames="video")
+    damaged = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)
+    assert "00004.png" in damaged.record["problems"][0]["reason"]
+    assert len(list((tmp_path / "out/masks/with/v").iterdir())) == N_FRAMES - 1
+
+
+def test_reading_ahead_keeps_order_and_hands_errors_on():
+    assert list(read_ahead(range(50), 3)) == list(range(50))
+
+    def fail():
+        yield 1
+        raise BadInputError("no more")
+
+    items = read_ahead(fail())
+    assert next(items) == 1
+    with pytest.raises(BadInputError, match="no more"):
+        next(items)
+
+
+def test_reading_ahead_can_be_left_early():
+    items = read_ahead(iter(range(10_000)), 2)
+    assert next(items) == 0
+    items.close()
+
+
+def test_a_correction_on_the_shown_frame_fixes_the_supervoxel(run):
+    index = run.find("with/v0")
+    labels, n_segments = run.read_segments(index)["labels"], run.bags[index].n_segments
+    segment = int(labels[HEIGHT // 2, WIDTH // 2])
+    counts = encode_rle(labels == segment)["counts"]
+    stroke = Action("set", value=1, height=labels.shape[0], width=labels.shape[1], counts=counts)
+    fixed = fix_segments([stroke], labels, n_segments + 5)
+    assert len(fixed) == n_segments + 5
+    np.testing.assert_array_equal(np.flatnonzero(fixed == 1), [segment])

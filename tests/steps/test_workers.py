@@ -1,0 +1,42 @@
+"""Work on many items, by threads."""
+
+import threading
+import time
+
+import pytest
+
+from segvote.steps.workers import run_in_threads, work_with
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_threads_give_results_in_order(n_jobs):
+    def wait(item):
+        time.sleep(0.002 * (item % 3))
+        return item
+
+    assert list(run_in_threads(wait, range(20), n_jobs)) == list(range(20))
+    assert list(run_in_threads(wait, [], n_jobs)) == []
+
+
+def test_whoever_stops_does_not_wait_for_all():
+    begun = []
+    results = run_in_threads(begun.append, range(1000), 2)
+    next(results)
+    results.close()
+    assert len(begun) < 10
+
+
+def test_an_error_of_a_thread_is_ours():
+    def fail(item):
+        raise ValueError(f"{item} is bad")
+
+    with pytest.raises(ValueError, match="0 is bad"):
+        list(run_in_threads(fail, range(8), 2))
+
+
+def test_others_do_the_work_of_threads():
+    def note(item):
+        return item, threading.current_thread()
+
+    with work_with(lambda function, items: map(function, items)):
+        assert list(run_in_threads(note, range(3), 2)) == [(item, threading.main_thread()) for item in range(3)]

@@ -1,0 +1,165 @@
+"""The robust eKDE: against the iteration written plainly, and on planted objects."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from segvote.datasets import make_bags
+from segvote.kernels import otsu_threshold
+from segvote.voters.crane import CRANE
+from segvote.voters.ekde import EKDE
+from segvote.voters.negatives import NegMin
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_bags(n_with=30, n_without=30, n_object=6, seed=3)
+
+
+def vote_slow(X, y, bags, survival, n_neighbors, n_steps):
+    """voting.md, section 4, one segment at a time."""
+    n = len(X)
+    votes = np.zeros((n, n))
+    for i in range(n):
+        squared = sorted((np.sum((X[i] - X[j]) ** 2), j) for j in range(n) if bags[j] != bags[i])[:n_neighbors]
+        bandwidth = np.sqrt(squared[-1][0]) / 2
+        for d, j in squared:
+            votes[i, j] = np.exp(-(d - squared[0][0]) / (2 * bandwidth**2))
+        votes[i] /= votes[i].sum()
+    weights = (y == 1).astype(float)
+    for _ in range(n_steps + 1):
+        heard = survival * (votes @ weights)
+        heard /= heard[y == 1].max()
+        weights = np.where(y == 1, heard, 0.0)
+    return heard
+
+
+def measure_f1(selected, truth):
+    hits = (selected & truth).sum()
+    return hits / selected.sum(), hits / truth.sum()
+
+
+def test_votes_equal_the_iteration_written_plainly():
+    X, y, bags, _ = make_bags(n_with=4, n_without=4, n_segments=8, n_object=2, n_odd=1, seed=1)
+    survival = np.random.default_rng(0).uniform(0.8, 1, len(X))
+    voter = EKDE(n_neighbors=6, n_steps=9).fit(X, y, bags=bags, survival=survival)
+    slow = vote_slow(X, y, bags, survival, 6, 9)
+    np.testing.assert_allclose(voter.scores_ + voter.threshold_, slow, rtol=1e-5, atol=1e-9)
+    assert voter.threshold_ == pytest.approx(otsu_threshold(slow))
+
+
+def test_the_planted_object_is_found_where_the_negatives_alone_mislead(planted):
+    X, y, bags, truth = planted
+    found = EKDE().fit(X, y, bags=bags).scores_ > 0
+    precision, recall = measure_f1(found & (y == 1), truth)
+    assert precision > 0.95
+    assert recall > 0.95
+    for rival in (NegMin(), CRANE()):
+        selected = (rival.fit(X, y, bags=bags).scores_ > 0) & (y == 1)
+        assert min(measure_f1(selected, truth)) < 0.8
+
+
+def test_new_segments_are_scored_by_the_same_rule(planted):
+    X, y, bags, _ = planted
+    voter = EKDE().fit(X, y, bags=bags)
+    np.testing.assert_allclose(voter.decision_function(X, bags=bags), voter.scores_, rtol=1e-9, atol=1e-12)
+
+
+def test_unknown_bags_leave_nobody_out(planted):
+    X, y, bags, _ = planted
+    voter = EKDE().fit(X, y, bags=bags)
+    strangers = voter.decision_function(X[:5], bags=np.full(5, 10**6))
+    np.testing.assert_array_equal(strangers, voter.decision_function(X[:5]))
+
+
+def test_a_correction_stands_and_spreads(planted):
+    X, y, bags, truth = planted
+    plain = EKDE().fit(X, y, bags=bags)
+    fixed = np.full(len(X), -1)
+    wrong = np.flatnonzero(truth)[0]
+    fixed[wrong] = 0
+    corrected = EKDE().fit(X, y, bags=bags, fixed=fixed)
+    assert corrected.weights_[wrong] == 0
+    others = truth & (np.arange(len(X)) != wrong)
+    assert corrected.graph_[others].tocsc()[:, [wrong]].sum() > 0
+    assert (corrected.scores_ + corrected.threshold_)[others].mean() < (plain.scores_ + plain.threshold_)[others].mean()
+
+
+def test_an_object_found_in_a_without_bag_votes_for(planted):
+    X, y, bags, _ = planted
+    fixed = np.full(len(X), -1)
+    fixed[np.flatnonzero(y == 0)[0]] = 1
+    assert EKDE().fit(X, y, bags=bags, fixed=fixed).weights_[np.flatnonzero(y == 0)[0]] == 1
+
+
+def test_voting_again_is_a_fit_with_the_same_corrections(planted):
+    X, y, bags, truth = planted
+    fixed = np.full(len(X), -1)
+    fixed[np.flatnonzero(truth)[:3]] = 0
+    fresh = EKDE().fit(X, y, bags=bags, fixed=fixed)
+    again = EKDE().fit(X, y, bags=bags).revote(fixed)
+    np.testing.assert_array_equal(again.scores_, fresh.scores_)
+    np.testing.assert_array_equal(again.weights_, fresh.weights_)
+
+
+def test_taking_all_corrections_back_gives_the_first_vote(planted):
+    X, y, bags, truth = planted
+    voter = EKDE().fit(X, y, bags=bags)
+    first = voter.scores_
+    fixed = np.where(truth, 0, -1)
+    assert not np.array_equal(voter.revote(fixed).scores_, first)
+    np.testing.assert_array_equal(voter.revote(np.full(len(X), -1)).scores_, first)
+
+
+def test_voting_again_with_a_moved_bag_is_a_fit_with_its_new_tag(planted):
+    X, y, bags, _ = planted
+    moved = np.where(bags == bags[-1], 1, y)
+    again = EKDE().fit(X, y, bags=bags).revote(np.full(len(X), -1), moved == 1)
+    np.testing.assert_array_equal(again.scores_, EKDE().fit(X, moved, bags=bags).scores_)
+
+
+def test_the_posterior_is_one_half_at_the_threshold(planted):
+    X, y, bags, _ = planted
+    voter = EKDE().fit(X, y, bags=bags)
+    raw = np.array([0.0, voter.threshold_, 1e6 * voter.threshold_])
+    np.testing.assert_allclose(voter._posterior(raw), [0, 0.5, 1], atol=1e-5)
+
+
+def test_survival_lowers_what_it_distrusts(planted):
+    X, y, bags, truth = planted
+    survival = np.where(truth, 0.5, 1.0)
+    believed, distrusted = (EKDE().fit(X, y, bags=bags, survival=s).weights_[truth].mean() for s in (None, survival))
+    assert distrusted < believed
+
+
+def test_one_bag_of_each_kind_is_enough():
+    X, y, bags, _ = make_bags(n_with=1, n_without=1, seed=0)
+    assert np.isfinite(EKDE().fit(X, y, bags=bags).scores_).all()
+
+
+def test_identical_segments_get_identical_scores():
+    X, y, bags = np.zeros((12, 3)), np.repeat([0, 1], 6), np.repeat(np.arange(4), 3)
+    scores = EKDE(n_neighbors=20).fit(X, y, bags=bags).scores_
+    assert np.isfinite(scores).all()
+    assert np.ptp(scores[:3]) == 0
+
+
+def test_it_works_in_pipelines_and_grid_search(planted):
+    X, y, bags, _ = planted
+    voter = make_pipeline(StandardScaler(), EKDE())
+    assert clone(voter).set_params(ekde__n_steps=5).fit(X, y, ekde__bags=bags).predict(X).shape == y.shape
+    search = GridSearchCV(EKDE(), {"n_neighbors": [10, 20]}, cv=GroupKFold(3), scoring="roc_auc")
+    assert search.fit(X, y, groups=bags).best_score_ > 0.5
+
+
+def test_bags_travel_by_metadata_routing(planted):
+    X, y, bags, _ = planted
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(make_pipeline(StandardScaler(), EKDE()), {"ekde__n_neighbors": [20]}, cv=GroupKFold(3))
+        search.fit(X, y, groups=bags, bags=bags)
+    best = search.best_estimator_[-1]
+    assert len(np.unique(best._segments.bags)) == len(np.unique(bags))

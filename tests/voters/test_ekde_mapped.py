@@ -1,0 +1,40 @@
+"""Features that are mapped from a file vote like those in memory."""
+
+import os
+
+import numpy as np
+import pytest
+
+from segvote.datasets import make_bags
+from segvote.kernels import Workspace, neighbours, use_workspace
+from segvote.voters.ekde import EKDE
+
+
+def test_features_mapped_from_a_file_vote_alike(tmp_path, monkeypatch):
+    X, y, bags, _ = make_bags(n_with=30, n_without=30, n_segments=40)
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for pairs in (neighbours.EXACT_PAIRS, 0):
+        monkeypatch.setattr(neighbours, "EXACT_PAIRS", pairs)
+        far, near = (EKDE().fit(one, y, bags=bags) for one in (mapped, np.array(mapped)))
+        np.testing.assert_array_equal(far.scores_, near.scores_)
+        assert np.shares_memory(far._segments.X, mapped)
+
+
+@pytest.mark.parametrize("pairs", [0, np.inf], ids=["approximate", "exact"])
+def test_votes_that_lie_in_files_are_counted_alike(pairs, tmp_path, monkeypatch):
+    X, y, bags, _ = make_bags(n_with=30, n_without=30, n_segments=40)
+    monkeypatch.setattr(neighbours, "EXACT_PAIRS", pairs)
+    near = EKDE().fit(X.astype(np.float32), y, bags=bags)
+    with use_workspace(Workspace(tmp_path)):
+        far = EKDE().fit(X.astype(np.float32), y, bags=bags)
+    assert len(os.listdir(tmp_path)) == 2  # the votes, and whose they are
+    folds, fixed = np.arange(60) % 5, np.where(np.arange(len(X)) % 50 == 0, y, -1)
+    for ask in (
+        lambda voter: voter.scores_,
+        lambda voter: voter.weights_,
+        lambda voter: voter.score_held_out(folds),
+        lambda voter: voter.explain(7).bag_amounts,
+        lambda voter: voter.revote(fixed).scores_,
+    ):
+        np.testing.assert_array_equal(ask(far), ask(near))

@@ -1,0 +1,152 @@
+"""What every voter promises, whatever its idea; the names come from the registry."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import average_precision_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from segvote.errors import BadInputError
+from segvote.voters import VOTERS
+from segvote.voters.learning_bags import BagVoter
+
+pytestmark = pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
+
+# The printed iteration needs bandwidths that fit and an early stop; nothing else is told what to do.
+OPTIONS = {"ekde-paper": {"bandwidth_for": 1.5, "bandwidth_against": 1.5, "max_iter": 3}}
+# A few climbs are enough to check the contract of the voters that climb.
+FEW_STARTS = {"dd": 1, "dd-svm": 2, "em-dd": 1, "gem-dd": 1}
+# Average precision on planted bags; a sixth of the segments of *with* bags are object, so guessing gives 0.17.
+MARGINS = {"mi-svm": 0.4, "milboost": 0.6, "milboost-isr": 0.6}
+USUAL_MARGIN = 0.95
+NAMES = list(VOTERS)
+
+
+def make_voter(name):
+    voter = VOTERS[name](**OPTIONS.get(name, {}))
+    return voter.set_params(n_starts=2) if name in FEW_STARTS else voter
+
+
+@pytest.fixture(params=NAMES)
+def voter(request):
+    return make_voter(request.param)
+
+
+def fit(voter, planted, **changes):
+    y = changes.pop("y", planted.y)
+    return clone(voter).fit(planted.X, y, bags=planted.bags, **changes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_voter_passes_the_checks_of_scikit_learn(name):
+    voter = VOTERS[name]()
+    if name in FEW_STARTS:
+        voter.set_params(n_starts=FEW_STARTS[name])
+    check_estimator(voter, on_skip=None)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_voter_ranks_the_planted_object_above_its_margin(name, planted):
+    fitted = fit(make_voter(name), planted)
+    precision = average_precision_score(planted.truth[planted.candidates], fitted.scores_[planted.candidates])
+    assert precision >= MARGINS.get(name, USUAL_MARGIN)
+
+
+def test_the_order_of_segments_does_not_matter(voter, planted, rng):
+    order = rng.permutation(len(planted.X))
+    here = fit(voter, planted).scores_
+    there = clone(voter).fit(planted.X[order], planted.y[order], bags=planted.bags[order]).scores_
+    np.testing.assert_allclose(there, here[order], atol=1e-5 * np.ptp(here))
+
+
+def test_inputs_are_not_modified(voter, planted):
+    X, y, bags = planted.X.copy(), planted.y.copy(), planted.bags.copy()
+    fixed, survival = np.full(len(X), -1), np.full(len(X), 0.9)
+    for array in (X, y, bags, fixed, survival):
+        array.setflags(write=False)
+    fitted = clone(voter).fit(X, y, bags=bags, fixed=fixed, survival=survival)
+    fitted.decision_function(X, bags=bags)
+    np.testing.assert_array_equal(X, planted.X)
+
+
+def test_equal_input_gives_equal_scores_to_the_bit(voter, planted):
+    np.testing.assert_array_equal(fit(voter, planted).scores_, fit(voter, planted).scores_)
+
+
+@pytest.mark.parametrize("segment", [0, 5, -1])
+def test_the_explanation_of_a_training_segment_sums_to_its_score(voter, planted, segment):
+    fitted = fit(voter, planted)
+    segment %= len(planted.X)
+    explained = fitted.explain(segment)
+    tolerance = 1e-5 * np.ptp(fitted.scores_)
+    assert explained.score == pytest.approx(fitted.scores_[segment], abs=tolerance)
+    assert explained.amounts.sum() + explained.constant == pytest.approx(explained.score, abs=tolerance)
+    assert explained.bag_amounts.sum() == pytest.approx(explained.amounts.sum(), abs=tolerance)
+    assert np.isin(explained.bags, planted.bags[explained.voters]).all()
+
+
+def test_the_explanation_of_a_new_segment_sums_to_its_score(voter, planted):
+    fitted = fit(voter, planted)
+    new = planted.X[:1] + 0.1
+    score = fitted.decision_function(new)[0]
+    assert fitted.explain(new[0]).score == pytest.approx(score, abs=1e-5 * np.ptp(fitted.scores_))
+
+
+def test_corrections_fix_the_weights(voter, planted):
+    fixed = np.full(len(planted.X), -1)
+    fixed[[0, 15]] = 1
+    fixed[[3, 20]] = 0
+    weights = fit(voter, planted, fixed=fixed).weights_
+    np.testing.assert_array_equal(weights[fixed >= 0], fixed[fixed >= 0])
+
+
+def test_corrections_count_as_votes(voter, planted):
+    """Calling the object background in all bags but one lowers it in that one, in rank or in score."""
+    called = planted.truth & (planted.bags != 0)
+    rest = planted.truth & ~called
+    before = fit(voter, planted).scores_
+    after = fit(voter, planted, fixed=np.where(called, 0, -1)).scores_
+    others = planted.candidates & ~planted.truth
+
+    def lead(scores):
+        return (scores[rest][:, None] > scores[others]).mean()
+
+    assert lead(after) < lead(before) or after[rest].mean() < before[rest].mean()
+
+
+@pytest.mark.parametrize("form", ["sign", "bool", "words"])
+def test_tags_may_be_signs_bools_or_words(voter, planted, form):
+    tags = {
+        "sign": 2 * planted.y - 1,
+        "bool": planted.y == 1,
+        "words": np.where(planted.y == 1, "with", "without"),
+    }[form]
+    fitted = fit(voter, planted, y=tags)
+    np.testing.assert_array_equal(fitted.scores_, fit(voter, planted).scores_)
+    assert fitted.classes_[1] == tags[0]
+
+
+def test_bags_of_two_tags_are_refused(voter, planted):
+    y = planted.y.copy()
+    y[0] = 0
+    with pytest.raises(BadInputError, match="bag"):
+        fit(voter, planted, y=y)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if issubclass(VOTERS[name], BagVoter)])
+def test_bag_voters_judge_bags_whatever_their_order(name, planted, rng):
+    fitted = fit(make_voter(name), planted)
+    order = rng.permutation(len(planted.X))
+    scores = fitted.decision_bags(planted.X, planted.bags)
+    np.testing.assert_allclose(fitted.decision_bags(planted.X[order], planted.bags[order]), scores, rtol=1e-9)
+    assert scores.shape == (20,)
+    assert scores[:10].mean() > scores[10:].mean()
+    np.testing.assert_array_equal(fitted.predict_bags(planted.X, planted.bags), (scores > 0).astype(int))
+
+
+def test_every_voter_has_a_section_in_the_documentation():
+    page = Path(__file__).parents[2] / "docs" / "voters.md"
+    headings = [line.removeprefix("## ") for line in page.read_text().splitlines() if line.startswith("## ")]
+    assert set(NAMES) <= set(headings)

@@ -1,0 +1,141 @@
+"""The paper to the letter: its formulas, and its collapse."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from segvote.datasets import make_bags
+from segvote.voters.paper import GRID, PaperEKDE, choose_bandwidths
+from segvote.voters.segments import check_segments
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_bags(n_with=6, n_without=6, n_segments=15, n_object=3, n_odd=2, seed=2)
+
+
+def fit(planted, **parameters):
+    X, y, bags, _ = planted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PaperEKDE(**parameters).fit(X, y, bags=bags)
+
+
+def make_kernel(X, V, bandwidth):
+    return np.exp(-((X[:, None] - V[None]) ** 2).sum(-1) / (2 * bandwidth**2))
+
+
+def iterate_slow(P, N, s_for, s_against, n_iter):
+    """Eq. 6 and 17, plainly."""
+    weights = np.ones(len(P))
+    for _ in range(n_iter):
+        votes_for = make_kernel(P, P, s_for) @ weights
+        against = make_kernel(P, N, s_against).sum(1) + make_kernel(P, P, s_against) @ (1 - weights)
+        weights = votes_for / (votes_for + against)
+    votes_for = make_kernel(P, P, s_for) @ weights
+    against = make_kernel(P, N, s_against).sum(1) + make_kernel(P, P, s_against) @ (1 - weights)
+    return weights, votes_for, against
+
+
+@pytest.mark.parametrize("bandwidths", [(2.0, 2.0), (3.0, 1.5)])
+def test_the_iteration_equals_the_printed_equations(planted, bandwidths):
+    X, y, _, _ = planted
+    voter = fit(planted, bandwidth_for=bandwidths[0], bandwidth_against=bandwidths[1], max_iter=7, tol=0)
+    weights, votes_for, against = iterate_slow(X[y == 1], X[y == 0], *bandwidths, 7)
+    np.testing.assert_allclose(voter.weights_[y == 1], weights, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(voter.scores_[y == 1], votes_for - against, rtol=1e-4, atol=1e-5)
+
+
+def test_with_equal_bandwidths_the_iteration_is_a_walk_and_collapses(planted):
+    X, y, *_ = planted
+    P, N, s = X[y == 1], X[y == 0], 2.0
+    total = make_kernel(P, P, s).sum(1) + make_kernel(P, N, s).sum(1)
+    M = make_kernel(P, P, s) / total[:, None]
+    for steps in (1, 4, 9):
+        voter = fit(planted, bandwidth_for=s, bandwidth_against=s, max_iter=steps, tol=0)
+        survived = np.linalg.matrix_power(M, steps) @ np.ones(len(P))
+        np.testing.assert_allclose(voter.weights_[y == 1], survived, rtol=1e-4, atol=1e-6)
+        # f_i = T_i (2 w_i_new - 1): the sign of f asks whether one more step keeps the walk alive.
+        np.testing.assert_allclose(voter.scores_[y == 1], total * (2 * (M @ survived) - 1), rtol=1e-3, atol=1e-4)
+
+
+def test_run_to_the_end_equal_bandwidths_select_nothing():
+    # No odd segments: one that no negative reaches would vote for itself for ever.
+    X, y, bags, _ = make_bags(n_with=6, n_without=6, n_segments=15, n_object=3, n_odd=0, seed=2)
+    with pytest.warns(UserWarning, match="selected no segment"):
+        end = PaperEKDE(bandwidth_for=3.0, bandwidth_against=3.0, max_iter=20000, tol=1e-9).fit(X, y, bags=bags)
+    assert end.rho_ < 1
+    assert end.weights_.max() < 0.01
+    assert not (end.scores_[y == 1] > 0).any()
+
+
+def test_all_selected_is_warned_about_too(planted):
+    X, y, bags, _ = planted
+    with pytest.warns(UserWarning, match="selected every segment"):
+        assert PaperEKDE(bandwidth_for=100.0, bandwidth_against=0.01).fit(X, y, bags=bags).rho_ > 1
+
+
+def test_the_map_rule_and_the_sign_of_f_agree(planted):
+    X, *_ = planted
+    voter = fit(planted, bandwidth_for=2.0, bandwidth_against=1.5, max_iter=5)
+    densities = voter.class_densities(X)
+    chosen = np.argmax(densities * voter.class_priors_, axis=1) == 1
+    assert np.array_equal(chosen, voter.decision_function(X) > 0)
+    assert voter.class_priors_.sum() == pytest.approx(1)
+
+
+def test_rho_is_the_spectral_radius(planted):
+    X, y, _, _ = planted
+    P, N = X[y == 1], X[y == 0]
+    J = make_kernel(P, P, 2.5) / (make_kernel(P, N, 1.5).sum(1) + make_kernel(P, P, 1.5).sum(1))[:, None]
+    expected = np.abs(np.linalg.eigvals(J)).max()
+    assert fit(planted, bandwidth_for=2.5, bandwidth_against=1.5).rho_ == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_bandwidth_rule_is_not_degenerate(planted):
+    X, y, bags, _ = planted
+    segments = check_segments(X, y == 1, bags, None, None)
+    s_for, s_against = choose_bandwidths(segments)
+    assert GRID[0] < s_for < GRID[-1]
+    assert GRID[0] < s_against < GRID[-1]
+
+
+def test_own_bag_may_be_silent(planted):
+    X, y, bags, _ = planted
+    quiet = fit(planted, bandwidth_for=4.0, bandwidth_against=4.0, max_iter=1, tol=0, own_bag=False)
+    P, N = X[y == 1], X[y == 0]
+    own = bags[y == 1][:, None] == bags[y == 1]
+    K = np.where(own, 0, make_kernel(P, P, 4.0))
+    expected = K.sum(1) / np.maximum(K.sum(1) + make_kernel(P, N, 4.0).sum(1), 1e-300)
+    np.testing.assert_allclose(quiet.weights_[y == 1], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_corrections_clamp_the_weights(planted):
+    X, y, bags, _ = planted
+    fixed = np.full(len(X), -1)
+    fixed[:2] = 0, 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        voter = PaperEKDE(bandwidth_for=2.0, bandwidth_against=2.0).fit(X, y, bags=bags, fixed=fixed)
+    assert voter.weights_[:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bandwidths_maximise_the_mean_discrepancy_of_the_two_sides(seed):
+    X, y, bags, _ = make_bags(n_with=5, n_without=6, n_segments=15, seed=seed)
+    gains, foreign = [], bags[:, None] != bags
+    for bandwidth in GRID:
+        kernels = np.where(foreign, make_kernel(X, X, bandwidth), np.nan)
+        means = {(a, b): np.nanmean(np.nanmean(kernels[y == a][:, y == b], axis=1)) for a in (0, 1) for b in (0, 1)}
+        gains.append(means[0, 0] + means[1, 1] - means[0, 1] - means[1, 0])
+    best = GRID[int(np.argmax(gains))]
+    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None)) == (best, best)
+
+
+def test_a_sample_of_segments_is_enough_to_choose_bandwidths(monkeypatch):
+    X, y, bags, _ = make_bags(n_with=10, n_without=10, n_segments=40, n_odd=0)
+    segments = check_segments(X, y == 1, bags, None, None)
+    exact = choose_bandwidths(segments)
+    monkeypatch.setattr("segvote.voters.paper.MAX_ASKED", 200)
+    assert choose_bandwidths(segments) == exact

@@ -1,0 +1,76 @@
+"""The door of the voters: what comes in wrong gets one clear error."""
+
+import numpy as np
+import pytest
+
+from segvote.datasets import make_bags
+from segvote.errors import BadInputError, UnknownNameError
+from segvote.voters import VOTERS
+from segvote.voters.ekde import EKDE
+from segvote.voters.segments import encode_tags
+
+
+@pytest.fixture(scope="module")
+def small():
+    X, y, bags, _ = make_bags(n_with=3, n_without=3, n_segments=6, n_object=1, n_odd=1)
+    return X, y, bags
+
+
+@pytest.mark.parametrize("tag", [0, 1])
+def test_one_kind_of_bag_is_not_enough(small, tag):
+    X, y, bags = small
+    with pytest.raises(BadInputError, match="two classes"):
+        EKDE().fit(X[y == tag], y[y == tag], bags=bags[y == tag])
+
+
+def test_a_bag_with_both_tags_is_named(small):
+    X, y, bags = small
+    y = y.copy()
+    y[bags == 2] = [1, 1, 1, 0, 0, 0]
+    with pytest.raises(BadInputError, match=r"bag .*2.* has both"):
+        EKDE().fit(X, y, bags=bags)
+
+
+@pytest.mark.parametrize("name", ["bags", "survival", "fixed"])
+def test_lengths_must_match(small, name):
+    X, y, _ = small
+    with pytest.raises(BadInputError, match=f"{name} must have one value per segment"):
+        EKDE().fit(X, y, **{name: np.zeros(len(X) - 1, dtype=int)})
+
+
+def test_values_must_make_sense(small):
+    X, y, _ = small
+    with pytest.raises(BadInputError, match="survival must lie"):
+        EKDE().fit(X, y, survival=np.full(len(X), 1.5))
+    with pytest.raises(BadInputError, match="fixed must be"):
+        EKDE().fit(X, y, fixed=np.full(len(X), 2))
+
+
+def test_nan_is_refused(small):
+    X, y, bags = small
+    X = X.copy()
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        EKDE().fit(X, y, bags=bags)
+
+
+@pytest.mark.parametrize(
+    ("tags", "positive"),
+    [([0, 1], 1), ([-1, 1], 1), ([False, True], True), (["without", "with"], "with"), (["cat", "no cat"], "no cat")],
+)
+def test_the_positive_tag_is_found(tags, positive):
+    classes, is_with = encode_tags(np.array(tags))
+    assert classes[1] == positive
+    assert is_with.tolist() == [tag == positive for tag in tags]
+
+
+def test_any_spelling_of_the_tags_gives_the_same_scores(small):
+    X, y, bags = small
+    plain = EKDE().fit(X, y, bags=bags).scores_
+    for spelling in (y.astype(bool), 2 * y - 1, np.where(y == 1, "with", "without")):
+        assert np.array_equal(EKDE().fit(X, spelling, bags=bags).scores_, plain)
+
+
+def test_an_unknown_voter_lists_the_known_ones():
+    with pytest.raises(UnknownNameError, match=r"crane.*ekde"):
+        VOTERS["nobody"]

@@ -1,0 +1,43 @@
+"""SSKDE: the iteration ends where the closed form is, and corrections are its labels."""
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.voters.sskde import SSKDE, spread_labels
+
+
+def test_the_iteration_ends_at_the_closed_form(planted):
+    fitted = SSKDE(n_neighbors=15).fit(planted.X, planted.y, bags=planted.bags)
+    K = fitted._build_graph(planted.X, planted.bags, fitted._segments).toarray()
+    T = np.diag(np.where(planted.y == 1, 0.9, 0.0))
+    eye = np.eye(len(K))
+    closed = np.linalg.solve(eye - T @ K, (eye - T) @ planted.y)
+    np.testing.assert_allclose(fitted.labels_, closed, atol=1e-8)
+    np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, K @ closed, atol=1e-8)
+
+
+def test_who_does_not_listen_keeps_its_word(planted):
+    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_array_equal(fitted.labels_[planted.y == 0], 0)
+
+
+def test_a_segment_called_object_is_a_label_wherever_it_lies(planted):
+    fixed = np.full(len(planted.X), -1)
+    fixed[[0, 200]] = 1
+    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags, fixed=fixed)
+    np.testing.assert_array_equal(fitted.labels_[[0, 200]], 1)
+
+
+def test_the_number_of_rounds_is_told(planted):
+    graph = SSKDE().fit(planted.X, planted.y, bags=planted.bags)
+    assert graph.n_iter_ > 1
+    _, n_rounds = spread_labels(
+        graph._build_graph(planted.X, planted.bags, graph._segments), planted.y.astype(float), np.zeros(len(planted.X))
+    )
+    assert n_rounds == 1
+
+
+def test_a_trust_of_one_is_refused(planted):
+    with pytest.raises(BadInputError, match="trust_votes"):
+        SSKDE(trust_votes=1.0).fit(planted.X, planted.y, bags=planted.bags)
