@@ -178,7 +178,7 @@ def test_everything_can_be_done_with_the_keyboard(address, open_page):
     page.keyboard.press("a")
     wait_heard(page, 4)
     assert page.evaluate("() => segvote.store.current") != first
-    assert page.locator("#looked-text").inner_text() == "1 of 6 looked at"
+    assert page.locator("#looked-text").inner_text() == "1 of 6 accepted"
     page.keyboard.press("?")
     assert page.locator("#keys").is_visible()
 
@@ -314,13 +314,55 @@ def test_the_mask_on_the_page_is_the_mask_of_the_export(address, open_page, run_
     page.mouse.click(*find_segment(page, find_best(page)))
     wait_heard(page, 1)
     wait_until(page, "() => segvote.isDrawn(0)")
-    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions())]")
+    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]")
     page.locator("#export").click()
     page.locator("#toast", has_text="COCO").wait_for()
     written = Run(run_copy)
     labels = written.read_segments(0)["labels"]
     assert written.read_mask(0).shape == labels.shape
     np.testing.assert_array_equal(np.reshape(shown, labels.shape) == 1, written.read_mask(0))
+
+
+def read_numbers(page):
+    """Covered share of every mask, and how many are uncertain, as the page has them."""
+    return page.evaluate(
+        "() => { const { images, run } = segvote.store;"
+        " return [images.map((image) => image.covered),"
+        " images.filter((image) => image.isWith && image.uncertainty >= run.uncertainFrom).length]; }"
+    )
+
+
+def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_copy):
+    page = open_page(address)
+    page.evaluate("() => segvote.go(0)")
+    page.mouse.click(*find_segment(page, find_best(page)))
+    wait_heard(page, 1)
+    wait_until(page, "() => segvote.store.images.every((image) => image.measured)")
+    assert page.evaluate("() => segvote.store.images[0].change") > 0
+    covered, n_uncertain = read_numbers(page)
+    page.locator("#export").click()
+    page.locator("#toast", has_text="COCO").wait_for()
+    written = Run(run_copy)
+    np.testing.assert_allclose(covered, [bag.area for bag in written.bags], rtol=1e-6)
+    np.testing.assert_allclose(covered, [written.read_mask(bag).mean() for bag in range(len(written))], atol=1e-6)
+    assert f"<dd><b>{n_uncertain}</b>" in (run_copy / "report.html").read_text()
+    wait_until(page, "() => segvote.store.images.every((image) => image.change === 0)")
+
+
+def test_after_undoing_everything_no_image_is_called_changed_and_the_tip_says_what_is(address, open_page):
+    page = open_page(address)
+    segment = find_best(page)
+    page.mouse.move(*find_segment(page, segment))
+    page.mouse.click(*find_segment(page, segment))
+    wait_heard(page, 1)
+    page.locator("#tip", has_text="background").wait_for()
+    wait_until(page, "() => segvote.store.images.every((image) => image.measured)")
+    assert page.locator(".badge.turned").count() > 0
+    page.keyboard.press("z")
+    wait_heard(page, 2)
+    wait_until(page, "() => segvote.store.images.every((image) => image.change === 0)")
+    assert page.locator(".badge.turned").count() == 0
+    assert "background" not in page.locator("#tip").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

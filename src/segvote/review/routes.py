@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnreadableImageError, UnwritableFileError
-from segvote.review.room import Room
+from segvote.review.session import Session
 
 __all__ = ["make_app"]
 
@@ -29,24 +29,25 @@ STATUSES = {BusyRunError: 409, BadInputError: 400, UnreadableImageError: 404, Un
 HEARTBEAT_SECONDS = 10.0
 
 
-def make_app(room: Room) -> Starlette:
+def make_app(session: Session) -> Starlette:
     """The application behind the guard."""
     routes = [
-        Route("/", lambda request: _send_static(room, "index.html")),
-        Route("/static/{name}", lambda request: _send_static(room, request.path_params["name"])),
-        Route("/api/run", _ask(lambda request: room.describe_run())),
-        Route("/api/status", _ask(lambda request: room.describe_status())),
-        Route("/api/update", _binary(lambda request: room.encode_update(_read_number(request, "since")), FRESH)),
-        Route("/api/events", lambda request: _stream(room)),
-        Route("/api/images/{bag:int}/picture", _picture(room.pictures.get_image)),
-        Route("/api/images/{bag:int}/thumb", _picture(room.pictures.get_thumb)),
-        Route("/api/images/{bag:int}/map", _map(room.pictures.get_map)),
-        Route("/api/images/{bag:int}/small-map", _map(room.pictures.get_small_map)),
-        Route("/api/images/{bag:int}/mask", _map(room.get_mask, FRESH)),
-        Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(room.pictures.get_crop)),
-        Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(room.describe_votes))),
-        Route("/api/doctor", _ask(lambda request: room.describe_doctor())),
-        *[Route(f"/api/{name}", _act(action), methods=["POST"]) for name, action in room.actions.items()],
+        Route("/", lambda request: _send_static(session, "index.html")),
+        Route("/static/{name}", lambda request: _send_static(session, request.path_params["name"])),
+        Route("/api/run", _ask(lambda request: session.describe_run())),
+        Route("/api/status", _ask(lambda request: session.describe_status())),
+        Route("/api/update", _binary(lambda request: session.encode_update(_read_number(request, "since")), FRESH)),
+        Route("/api/events", lambda request: _stream(session)),
+        Route("/api/images/{bag:int}/picture", _picture(session.pictures.get_image)),
+        Route("/api/images/{bag:int}/thumb", _picture(session.pictures.get_thumb)),
+        Route("/api/images/{bag:int}/map", _map(session.pictures.get_map)),
+        Route("/api/images/{bag:int}/small-map", _map(session.pictures.get_small_map)),
+        Route("/api/images/{bag:int}/mask", _map(session.get_mask, FRESH)),
+        Route("/api/images/{bag:int}/small-mask", _map(session.get_small_mask, FRESH)),
+        Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
+        Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(session.describe_votes))),
+        Route("/api/doctor", _ask(lambda request: session.describe_doctor())),
+        *[Route(f"/api/{name}", _act(action), methods=["POST"]) for name, action in session.actions.items()],
     ]
     return Starlette(routes=routes, exception_handlers={SegvoteError: _explain})
 
@@ -56,10 +57,10 @@ def _explain(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": str(error)}, status_code=status, headers=FRESH)
 
 
-def _send_static(room: Room, name: str) -> Response:
-    if name not in room.static:
+def _send_static(session: Session, name: str) -> Response:
+    if name not in session.static:
         return JSONResponse({"error": "no such file"}, status_code=404)
-    kind, content = room.static[name]
+    kind, content = session.static[name]
     return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
 
 
@@ -126,11 +127,11 @@ def _act(action: Callable[..., Any]) -> Callable:
     return endpoint
 
 
-def _stream(room: Room) -> StreamingResponse:
+def _stream(session: Session) -> StreamingResponse:
     """Server-sent events: the status now and after each change."""
 
     async def lines() -> AsyncIterator[str]:
-        async for status in room.listen(HEARTBEAT_SECONDS):
+        async for status in session.listen(HEARTBEAT_SECONDS):
             yield f"data: {json.dumps(status)}\n\n" if status else ": still here\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers={**FRESH, "X-Accel-Buffering": "no"})

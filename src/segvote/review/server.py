@@ -40,7 +40,7 @@ def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, s
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
     with _listen(port) as listener:
-        app, token, room = make_guarded_app(run)
+        app, token, session = make_guarded_app(run)
         config = uvicorn.Config(
             app,
             log_level="error",
@@ -53,40 +53,40 @@ def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, s
         )
         try:
             yield (
-                _make_server(uvicorn, config, room),
+                _make_server(uvicorn, config, session),
                 listener,
                 f"http://{HOST}:{listener.getsockname()[1]}/?token={token}",
             )
         finally:
-            room.close()
+            session.close()
 
 
-def _make_server(uvicorn: Any, config: Any, room: Any) -> Any:
+def _make_server(uvicorn: Any, config: Any, session: Any) -> Any:
     class Server(uvicorn.Server):  # type: ignore[misc, name-defined]
         """Lets the open event streams end by themselves before it closes the connections."""
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            room.say_goodbye()
+            session.say_goodbye()
             await super().shutdown(sockets)
 
     return Server(config)
 
 
 def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Any]:
-    """The application, its token, and the room behind it, in which the engine is already at work."""
+    """The application, its token, and the session behind it, in which the engine is already at work."""
     _import_web()
     from segvote.review.guard import Guard
-    from segvote.review.room import Room
     from segvote.review.routes import make_app
+    from segvote.review.session import Session
 
     token = token or secrets.token_urlsafe(32)
-    room = Room(run)
-    room.engine.start()
+    session = Session(run)
+    session.engine.start()
 
     def log(reason: str, path: str) -> None:
         run.folder.log(step="review refused", reason=reason, path=path)
 
-    return Guard(make_app(room), token, log), token, room
+    return Guard(make_app(session), token, log), token, session
 
 
 def _import_web() -> Any:

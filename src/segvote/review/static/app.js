@@ -6,7 +6,7 @@ import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
-import { applyUpdate, sayHere, store, tell, watch } from "./store.js";
+import { applyUpdate, formatArea, sayHere, store, tell, watch } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
 let touched = false, opening = false, waiting = 0, asked = null, fetching = false, again = false, toastTimer = 0;
@@ -40,8 +40,8 @@ function toast(text) {
 
 function showProgress() {
   const inside = store.images.filter((image) => image?.isWith);
-  const looked = inside.filter((image) => image.looked).length;
-  byId("looked-text").textContent = `${looked} of ${inside.length} looked at`;
+  const looked = inside.filter((image) => image.accepted).length;
+  byId("looked-text").textContent = `${looked} of ${inside.length} accepted`;
   byId("looked-bar").style.width = `${inside.length ? (100 * looked) / inside.length : 0}%`;
 }
 
@@ -51,9 +51,9 @@ function showFacts() {
   const { name, nSegments } = store.run.images[store.current];
   byId("image-name").textContent = name;
   const tag = image.isWith ? "with" : "without";
-  byId("image-facts").textContent = `${image.moved ? `moved to ${tag}` : tag} · ${nSegments} segments · ${(100 * image.covered).toFixed(1)} % object · doubt ${(100 * image.doubt).toFixed(0)} %`;
-  byId("accept").textContent = image.looked ? "Accepted" : "Accept";
-  byId("accept").setAttribute("aria-pressed", image.looked);
+  byId("image-facts").textContent = `${image.moved ? `moved to ${tag}` : tag} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}`;
+  byId("accept").textContent = image.accepted ? "Accepted" : "Accept";
+  byId("accept").setAttribute("aria-pressed", image.accepted);
 }
 
 // Updates: one fetch at a time, one more if something came meanwhile.
@@ -137,10 +137,10 @@ watch("undo", () => { if (store.status.nUndo) act("undo", { expected: store.stat
 watch("redo", () => { if (store.status.nRedo) act("redo", { expected: store.status.action }); });
 watch("accept", () => {
   const bag = store.current, image = store.images[bag];
-  if (image.looked) { act("look", { bag, value: false }); return; }
+  if (image.accepted) { act("look", { bag, value: false }); return; }
   const next = nextOpen();
   act("look", { bag, value: true });
-  if (next !== undefined) go(next); else toast("Every image of this list has been looked at.");
+  if (next !== undefined) go(next); else toast("Every image of this list has been accepted.");
 });
 watch("move", ({ bag, tag }) => act("move", { bag, tag }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${tag} now; the file stays where it is.`); }));
 watch("export", async () => {

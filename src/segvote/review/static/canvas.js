@@ -2,9 +2,9 @@
 
 import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
 import { paintOverlay } from "./paint.js";
-import { Regions } from "./regions.js";
+import { Regions, traceMask } from "./regions.js";
 import { readMap, readPicture } from "./api.js";
-import { isSelected, saidOf, store, tell, watch } from "./store.js";
+import { isSelected, labelOf, store, tell, watch } from "./store.js";
 
 const canvas = document.getElementById("canvas");
 const frame = document.getElementById("frame");
@@ -65,8 +65,8 @@ function refresh() {
   if (regions && image) {
     const mask = lookUpMask(store.current, regions);
     paintOverlay(overlay, regions, image, mask, store.view, store.opacity);
-    outline = regions.drawMask(mask);
-    marks = traceSaid(image);
+    outline = { path: traceMask(mask), scale: regions.width / mask.width };
+    marks = traceLabels(image);
     canvas.dataset.drawn = isDrawn(store.current) ? "yes" : "no";
     if (store.view !== "heat") fetchMask(store.current);
   }
@@ -74,9 +74,9 @@ function refresh() {
 }
 
 // Outlines of what a person said: where it is object, where background.
-function traceSaid(image) {
+function traceLabels(image) {
   return [1, 0].map((value) => {
-    const flags = image.state.map((state) => (saidOf(state) === value ? 1 : 0));
+    const flags = image.state.map((state) => (labelOf(state) === value ? 1 : 0));
     const segments = [...flags.keys()].filter((s) => flags[s] && regions.isVisible(s));
     return segments.length ? { path: regions.drawOutline(flags, segments), at: groupAnchors(segments) } : null;
   });
@@ -128,7 +128,7 @@ function drawNow() {
   context.imageSmoothingQuality = "high";
   context.drawImage(picture, 0, 0, regions.width, regions.height);
   context.imageSmoothingEnabled = false;
-  if (store.view !== "outline") context.drawImage(overlay, 0, 0);
+  if (store.view !== "outline") context.drawImage(overlay, 0, 0, regions.width, regions.height);
   drawLines();
   drawStroke();
   drawHover();
@@ -143,7 +143,7 @@ function line(path, colour, width) {
 function drawLines() {
   context.lineCap = "square";
   if (store.view === "outline") line(regions.drawLevel(store.level), `rgb(255 255 255 / ${0.15 + 0.6 * store.opacity})`, 0.8);
-  if (outline && store.view !== "heat") { line(outline, "rgb(0 0 0 / .55)", 3.5); line(outline, "#ffd84a", 1.8); }
+  if (outline && store.view !== "heat") drawOutline();
   const colours = ["#2ee6a6", "#ff5fa8"];
   marks?.forEach((mark, k) => {
     if (!mark) return;
@@ -154,6 +154,15 @@ function drawLines() {
     context.setLineDash([]);
     mark.at.forEach(([x, y]) => drawGlyph(x + 0.5, y + 0.5, k === 0 ? "+" : "−", colours[k]));
   });
+}
+
+// The mask may be finer than the label map: its outline has a scale of its own.
+function drawOutline() {
+  context.save();
+  context.scale(outline.scale, outline.scale);
+  line(outline.path, "rgb(0 0 0 / .55)", 3.5 / outline.scale);
+  line(outline.path, "#ffd84a", 1.8 / outline.scale);
+  context.restore();
 }
 
 function drawGlyph(x, y, text, colour) {
@@ -210,7 +219,7 @@ function describeHovered() {
   if (tip.hidden) return false;
   const segments = regions.listRegion(hovered, store.level);
   const mean = segments.reduce((sum, s) => sum + image.scores[s], 0) / segments.length;
-  const said = saidOf(image.state[hovered]);
+  const said = labelOf(image.state[hovered]);
   const what = said >= 0 ? `${said ? "object" : "background"}, you said` : isSelected(image.state[hovered]) ? "object" : "background";
   const name = segments.length > 1 ? `${segments.length} segments` : `segment ${hovered}`;
   tip.replaceChildren();
@@ -288,5 +297,9 @@ canvas.addEventListener("wheel", (event) => {
 
 new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
 watch("mask", (index) => { if (index === store.current) refresh(); });
-watch("images", (changed) => { if (changed.has(store.current)) refresh(); });
+watch("images", (changed) => {
+  if (!changed.has(store.current)) return;
+  refresh();
+  if (!tip.hidden) describeHovered();
+});
 watch("look", () => { refresh(); if (!tip.hidden) describeHovered(); });

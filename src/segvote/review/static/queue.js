@@ -1,7 +1,7 @@
 // The queue: thumbnails with their masks, in the order in which a look helps most.
 
 import { readPicture, readSmallMap } from "./api.js";
-import { FILTERS, listQueue, store, tell, watch } from "./store.js";
+import { FILTERS, formatArea, formatShare, isUncertain, listQueue, store, tell, watch } from "./store.js";
 
 const list = document.getElementById("list");
 const filters = document.getElementById("filters");
@@ -67,9 +67,9 @@ async function drawThumb(index) {
 
 function describe(image) {
   if (!image.isWith) return image.moved ? "moved to without" : "without";
-  const facts = [`${(100 * image.covered).toFixed(image.covered < 0.1 ? 1 : 0)} %`];
-  if (image.state.some((state) => state & 3)) facts.push("corrected");
-  else if (!image.looked) facts.push(image.priority > 0.75 ? "worth a look" : image.priority > 0.55 ? "fairly sure" : "sure");
+  const facts = [formatArea(image)];
+  if (image.corrected) facts.push("corrected");
+  else if (isUncertain(image)) facts.push("uncertain");
   if (image.moved) facts.unshift("moved");
   return facts.join(" · ");
 }
@@ -77,15 +77,15 @@ function describe(image) {
 function refreshItem(index) {
   const item = items.get(index), image = store.images[index];
   if (!item || !image) return;
-  item.classList.toggle("looked", image.looked);
+  item.classList.toggle("looked", image.accepted);
   item.classList.toggle("current", index === store.current);
   item.querySelector("button").setAttribute("aria-current", index === store.current);
   item.querySelector(".card-facts").textContent = describe(image);
   const badge = item.querySelector(".badge");
-  const turned = image.change > 0.0005;
-  badge.textContent = turned ? `${(100 * image.change).toFixed(image.change < 0.01 ? 2 : 1)} % changed` : image.looked ? "✓ looked at" : "";
-  badge.title = turned ? "Share of the image that the last correction turned over" : image.looked ? "Looked at" : "";
-  badge.className = `badge${turned ? " turned" : image.looked ? " done" : ""}`;
+  const turned = image.change > 0;
+  badge.textContent = turned ? `${formatShare(image.change)} changed` : image.accepted ? "✓ accepted" : "";
+  badge.title = turned ? "Share of the image in which the mask differs from the one on the disk" : image.accepted ? "Accepted" : "";
+  badge.className = `badge${turned ? " turned" : image.accepted ? " done" : ""}`;
   if (item.visible) drawThumb(index);
 }
 
@@ -111,7 +111,7 @@ export function moveInQueue(step) {
 
 // The first image of the queue that nobody has looked at, other than the present one.
 export function nextOpen() {
-  return store.order.find((index) => index !== store.current && !store.images[index].looked);
+  return store.order.find((index) => index !== store.current && !store.images[index].accepted);
 }
 
 export function setUpQueue() {

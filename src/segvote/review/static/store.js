@@ -28,7 +28,7 @@ export function tell(topic, detail) {
   for (const callback of watchers.get(topic) ?? []) callback(detail);
 }
 
-export const saidOf = (state) => (state & 3) - 1;
+export const labelOf = (state) => (state & 3) - 1;
 export const isSelected = (state) => Boolean(state & SELECTED);
 
 // What the page shows before the server has answered: the person's word.
@@ -54,11 +54,24 @@ export function applyUpdate(update) {
   tell("images", changed);
 }
 
+// As in the report: the same number, and the same value from which on a mask is called uncertain.
+export const isUncertain = (image) => image.isWith && image.uncertainty >= store.run.uncertainFrom;
+
+// Rounded as the report rounds it: 12 %, 1.2 %, 0.3 %.
+export function formatShare(share) {
+  const percent = 100 * share;
+  return `${percent >= 10 || percent === 0 ? percent.toFixed(0) : Number(percent.toPrecision(2))} %`;
+}
+
+// "about" until the mask has been drawn as it would be written.
+export const formatArea = (image) => `${image.measured ? "" : "about "}${formatShare(image.covered)}`;
+
 const FILTERS = {
   with: { title: "With", test: (image) => image.isWith },
-  open: { title: "Not looked at", test: (image) => image.isWith && !image.looked },
-  changed: { title: "Changed", test: (image) => image.change > 0.0005 },
-  corrected: { title: "Corrected", test: (image) => image.moved || image.state.some((state) => state & 3) },
+  open: { title: "Not accepted", test: (image) => image.isWith && !image.accepted },
+  uncertain: { title: "Uncertain", test: isUncertain },
+  changed: { title: "Changed", test: (image) => image.change > 0 },
+  corrected: { title: "Corrected", test: (image) => image.moved || image.corrected },
   without: { title: "Without", test: (image) => !image.isWith },
 };
 export { FILTERS };
@@ -68,6 +81,6 @@ export function listQueue() {
   const test = FILTERS[store.filter].test;
   return store.images
     .filter((image) => image && test(image) && store.run.images[image.index].name.toLowerCase().includes(wanted))
-    .sort((a, b) => a.looked - b.looked || b.priority - a.priority || a.index - b.index)
+    .sort((a, b) => a.accepted - b.accepted || b.priority - a.priority || a.index - b.index)
     .map((image) => image.index);
 }

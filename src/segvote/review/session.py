@@ -1,4 +1,4 @@
-"""The room in which a review takes place: engine, pictures, doctor and export together, in the words of the page."""
+"""One review session: engine, pictures, doctor and export together, in the words of the page."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from typing import Any
 from segvote.errors import BadInputError, BusyRunError
 from segvote.evaluation.doctor import diagnose_run
 from segvote.evaluation.duplicates import Twin, find_twins
+from segvote.report.gallery import EVEN_DOUBT
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
-from segvote.review.masks import Masks
+from segvote.review.masks import PAGE_SIZE, THUMB_SIZE
 from segvote.review.pictures import Pictures
 from segvote.run.run import Run
 
-__all__ = ["Room"]
+__all__ = ["Session"]
 
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
 
 
-class Room:
+class Session:
     """Everything the routes need; built once, before the first request."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.engine = Engine(run, self._wake_listeners)
-        self.pictures, self.masks = Pictures(run), Masks(run)
+        self.pictures = Pictures(run)
         self.static = read_static()
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
             "export": self._export,
@@ -98,6 +99,7 @@ class Room:
             "folder": self.run.folder.path.resolve().name,
             "label": settings.label,
             "voter": settings.voter,
+            "uncertainFrom": EVEN_DOUBT,
             "images": images,
             "problems": self.run.record["problems"],
         }
@@ -120,7 +122,11 @@ class Room:
 
     def get_mask(self, bag: int) -> bytes:
         """The redrawn mask of an image as it stands now."""
-        return self.masks.get(self.engine.snapshot, bag)
+        return self.engine.encode_mask(bag, PAGE_SIZE)
+
+    def get_small_mask(self, bag: int) -> bytes:
+        """The same at the size of the thumbnail."""
+        return self.engine.encode_mask(bag, THUMB_SIZE)
 
     def describe_votes(self, bag: int, segment: int) -> dict[str, Any]:
         explanation = self.engine.explain(bag, segment)
@@ -146,7 +152,7 @@ class Room:
         }
 
     def describe_doctor(self) -> dict[str, Any]:
-        voted = self.engine.get_voted()
+        voted = self.engine.voting.get_voted()
         with self._doctor:
             if self._twins is None:
                 self._twins = find_twins([one.bag for one in voted.opened.bags])
@@ -165,11 +171,11 @@ class Room:
 
     def _look(self, message: Any) -> dict[str, Any]:
         bag, value = _take(message, bag=int, value=bool)
-        return {"action": self.engine.look(bag, value)}
+        return {"action": self.engine.accept([bag], value)}
 
     def _move(self, message: Any) -> dict[str, Any]:
         bag, tag = _take(message, bag=int, tag=str)
-        return {"action": self.engine.move(bag, tag)}
+        return {"action": self.engine.move([bag], tag)}
 
     def _undo(self, message: Any) -> dict[str, Any]:
         return {"action": self.engine.undo(*_take(message, expected=int))}
@@ -182,7 +188,9 @@ class Room:
         if not self._exporting.acquire(blocking=False):
             raise BusyRunError("the export is already running")
         try:
-            written = export_run(self.engine.settle(), progress=self._show_export)
+            voted = self.engine.settle()
+            written = export_run(voted, progress=self._show_export)
+            self.engine.note_export(voted, written)
         finally:
             self.export_step = {}
             self._exporting.release()
