@@ -31,10 +31,10 @@ class Answer:
 
 
 class Caller:
-    """Calls an application as a server would; keeps the cookie it was given."""
+    """Calls an application as a server would, by the address it was given."""
 
-    def __init__(self, app):
-        self.app, self.cookie = app, ""
+    def __init__(self, app, base=""):
+        self.app, self.base = app, base
 
     def get(self, path, **headers):
         return self.call("GET", path, headers, [b""])
@@ -44,9 +44,9 @@ class Caller:
         return self.call("POST", path, {"content-type": "application/json", **headers}, body)
 
     def call(self, method, path, headers, chunks):
-        sent = {"host": HOST, **({"cookie": self.cookie} if self.cookie else {})}
+        sent = {"host": HOST}
         sent.update({name.replace("_", "-"): value for name, value in headers.items()})
-        where, _, query = path.partition("?")
+        where, _, query = (self.base + path).partition("?")
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -76,8 +76,6 @@ class Caller:
 
         await self.app(scope, receive, send)
         headers = {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}
-        if "set-cookie" in headers:
-            self.cookie = headers["set-cookie"].split(";")[0]
         return Answer(messages[0]["status"], headers, b"".join(message.get("body", b"") for message in messages[1:]))
 
 

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from segvote.review.opening import write_redirect
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 
@@ -191,8 +192,10 @@ def test_two_tabs_show_the_same_and_do_not_overwrite_each_other(address, open_pa
     wait_heard(two, 1)
     assert get_state(two, bag, segment) == 1
     # A tab that has not heard of the last click may not undo it unseen.
-    two.evaluate("() => { segvote.store.status.action = 0; }")
-    two.keyboard.press("z")
+    two.evaluate(
+        "() => { segvote.store.status.action = 0;"
+        " document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'z', bubbles: true })); }"
+    )
     two.locator("#toast").wait_for()
     assert "look again" in two.locator("#toast").inner_text()
     assert get_state(one, bag, segment) == 1
@@ -321,6 +324,11 @@ def test_the_mask_on_the_page_is_the_mask_of_the_export(address, open_page, run_
     labels = written.read_segments(0)["labels"]
     assert written.read_mask(0).shape == labels.shape
     np.testing.assert_array_equal(np.reshape(shown, labels.shape) == 1, written.read_mask(0))
+
+
+def test_the_file_that_the_browser_is_given_leads_to_the_page(address, open_page, tmp_path):
+    page = open_page(write_redirect(address, tmp_path).as_uri())
+    assert page.url == address and page.context.cookies() == []
 
 
 def read_numbers(page):

@@ -6,8 +6,10 @@ asks.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.applications import Starlette
@@ -27,10 +29,13 @@ FRESH = {"Cache-Control": "no-store"}
 STATUSES = {BusyRunError: 409, BadInputError: 400, UnreadableImageError: 404, UnwritableFileError: 507}
 # A comment line now and then, so that a page learns of a dead server and a server of a closed page.
 HEARTBEAT_SECONDS = 10.0
+# Threads for actions, which may wait for the log; others answer questions meanwhile.
+MAX_ACTIONS = 4
 
 
 def make_app(session: Session) -> Starlette:
     """The application behind the guard."""
+    threads = ThreadPoolExecutor(MAX_ACTIONS, "segvote-action")
     routes = [
         Route("/", lambda request: _send_static(session, "index.html")),
         Route("/static/{name}", lambda request: _send_static(session, request.path_params["name"])),
@@ -47,7 +52,7 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
         Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(session.describe_votes))),
         Route("/api/doctor", _ask(lambda request: session.describe_doctor())),
-        *[Route(f"/api/{name}", _act(action), methods=["POST"]) for name, action in session.actions.items()],
+        *[Route(f"/api/{name}", _act(action, threads), methods=["POST"]) for name, action in session.actions.items()],
     ]
     return Starlette(routes=routes, exception_handlers={SegvoteError: _explain})
 
@@ -110,7 +115,7 @@ def _read_number(request: Request, name: str) -> int:
     return int(text)
 
 
-def _act(action: Callable[..., Any]) -> Callable:
+def _act(action: Callable[..., Any], threads: ThreadPoolExecutor) -> Callable:
     """A POST whose body is a JSON object with exactly the arguments of `action`."""
 
     async def endpoint(request: Request) -> Response:
@@ -122,7 +127,8 @@ def _act(action: Callable[..., Any]) -> Callable:
             return JSONResponse({"error": "too large"}, status_code=413)
         except (ValueError, RecursionError):
             return JSONResponse({"error": "the message is not JSON"}, status_code=400)
-        return JSONResponse(await run_in_threadpool(action, message), headers=FRESH)
+        answer = await asyncio.get_running_loop().run_in_executor(threads, action, message)
+        return JSONResponse(answer, headers=FRESH)
 
     return endpoint
 

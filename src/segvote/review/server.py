@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from segvote.errors import BadInputError, MissingPartError
+from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.run.run import Run
 
 __all__ = ["make_guarded_app", "open_server", "serve"]
 
 HOST = "127.0.0.1"
-MAX_CONNECTIONS = 600  # a browser takes six; the one above the limit is told so (503)
 
 
 def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = print) -> None:
@@ -39,6 +38,8 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
 def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
+    from segvote.review.connections import MAX_CONNECTIONS, PatientProtocol
+
     with _listen(port) as listener:
         app, token, session = make_guarded_app(run)
         config = uvicorn.Config(
@@ -46,6 +47,7 @@ def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, s
             log_level="error",
             access_log=False,  # it would print the token
             lifespan="off",
+            http=PatientProtocol,
             ws="none",
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=1,
@@ -55,7 +57,7 @@ def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, s
             yield (
                 _make_server(uvicorn, config, session),
                 listener,
-                f"http://{HOST}:{listener.getsockname()[1]}/?token={token}",
+                f"http://{HOST}:{listener.getsockname()[1]}/{token}/",
             )
         finally:
             session.close()
@@ -84,7 +86,9 @@ def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Any]
     session.engine.start()
 
     def log(reason: str, path: str) -> None:
-        run.folder.log(step="review refused", reason=reason, path=path)
+        # A full disk is no reason to answer a stranger otherwise.
+        with contextlib.suppress(SegvoteError, OSError):
+            run.folder.log(step="review refused", reason=reason, path=path)
 
     return Guard(make_app(session), token, log), token, session
 

@@ -17,7 +17,7 @@ export async function getBytes(path) {
 }
 
 export async function post(name, message = {}) {
-  const response = await fetch(`/api/${name}`, {
+  const response = await fetch(`api/${name}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(message),
@@ -35,7 +35,7 @@ export function listen(onStatus, onGone) {
   let source = null;
   const open = () => {
     if (source || document.hidden) return;
-    source = new EventSource("/api/events");
+    source = new EventSource("api/events");
     source.onmessage = (event) => onStatus(JSON.parse(event.data));
     source.onerror = () => onGone();
   };
@@ -88,10 +88,10 @@ export function decodeMask(buffer) {
   return { height, width, pixels };
 }
 
-export const readMask = async (index) => decodeMask(await getBytes(`/api/images/${index}/mask`));
-export const readMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/map`));
-export const readSmallMask = async (index) => decodeMask(await getBytes(`/api/images/${index}/small-mask`));
-export const readSmallMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/small-map`));
+export const readMask = async (index) => decodeMask(await getBytes(`api/images/${index}/mask`));
+export const readMap = async (index) => decodeMap(await getBytes(`api/images/${index}/map`));
+export const readSmallMask = async (index) => decodeMask(await getBytes(`api/images/${index}/small-mask`));
+export const readSmallMap = async (index) => decodeMap(await getBytes(`api/images/${index}/small-map`));
 
 export function readPicture(path) {
   return new Promise((resolve, reject) => {

@@ -64,7 +64,7 @@ async function fetchUpdate() {
   try {
     do {
       again = false;
-      applyUpdate(decodeUpdate(await getBytes(`/api/update?since=${store.version}`)));
+      applyUpdate(decodeUpdate(await getBytes(`api/update?since=${store.version}`)));
     } while (again);
   } catch (error) { toast(error.message); }
   fetching = false;
@@ -192,7 +192,7 @@ function setUpButtons() {
 async function start() {
   const theme = (() => { try { return localStorage.getItem("segvote-theme"); } catch { return null; } })();
   if (theme) document.documentElement.dataset.theme = theme;
-  store.run = await getJson("/api/run");
+  store.run = await getJson("api/run");
   byId("run-name").textContent = store.run.folder;
   document.title = `${store.run.folder} · segvote review`;
   setUpQueue();

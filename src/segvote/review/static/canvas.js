@@ -29,7 +29,7 @@ export function toScreen(segment) {
 
 async function load(index) {
   if (!remembered.has(index)) {
-    const both = Promise.all([readPicture(`/api/images/${index}/picture`), readMap(index).then((map) => new Regions(map))]);
+    const both = Promise.all([readPicture(`api/images/${index}/picture`), readMap(index).then((map) => new Regions(map))]);
     both.catch(() => remembered.delete(index));
     remembered.set(index, both);
     if (remembered.size > 12) remembered.delete(remembered.keys().next().value);

@@ -29,7 +29,7 @@ function crop(bag, segment) {
   const picture = make("img");
   picture.loading = "lazy";
   picture.alt = `segment ${segment} of ${shortName(bag)}`;
-  picture.src = `/api/images/${bag}/segments/${segment}/crop`;
+  picture.src = `api/images/${bag}/segments/${segment}/crop`;
   return picture;
 }
 
@@ -44,7 +44,7 @@ export async function showVotes(bag, segment) {
   const mine = ++asked;
   let votes;
   try {
-    votes = await getJson(`/api/images/${bag}/segments/${segment}/votes`);
+    votes = await getJson(`api/images/${bag}/segments/${segment}/votes`);
   } catch (error) {
     if (mine === asked) panels.votes.replaceChildren(make("p", "hint", error.message));
     return;
@@ -91,7 +91,7 @@ export async function refreshDoctor() {
   if (panels.doctor.hidden) return;
   if (!panels.doctor.children.length) panels.doctor.replaceChildren(make("p", "hint", "Looking at all images …"));
   try {
-    const { suspects, nImages } = await getJson("/api/doctor");
+    const { suspects, nImages } = await getJson("api/doctor");
     const head = make("p", "quiet", suspects.length ? `${suspects.length} of ${nImages} images should be looked at. Moving one changes the run's books only: your files stay where they are.` : `${nImages} images, none of them suspect.`);
     const list = make("ol", "suspects");
     list.append(...suspects.map(makeSuspect));
@@ -108,7 +108,7 @@ function makeSuspect(suspect) {
   if (suspect.bag < 0) { item.append(make("div", "no-picture", "?"), text); return item; }
   const open = make("button", "suspect-open");
   const picture = make("img");
-  picture.src = `/api/images/${suspect.bag}/thumb`;
+  picture.src = `api/images/${suspect.bag}/thumb`;
   picture.alt = "";
   picture.loading = "lazy";
   open.append(picture);

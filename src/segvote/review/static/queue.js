@@ -39,7 +39,7 @@ function makeItem(index) {
 }
 
 const loadThumb = (index) => {
-  if (!maps.has(index)) maps.set(index, Promise.all([readPicture(`/api/images/${index}/thumb`), readSmallMap(index)]));
+  if (!maps.has(index)) maps.set(index, Promise.all([readPicture(`api/images/${index}/thumb`), readSmallMap(index)]));
   return maps.get(index);
 };
 
