@@ -1,3 +1,4 @@
+import shutil
 import threading
 import time
 from dataclasses import replace
@@ -7,14 +8,17 @@ import pytest
 
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.images import resize_labels
+from segvote.io.imports.coco import read_coco
 from segvote.io.rle import encode_rle
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
+from segvote.review.strokes import Stroke
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import list_described
+from segvote.steps.update import update
 
 
 def wait_for(engine, action):
@@ -308,3 +312,104 @@ def test_many_images_are_accepted_in_one_action_and_undone_in_one(engine):
     assert not engine.snapshot.accepted.any()
     engine.redo(last + 1)
     assert engine.snapshot.accepted.sum() == 3
+
+
+def paint(engine, bag, tool, *points, value=1, radius=3.0, snap=False):
+    return engine.paint(bag, Stroke(tool, np.array(points, dtype=float), radius, snap), value)
+
+
+def test_painted_pixels_are_exact_on_the_page_in_files_and_after_annotating_again(engine, run, scenes):
+    wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    corners = [(10, 10), (41, 10), (41, 37), (10, 37)]
+    number = paint(engine, 0, "polygon", *corners)
+    wait_for(engine, number)
+    painted = np.zeros(before.shape, dtype=bool)
+    painted[10:37, 10:41] = True
+    shown = engine.draw_mask(0)
+    assert shown[painted].all()
+    wait_until(lambda: engine.snapshot.is_measured.all())
+    assert engine.snapshot.covered[0] == round(float(shown.mean()), 6)
+    written = export_run(engine.settle())
+    np.testing.assert_array_equal(written.read_mask(0), shown)
+    ((part,),) = [one.parts for one in read_coco(written.folder.coco_path) if one.name == run.bags[0].name]
+    np.testing.assert_array_equal(part.mask, shown)
+    run.folder.votes_path.unlink()
+    again = annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)
+    np.testing.assert_array_equal(again.read_mask(0), shown)
+    other = replace(run.settings, n_segments=25)  # other segments: the pixels stay
+    again = annotate(scenes / "with", scenes / "without", run.folder.path.parent / "other", other, n_jobs=1)
+    shutil.copy(run.folder.corrections_path, again.folder.path / "review.sqlite")
+    assert update(again.folder.path, n_jobs=1).read_mask(0)[painted].all()
+
+
+def test_painted_pixels_teach_the_segments_they_cover(engine, run):
+    first = wait_for(engine, 0)
+    labels = run.read_segments(0)["labels"]
+    best = int(np.argmax(first.scores[first.get_slice(0)]))
+    rows, columns = np.nonzero(labels == best)
+    corners = (columns.min(), rows.min()), (columns.max() + 1, rows.max() + 1)
+    (left, top), (right, bottom) = corners
+    number = paint(engine, 0, "polygon", (left, top), (right, top), (right, bottom), (left, bottom), value=0)
+    after = wait_for(engine, number)
+    assert after.user_labels[best] == 0 and after.corrected[0]
+    others = slice(int(after.offsets[1]), None)
+    assert np.abs(after.scores[others] - first.scores[others]).max() > 1e-6
+    assert not engine.draw_mask(0)[top:bottom, left:right].any()
+
+
+def test_a_stroke_that_covers_no_segment_whole_changes_pixels_and_no_score(engine):
+    first = wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    x, y = np.argwhere(~before)[0][::-1] + 0.5
+    after = wait_for(engine, paint(engine, 0, "brush", (x, y), radius=0.5))
+    np.testing.assert_array_equal(after.scores, first.scores)
+    assert np.argwhere(engine.draw_mask(0) != before).tolist() == [[int(y), int(x)]]
+    assert after.corrected[0] and not after.user_labels.max() >= 0
+
+
+def test_a_hole_is_filled_and_undone(engine):
+    wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    row, column = np.argwhere(before)[0]
+    paint(engine, 0, "fill", (column + 0.5, row + 0.5), value=0)
+    filled = engine.draw_mask(0)
+    assert not filled[row, column] and filled.sum() < before.sum()
+    engine.undo(1)
+    wait_for(engine, 2)
+    np.testing.assert_array_equal(engine.draw_mask(0), before)
+
+
+def test_a_click_on_a_segment_lies_above_what_was_painted_before(engine, run):
+    wait_for(engine, 0)
+    labels = run.read_segments(0)["labels"]
+    rows, columns = np.nonzero(labels == 3)
+    paint(engine, 0, "brush", (columns[0] + 0.5, rows[0] + 0.5), value=0, radius=2.0)
+    click(engine, 0, [3], 1)
+    assert engine.draw_mask(0)[labels == 3].all()
+
+
+def test_a_snapped_brush_follows_superpixels(engine):
+    wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    row, column = np.argwhere(~before)[0]
+    paint(engine, 0, "brush", (column + 0.5, row + 0.5), radius=1.0, snap=True)
+    superpixels = engine._read_superpixels(0)
+    turned = engine.draw_mask(0) & ~before
+    assert turned[row, column] and turned.sum() > 4
+    assert turned[superpixels == superpixels[row, column]].all()
+
+
+def test_an_image_without_the_object_is_cleared_to_the_pixel(engine, run):
+    wait_for(engine, 0)
+    wait_for(engine, engine.clear([0, 1]))
+    assert not engine.draw_mask(0).any() and not engine.draw_mask(1).any()
+    assert (engine.snapshot.user_labels[run.get_slice(0)] == 0).all()
+    written = export_run(engine.settle())
+    assert not written.read_mask(0).any() and written.bags[0].tag == "with"
+
+
+def test_videos_cannot_be_painted_and_the_message_says_what_to_do(engine, run):
+    run.bags[0] = replace(run.bags[0], n_frames=3)
+    with pytest.raises(BadInputError, match="click segments"):
+        paint(engine, 0, "brush", (5, 5))

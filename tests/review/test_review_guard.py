@@ -74,7 +74,7 @@ def test_a_foreign_host_is_refused_even_with_the_token(review, client, host):
     "headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}, {}]
 )
 def test_a_change_needs_the_pages_own_origin(review, client, headers):
-    answer = client.post("/api/look", {"bag": 0, "value": True}, **headers)
+    answer = client.post("/api/accept", {"bags": [0], "value": True}, **headers)
     assert answer.status == 403
     assert list_refusals(review[1]) == ["foreign origin"]
 
@@ -119,8 +119,18 @@ def test_no_path_leads_out(client, path):
         ("set", {"bag": 0, "segments": [0], "value": 1, "path": "/etc/passwd"}),
         ("set", [1, 2, 3]),
         ("set", None),
-        ("look", {"bag": 0}),
-        ("move", {"bag": 0, "tag": "elsewhere"}),
+        ("accept", {"bags": [0]}),
+        ("accept", {"bags": [], "value": True}),
+        ("accept", {"bags": [0, 0], "value": True}),
+        ("accept", {"bags": [True], "value": True}),
+        ("clear", {"bags": [99999]}),
+        ("move", {"bags": [0], "tag": "elsewhere"}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [-90, -90], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [1e300, 5], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [5, "5"], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [5, 5], "radius": True, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "saw", "points": [5, 5], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [5, 5], "radius": 2, "snap": True, "value": 3}),
         ("undo", {}),
         ("export", {"folder": "/tmp"}),
     ],
@@ -149,7 +159,7 @@ def test_an_oversized_message_is_refused_whether_it_says_so_or_not(review, clien
 
 
 def test_forms_of_other_pages_are_refused(client):
-    answer = client.post("/api/look", {"bag": 0, "value": True}, **{**OWN, "content-type": "text/plain"})
+    answer = client.post("/api/accept", {"bags": [0], "value": True}, **{**OWN, "content-type": "text/plain"})
     assert answer.status == 415
 
 

@@ -99,8 +99,8 @@ def test_who_has_the_address_is_answered(line):
     ],
 )
 def test_strangers_are_refused_and_logged(line, changed, reason):
-    for method, path in (("GET", "/api/run"), ("POST", "/api/look")):
-        answer = line.ask(path, method, b'{"bag":0,"value":true}' if method == "POST" else b"", **changed)
+    for method, path in (("GET", "/api/run"), ("POST", "/api/accept")):
+        answer = line.ask(path, method, b'{"bags":[0],"value":true}' if method == "POST" else b"", **changed)
         assert read_status(answer) == 403
     assert line.list_refusals() == [reason, reason]
 

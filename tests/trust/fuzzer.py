@@ -16,14 +16,16 @@ ROUTES = (
     "/api/images/2/map",
     "/api/images/3/small-map",
     "/api/images/0/mask",
+    "/api/images/1/small-mask",
     "/api/images/0/segments/1/crop",
     "/api/images/0/segments/1/votes",
     "/api/doctor",
 )
 ACTIONS = {
     "set": {"bag": 0, "segments": [0, 1], "value": 1},
-    "look": {"bag": 1, "value": True},
-    "move": {"bag": 1, "tag": "without"},
+    "accept": {"bags": [1], "value": True},
+    "move": {"bags": [1], "tag": "without"},
+    "paint": {"bag": 0, "tool": "brush", "points": [5, 5, 9, 9], "radius": 2, "snap": True, "value": 1},
     "undo": {"expected": 1},
     "redo": {"expected": 1},
 }
@@ -89,6 +91,8 @@ class Fuzzer:
         message = {**ACTIONS[name]}
         if "bag" in message:
             message["bag"] = self.rng.randrange(6)
+        if "bags" in message:
+            message["bags"] = [self.rng.randrange(6)]
         return self.write("POST", f"/api/{name}", json.dumps(message).encode())
 
     def act_strangely(self):

@@ -30,12 +30,14 @@ from segvote.review.snapshot import (
     note_signs,
     note_written,
 )
+from segvote.review.strokes import Stroke, draw_stroke, snap_to_superpixels
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Canvas, Corrections, replay
 from segvote.run.record import make_result_key
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted, list_described
+from segvote.steps.superpixels import fetch_pieces
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Engine"]
@@ -98,6 +100,32 @@ class Engine:
         if not pixels.any():
             raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
         return self._append(self._make_stroke("set", bag, value, pixels))
+
+    def paint(self, bag: int, stroke: Stroke, value: int) -> int:
+        """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
+        record = self.run.bags[self.check_bag(bag)]
+        if record.n_frames:
+            raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
+        pixels = draw_stroke(stroke, self.draw_mask(bag), value)
+        if stroke.snap and stroke.tool != "fill":
+            pixels = snap_to_superpixels(pixels, stroke, self._read_superpixels(bag))
+        return self._append(self._make_stroke("paint", bag, value, pixels))
+
+    def _read_superpixels(self, bag: int) -> np.ndarray:
+        """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
+        labels: np.ndarray = self.run.read_segments(bag)["labels"]
+        n_pieces = self.run.settings.n_pieces
+        if not n_pieces:
+            return labels
+        key = self.run.bags[bag].segments
+        return fetch_pieces(self.run.folder, key, n_pieces, labels, lambda: self.run.read_image(bag)).labels
+
+    def clear(self, bags: Sequence[int]) -> int:
+        """Say that images show nothing: all their pixels are background."""
+        sizes = {bag: (self.run.bags[self.check_bag(bag)].height, self.run.bags[bag].width) for bag in bags}
+        if any(self.run.bags[bag].n_frames for bag in bags):
+            raise BadInputError("pixels of videos cannot be painted; move the video to the other folder instead (M)")
+        return self._append(*(self._make_stroke("paint", bag, 0, np.ones(sizes[bag], dtype=bool)) for bag in bags))
 
     def accept(self, bags: Sequence[int], accepted: bool) -> int:
         """Say that images were looked at and are right as they are (or take that back)."""

@@ -1,4 +1,4 @@
-"""Write a run's files again with all that a person said: the same bytes that `annotate` would write."""
+"""Write a run's files again with all of the user's corrections: the same bytes that `annotate` would write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progre
         _check_unchanged(run)
         # Not complete while its files are half old, half new: `annotate` would finish it.
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
-        records = write_results(folder, opened.bags, opened.table, voted.verdict, settings, n_jobs, progress)
+        decided = (opened.bags, opened.table, voted.verdict)
+        records = write_results(folder, *decided, settings, n_jobs, progress, opened.corrections)
         write_model(folder, settings, opened.extractor, opened.table, voted.voter, voted.verdict)
         bags, search = [vars(one) for one in records], describe_search(voted.voter)
         folder.write_record(make_record(inputs, settings, key, True, bags, problems, search))

@@ -18,6 +18,7 @@ from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.review.masks import PAGE_SIZE, THUMB_SIZE
 from segvote.review.pictures import Pictures
+from segvote.review.strokes import check_stroke
 from segvote.run.run import Run
 
 __all__ = ["Session"]
@@ -25,6 +26,7 @@ __all__ = ["Session"]
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
+MAX_BAGS = 1 << 14
 
 
 class Session:
@@ -36,9 +38,11 @@ class Session:
         self.pictures = Pictures(run)
         self.static = read_static()
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
+            "accept": self._accept,
+            "clear": self._clear,
             "export": self._export,
-            "look": self._look,
             "move": self._move,
+            "paint": self._paint,
             "redo": self._redo,
             "set": self._set,
             "undo": self._undo,
@@ -169,13 +173,25 @@ class Session:
             raise BadInputError(f"segments must be at most {MAX_SEGMENTS} whole numbers")
         return {"action": self.engine.set_segments(bag, segments, value)}
 
-    def _look(self, message: Any) -> dict[str, Any]:
-        bag, value = _take(message, bag=int, value=bool)
-        return {"action": self.engine.accept([bag], value)}
+    def _paint(self, message: Any) -> dict[str, Any]:
+        bag, tool, points, radius, snap, value = _take(
+            message, bag=int, tool=str, points=list, radius=(int, float), snap=bool, value=int
+        )
+        if not all(type(one) in (int, float) for one in points):
+            raise BadInputError("points must be numbers, x and y in turn")
+        return {"action": self.engine.paint(bag, check_stroke(tool, points, radius, snap), value)}
+
+    def _accept(self, message: Any) -> dict[str, Any]:
+        bags, value = _take(message, bags=list, value=bool)
+        return {"action": self.engine.accept(_check_bags(bags), value)}
+
+    def _clear(self, message: Any) -> dict[str, Any]:
+        (bags,) = _take(message, bags=list)
+        return {"action": self.engine.clear(_check_bags(bags))}
 
     def _move(self, message: Any) -> dict[str, Any]:
-        bag, tag = _take(message, bag=int, tag=str)
-        return {"action": self.engine.move([bag], tag)}
+        bags, tag = _take(message, bags=list, tag=str)
+        return {"action": self.engine.move(_check_bags(bags), tag)}
 
     def _undo(self, message: Any) -> dict[str, Any]:
         return {"action": self.engine.undo(*_take(message, expected=int))}
@@ -213,11 +229,19 @@ def read_static() -> dict[str, tuple[str, bytes]]:
     return found
 
 
-def _take(message: Any, **kinds: type) -> list[Any]:
+def _take(message: Any, **kinds: type | tuple[type, ...]) -> list[Any]:
     """Values of a JSON object that has exactly these names and types (and no number that is really a bool)."""
     if not isinstance(message, dict) or set(message) != set(kinds):
         raise BadInputError(f"expected an object with {', '.join(kinds) or 'nothing'} in it")
     for name, kind in kinds.items():
-        if type(message[name]) is not kind:
-            raise BadInputError(f"{name} must be of type {kind.__name__}; got {type(message[name]).__name__}")
+        allowed = kind if isinstance(kind, tuple) else (kind,)
+        if type(message[name]) not in allowed:
+            wanted = " or ".join(one.__name__ for one in allowed)
+            raise BadInputError(f"{name} must be of type {wanted}; got {type(message[name]).__name__}")
     return [message[name] for name in kinds]
+
+
+def _check_bags(bags: list[Any]) -> list[int]:
+    if not 1 <= len(bags) <= MAX_BAGS or not all(type(bag) is int for bag in bags) or len(set(bags)) < len(bags):
+        raise BadInputError(f"expected the numbers of 1 to {MAX_BAGS} different images")
+    return bags

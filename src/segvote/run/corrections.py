@@ -24,6 +24,7 @@ from segvote.types import WITH, WITHOUT
 __all__ = [
     "Canvas",
     "Corrections",
+    "find_painted",
     "fix_segments",
     "fix_table",
     "lay_over",
@@ -230,3 +231,12 @@ def lay_over(mask: np.ndarray, strokes: Sequence[Action]) -> np.ndarray:
     canvas = Canvas(mask.shape)  # type: ignore[arg-type]
     canvas.show(strokes)
     return canvas.override(mask)
+
+
+def find_painted(strokes: Sequence[Action], size: tuple[int, int]) -> np.ndarray:
+    """(h, w) bool: the pixels of an image of that size that the user painted."""
+    if not any(stroke.kind == "paint" for stroke in strokes):
+        return np.zeros(size, dtype=bool)
+    canvas = Canvas(size)
+    canvas.show(strokes)
+    return canvas.exact

@@ -137,12 +137,12 @@ watch("undo", () => { if (store.status.nUndo) act("undo", { expected: store.stat
 watch("redo", () => { if (store.status.nRedo) act("redo", { expected: store.status.action }); });
 watch("accept", () => {
   const bag = store.current, image = store.images[bag];
-  if (image.accepted) { act("look", { bag, value: false }); return; }
+  if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
   const next = nextOpen();
-  act("look", { bag, value: true });
+  act("accept", { bags: [bag], value: true });
   if (next !== undefined) go(next); else toast("Every image of this list has been accepted.");
 });
-watch("move", ({ bag, tag }) => act("move", { bag, tag }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${tag} now; the file stays where it is.`); }));
+watch("move", ({ bag, tag }) => act("move", { bags: [bag], tag }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${tag} now; the file stays where it is.`); }));
 watch("export", async () => {
   const button = byId("export");
   if (button.disabled) return;

@@ -67,7 +67,7 @@ class IndexWriter:
 
     def _join_image(self, index: int, record: ClassRecord) -> np.ndarray:
         """Segment by segment the class with the higher weight."""
-        found = [(number, run) for number, run in enumerate(self.runs.values(), 1) if run.bags[index].n_selected]
+        found = [(number, run) for number, run in enumerate(self.runs.values(), 1) if run.bags[index].has_mask]
         size = (record.height, record.width)
         if not found:
             return np.zeros(size, np.uint8)
