@@ -114,6 +114,14 @@ def find_best(page):
     )
 
 
+def write_masks(page):
+    """Finish, write masks, close."""
+    page.keyboard.press("e")
+    page.locator("#write-masks").click()
+    page.locator("#write-result", has_text="COCO").wait_for()
+    page.keyboard.press("Escape")
+
+
 def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address, open_page):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
@@ -141,14 +149,19 @@ def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address,
     assert get_state(page, current, segment) == 1
 
 
-def test_the_wheel_chooses_coarser_regions_and_a_click_takes_them_whole(address, open_page, run_copy):
+def test_keys_and_wheel_choose_coarser_regions_and_a_click_takes_them_whole(address, open_page, run_copy):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
     page.mouse.move(*find_segment(page, segment))
-    page.mouse.wheel(0, 120)
-    page.wait_for_selector("#levels button[data-level='1'][aria-pressed=true]")
-    page.mouse.wheel(0, 120)
-    page.wait_for_selector("#levels button[data-level='0'][aria-pressed=true]")
+    page.keyboard.down("Shift")
+    page.mouse.wheel(0, -120)
+    wait_until(page, "() => segvote.store.level === 3")
+    page.keyboard.up("Shift")
+    page.keyboard.press("]")
+    wait_until(page, "() => segvote.store.level === 2")
+    page.keyboard.press("1")
+    wait_until(page, "() => segvote.store.level === 0")
+    assert page.locator("#size-text").inner_text() == "coarse"
     page.mouse.click(*find_segment(page, segment))
     wait_heard(page, 1)
     said = page.evaluate("(image) => segvote.store.images[image].state.filter((state) => state & 3).length", current)
@@ -179,7 +192,7 @@ def test_everything_can_be_done_with_the_keyboard(address, open_page):
     page.keyboard.press("a")
     wait_heard(page, 4)
     assert page.evaluate("() => segvote.store.current") != first
-    assert page.locator("#looked-text").inner_text() == "1 of 6 accepted"
+    assert page.locator("#progress-text").inner_text() == "1 of 6 accepted"
     page.keyboard.press("?")
     assert page.locator("#keys").is_visible()
 
@@ -229,8 +242,7 @@ def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, op
     page.evaluate("() => segvote.go(0)")
     page.keyboard.press("m")  # the same as the button beside a suspect, for an image that is none
     wait_heard(page, 1)
-    page.locator("#export").click()
-    page.locator("#toast", has_text="COCO").wait_for()
+    write_masks(page)
     after = Run(run_copy)
     assert after.bags[0].tag == "without" and not after.read_mask(0).any()
     assert before.find_image(0).is_file() and after.find_image(0) == before.find_image(0)
@@ -239,7 +251,7 @@ def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, op
 def test_a_drag_paints_every_segment_it_passes_as_one_stroke(address, open_page, run_copy):
     page = open_page(address)
     bag, best = page.evaluate("() => segvote.store.current"), find_best(page)
-    page.locator("#brushes button[data-brush='1']").click()
+    page.locator("#labels button[data-label='1']").click()
     (x0, y0), (x1, y1) = find_segment(page, best), find_segment(page, 0)
     page.mouse.move(x0, y0)
     page.mouse.down()
@@ -318,8 +330,7 @@ def test_the_mask_on_the_page_is_the_mask_of_the_export(address, open_page, run_
     wait_heard(page, 1)
     wait_until(page, "() => segvote.isDrawn(0)")
     shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]")
-    page.locator("#export").click()
-    page.locator("#toast", has_text="COCO").wait_for()
+    write_masks(page)
     written = Run(run_copy)
     labels = written.read_segments(0)["labels"]
     assert written.read_mask(0).shape == labels.shape
@@ -348,8 +359,7 @@ def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_cop
     wait_until(page, "() => segvote.store.images.every((image) => image.measured)")
     assert page.evaluate("() => segvote.store.images[0].change") > 0
     covered, n_uncertain = read_numbers(page)
-    page.locator("#export").click()
-    page.locator("#toast", has_text="COCO").wait_for()
+    write_masks(page)
     written = Run(run_copy)
     np.testing.assert_allclose(covered, [bag.area for bag in written.bags], rtol=1e-6)
     np.testing.assert_allclose(covered, [written.read_mask(bag).mean() for bag in range(len(written))], atol=1e-6)

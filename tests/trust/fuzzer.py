@@ -14,7 +14,6 @@ ROUTES = (
     "/api/images/0/picture",
     "/api/images/1/thumb",
     "/api/images/2/map",
-    "/api/images/3/small-map",
     "/api/images/0/mask",
     "/api/images/1/small-mask",
     "/api/images/0/segments/1/crop",

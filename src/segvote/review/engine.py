@@ -10,14 +10,17 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation
+from segvote.io.images import resize_labels
 from segvote.io.rle import encode_rle
-from segvote.review.masks import Masks, measure_redrawn
+from segvote.review.estimate import Estimate, estimate_rest, measure_overlap
+from segvote.review.masks import Masks, draw_segments, measure_redrawn
 from segvote.review.snapshot import (
     Snapshot,
     UserInput,
@@ -69,6 +72,7 @@ class Engine:
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
         self._dirty, self._stop = True, False
+        self._overlaps: dict[int, tuple[int, float]] = {}  # of accepted bags: when touched, IoU
         self._label_cache: dict[str, tuple[Canvas, list[Action], np.ndarray]] = {}
         actions = self.log.read()
         self.corrections: Corrections = replay(actions)
@@ -342,9 +346,43 @@ class Engine:
         with contextlib.suppress(SegvoteError, OSError):
             while not (self._dirty or self._stop):
                 left = np.flatnonzero(~self.snapshot.is_measured)
-                if not len(left):
+                if len(left):
+                    self._measure_mask(int(left[0]))
+                elif not self._measure_next_overlap():
                     return
-                self._measure_mask(int(left[0]))
+
+    def _measure_next_overlap(self) -> bool:
+        """Compare one accepted mask with the mask of a vote without user labels; False where all were compared."""
+        snapshot = self.snapshot
+        accepted = {int(bag): int(snapshot.touched_at[bag]) for bag in self._list_accepted(snapshot)}
+        left = [bag for bag, touched_at in accepted.items() if self._overlaps.get(bag, (0, 0))[0] != touched_at]
+        if not left:
+            return False
+        shown = self.draw_mask(left[0])
+        automatic = resize_labels(draw_segments(self.run, self._vote_alone(snapshot), left[0]), shown.shape)
+        self._overlaps[left[0]] = (accepted[left[0]], measure_overlap(automatic, shown))
+        self.tell()
+        return True
+
+    def _list_accepted(self, snapshot: Snapshot) -> np.ndarray:
+        is_image = np.array([not record.n_frames for record in self.run.bags])
+        return np.flatnonzero(snapshot.accepted & snapshot.positive & is_image)
+
+    def _vote_alone(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot as if the user had labelled no segment."""
+        result = self.voting.vote_without_labels()
+        return replace(
+            snapshot,
+            scores=result.scores,
+            decisions=result.decisions,
+            thresholds=result.thresholds,
+            user_labels=np.full(len(result.scores), -1, dtype=np.int8),
+        )
+
+    def estimate_rest(self) -> Estimate | None:
+        """How good the automatic masks are, judged by the accepted ones; None while too few are."""
+        known = self._overlaps
+        return estimate_rest([known[int(bag)][1] for bag in self._list_accepted(self.snapshot) if int(bag) in known])
 
     def _measure_mask(self, bag: int) -> None:
         snapshot, strokes = self._get_drawn(bag)

@@ -10,7 +10,15 @@ from segvote.steps.prediction.model import write_model
 from segvote.steps.reopening import Voted
 from segvote.steps.write import write_results
 
-__all__ = ["export_run"]
+__all__ = ["export_run", "is_written"]
+
+
+def is_written(voted: Voted) -> bool:
+    """Whether the files of the run are those of this vote and these corrections."""
+    opened = voted.opened
+    key = make_result_key(opened.run.settings, opened.bags, opened.corrections)
+    record = opened.run.folder.read_record()
+    return bool(record.get("complete")) and record.get("key") == key
 
 
 def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progress) -> Run:

@@ -18,7 +18,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnreadableImageError, UnwritableFileError
+from segvote.errors import (
+    BadInputError,
+    BusyRunError,
+    SegvoteError,
+    UnknownNameError,
+    UnreadableImageError,
+    UnwritableFileError,
+)
 from segvote.review.session import Session
 
 __all__ = ["make_app"]
@@ -26,7 +33,13 @@ __all__ = ["make_app"]
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
 # An image that was taken away and a full disk are no fault of the server; what else is wrong with files is.
-STATUSES = {BusyRunError: 409, BadInputError: 400, UnreadableImageError: 404, UnwritableFileError: 507}
+STATUSES = {
+    BusyRunError: 409,
+    BadInputError: 400,
+    UnknownNameError: 400,
+    UnreadableImageError: 404,
+    UnwritableFileError: 507,
+}
 # A comment line now and then, so that a page learns of a dead server and a server of a closed page.
 HEARTBEAT_SECONDS = 10.0
 # Threads for actions, which may wait for the log; others answer questions meanwhile.
@@ -46,7 +59,6 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/picture", _picture(session.pictures.get_image)),
         Route("/api/images/{bag:int}/thumb", _picture(session.pictures.get_thumb)),
         Route("/api/images/{bag:int}/map", _map(session.pictures.get_map)),
-        Route("/api/images/{bag:int}/small-map", _map(session.pictures.get_small_map)),
         Route("/api/images/{bag:int}/mask", _map(session.get_mask, FRESH)),
         Route("/api/images/{bag:int}/small-mask", _map(session.get_small_mask, FRESH)),
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import resources
 from typing import Any
@@ -12,14 +14,16 @@ from typing import Any
 from segvote.errors import BadInputError, BusyRunError
 from segvote.evaluation.doctor import diagnose_run
 from segvote.evaluation.duplicates import Twin, find_twins
+from segvote.io import EXPORTS
 from segvote.report.gallery import EVEN_DOUBT
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run
+from segvote.review.exporting import export_run, is_written
 from segvote.review.masks import PAGE_SIZE, THUMB_SIZE
 from segvote.review.pictures import Pictures
 from segvote.review.strokes import check_stroke
 from segvote.run.run import Run
+from segvote.steps.export import export
 
 __all__ = ["Session"]
 
@@ -41,6 +45,7 @@ class Session:
             "accept": self._accept,
             "clear": self._clear,
             "export": self._export,
+            "export-format": self._export_format,
             "move": self._move,
             "paint": self._paint,
             "redo": self._redo,
@@ -106,7 +111,13 @@ class Session:
             "uncertainFrom": EVEN_DOUBT,
             "images": images,
             "problems": self.run.record["problems"],
+            "commands": self._list_commands(),
         }
+
+    def _list_commands(self) -> dict[str, str]:
+        """Name of each export format to the command line that writes it."""
+        folder = str(self.run.folder.path)
+        return {name: shlex.join(["segvote", "export", folder, "--format", name]) for name in EXPORTS}
 
     def describe_status(self) -> dict[str, Any]:
         engine = self.engine
@@ -119,6 +130,7 @@ class Session:
             "votes": engine.status,
             "problem": engine.problem,
             "export": self.export_step,
+            "estimate": asdict(estimate) if (estimate := engine.estimate_rest()) else None,
         }
 
     def encode_update(self, since: int) -> bytes:
@@ -200,18 +212,37 @@ class Session:
         return {"action": self.engine.redo(*_take(message, expected=int))}
 
     def _export(self, message: Any) -> dict[str, Any]:
+        """Write masks, heat maps, COCO file and report of the run again."""
         _take(message)
+        with self._hold_export():
+            written = self._write_run()
+        return {"folder": str(written.folder.path.resolve()), "n": len(written)}
+
+    def _export_format(self, message: Any) -> dict[str, Any]:
+        """Write the run in the format of another tool, as `segvote export` does."""
+        name, overwrite = _take(message, format=str, overwrite=bool)
+        with self._hold_export():
+            if not is_written(self.engine.settle()):
+                self._write_run()
+            place = export(self.run.folder.path, name, overwrite=overwrite, progress=self._show_export)
+        return {"place": str(place.resolve())}
+
+    @contextmanager
+    def _hold_export(self) -> Iterator[None]:
         if not self._exporting.acquire(blocking=False):
-            raise BusyRunError("the export is already running")
+            raise BusyRunError("files are being written already; wait until they are")
         try:
-            voted = self.engine.settle()
-            written = export_run(voted, progress=self._show_export)
-            self.engine.note_export(voted, written)
+            yield
         finally:
             self.export_step = {}
             self._exporting.release()
             self._wake_listeners()
-        return {"folder": str(written.folder.path.resolve()), "n": len(written)}
+
+    def _write_run(self) -> Run:
+        voted = self.engine.settle()
+        written = export_run(voted, progress=self._show_export)
+        self.engine.note_export(voted, written)
+        return written
 
     def _show_export(self, step: str, done: int, total: int) -> None:
         self.export_step = {"step": step, "done": done, "total": total}

@@ -57,6 +57,7 @@ class Voting:
         self.run = run
         self.lock = threading.RLock()
         self._voted: Voted | None = None
+        self._unlabelled: Result | None = None  # of the bag labels of the last vote
 
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with what the user has said."""
@@ -100,6 +101,7 @@ class Voting:
         voter = voted.voter
         if not np.array_equal(table.tags, voted.opened.table.tags):
             voter = vote_on_tags(voter, table, self.run.settings)
+            self._unlabelled = None
         verdict = decide_bags(table, voter, self.run.settings, user_labels)
         self._voted = Voted(replace(voted.opened, table=table, fixed=user_labels), voter, verdict)
 
@@ -115,9 +117,12 @@ class Voting:
     def vote_without_labels(self) -> Result:
         """The result as if the user had labelled no segment; bag labels are those of the last vote."""
         with self.lock:
-            voted = self.get_voted()
-            verdict = decide_bags(voted.opened.table, voted.voter, self.run.settings)
-            return Result(verdict.scores, verdict.decisions, verdict.thresholds, _get_graph(voted.voter))
+            if self._unlabelled is None:
+                voted = self.get_voted()
+                verdict = decide_bags(voted.opened.table, voted.voter, self.run.settings)
+                graph = _get_graph(voted.voter)
+                self._unlabelled = Result(verdict.scores, verdict.decisions, verdict.thresholds, graph)
+            return self._unlabelled
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
         """Which segments voted for a segment, and how much."""

@@ -91,7 +91,6 @@ export function decodeMask(buffer) {
 export const readMask = async (index) => decodeMask(await getBytes(`api/images/${index}/mask`));
 export const readMap = async (index) => decodeMap(await getBytes(`api/images/${index}/map`));
 export const readSmallMask = async (index) => decodeMask(await getBytes(`api/images/${index}/small-mask`));
-export const readSmallMap = async (index) => decodeMap(await getBytes(`api/images/${index}/small-map`));
 
 export function readPicture(path) {
   return new Promise((resolve, reject) => {
