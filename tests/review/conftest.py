@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import shutil
 import threading
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -100,3 +101,59 @@ def serve(folder):
 @pytest.fixture(scope="session")
 def serve_in_thread():
     return serve
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
+PATIENCE = 60_000  # milliseconds; a busy machine is slow, not wrong
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(run_copy, serve_in_thread):
+    with serve_in_thread(run_copy) as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens pages and fails on any error that one of them reports."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE)
+    errors = []
+
+    def open_one(address):
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        page.wait_for_selector("#saved[data-votes=ready]")
+        return page
+
+    yield open_one
+    context.close()
+    assert errors == []
+
+
+@pytest.fixture(scope="session")
+def wait_heard():
+    """Until the vote on an action has reached the page."""
+
+    def wait(page, action):
+        page.wait_for_selector(f"#saved[data-heard='{action}']")
+        # The status comes first, the scores a moment later.
+        for _ in range(PATIENCE // 50):
+            if page.evaluate("() => segvote.store.version === segvote.store.status.version"):
+                return
+            page.wait_for_timeout(50)
+        raise AssertionError(f"no scores after action {action}")
+
+    return wait

@@ -20,16 +20,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.timeout(180),
 ]
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
+
 PATIENCE = 60_000  # milliseconds; a busy machine is slow, not wrong
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 class Server:
@@ -53,32 +45,6 @@ def server(run_copy):
     server = Server(run_copy)
     yield server
     server.kill()
-
-
-@pytest.fixture
-def address(run_copy, serve_in_thread):
-    with serve_in_thread(run_copy) as address:
-        yield address
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens pages and fails on any error that one of them reports."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE)
-    errors = []
-
-    def open_one(address):
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("html[data-ready=yes]")
-        page.wait_for_selector("#saved[data-votes=ready]")
-        return page
-
-    yield open_one
-    context.close()
-    assert errors == []
 
 
 def wait_heard(page, action):

@@ -38,7 +38,7 @@ class Estimate:
 def measure_overlap(one: np.ndarray, other: np.ndarray) -> float:
     """IoU of two masks (h, w) bool; 1 where both are empty."""
     either = np.count_nonzero(one | other)
-    return np.count_nonzero(one & other) / either if either else 1.0
+    return float(np.count_nonzero(one & other) / either) if either else 1.0
 
 
 def estimate_rest(overlaps: Sequence[float]) -> Estimate | None:
@@ -48,6 +48,6 @@ def estimate_rest(overlaps: Sequence[float]) -> Estimate | None:
         return None
     mean = float(np.mean(overlaps))
     quantile = QUANTILES[int(np.searchsorted(DEGREES, n_accepted - 1, side="right")) - 1]
-    margin = quantile * float(np.std(overlaps, ddof=1)) / np.sqrt(n_accepted)
-    n_untouched = sum(overlap == 1 for overlap in overlaps)
+    margin = quantile * float(np.std(overlaps, ddof=1)) / n_accepted**0.5
+    n_untouched = sum(int(overlap == 1) for overlap in overlaps)
     return Estimate(n_accepted, n_untouched, mean, max(0.0, mean - margin), min(1.0, mean + margin))

@@ -157,6 +157,8 @@ watch("accept", () => {
   const bag = store.current, image = store.images[bag];
   if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
   const next = nextOpen();
+  image.accepted = true; // at once: whoever is quick must not come back to it
+  tell("images", new Set([bag]));
   act("accept", { bags: [bag], value: true });
   if (next !== undefined) go(next); else toast("Every image of this list is accepted. Finish (E) writes the masks.");
 });
@@ -176,6 +178,7 @@ function showSize() {
   slider.value = segments ? N_LEVELS - 1 - store.level : 2 * Math.log2(store.radius);
   const names = ["coarse", "coarser", "medium", "finer", "segments"];
   byId("size-text").textContent = segments ? names[store.level] : slider.disabled ? "" : `${store.radius < 10 ? store.radius.toFixed(1) : Math.round(store.radius)} px`;
+  byId("snap").disabled = segments || store.tool === "fill";
   slider.setAttribute("aria-valuetext", byId("size-text").textContent);
 }
 

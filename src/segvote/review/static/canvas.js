@@ -198,7 +198,7 @@ function drawLines() {
   context.lineCap = "square";
   if (store.view === "outline") line(regions.drawLevel(store.level), `rgb(255 255 255 / ${0.15 + 0.6 * store.opacity})`, 0.8);
   if (outline && store.view !== "heat") drawOutline();
-  marks?.forEach((mark, k) => {
+  if (store.tool === "segments") marks?.forEach((mark, k) => {
     if (!mark) return;
     const colour = COLOURS[1 - k];
     line(mark.path, "rgb(0 0 0 / .6)", 3.6);

@@ -20,7 +20,8 @@ export function describeEstimate(estimate, left) {
   if (!estimate) return left ? "Accept at least three images to learn how good the others may be." : "";
   const { n_accepted: n, n_untouched: untouched, mean, low, high } = estimate;
   const fact = `Before correction the ${n} accepted masks had a mean IoU of ${percent(mean)} with what you accepted; ${untouched} of them needed nothing.`;
-  return left ? `${fact} Expect about ${percent(low)} to ${percent(high)} of the ${left} that are left, or better: the queue shows the worst first.` : fact;
+  const range = Math.round(100 * low) === Math.round(100 * high) ? percent(low) : `${percent(low)} to ${percent(high)}`;
+  return left ? `${fact} For the ${left} that are left expect a mean of ${range}, or better: the queue shows the worst first.` : fact;
 }
 
 function makeNumbers() {
