@@ -6,7 +6,9 @@ import inspect
 from typing import Any
 
 from segvote.errors import BadInputError, UnknownNameError
+from segvote.features.backbone import BackboneFeatures
 from segvote.features.base import FeatureExtractor
+from segvote.features.joined import JoinedFeatures
 from segvote.registry import Registry
 
 __all__ = ["FEATURES", "make_features"]
@@ -41,8 +43,6 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
     parts = [part.strip() for part in name.split("+")]
     if len(parts) == 1:
         return _make_one(name, options)
-    from segvote.features.joined import JoinedFeatures
-
     known = [_list_options(part) for part in parts]
     _refuse_unknown(name, options, set().union(*known))
     chosen = [{key: options[key] for key in options if key in keys} for keys in known]
@@ -58,8 +58,6 @@ def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
 
 def _find_class(name: str) -> type[FeatureExtractor]:
     if name.endswith(".onnx"):
-        from segvote.features.backbone import BackboneFeatures
-
         return BackboneFeatures
     if name not in FEATURES:
         known = ", ".join(FEATURES)

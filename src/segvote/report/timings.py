@@ -17,7 +17,6 @@ STEPS = {
     "describe": "segment and describe",
     "gather": "gather features",
     "vote": "vote",
-    "keep votes": "keep who heard whom",
     "decide": "decide",
     "write": "write masks and heat maps",
     "model": "write the model",
