@@ -74,7 +74,7 @@ def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
     from segvote.run.settings import Settings
 
     settings, table = Settings(), make_table(n_bags, n_per_bag, 472)
-    survival = prefer_inside(table.border, settings.border_survival)
+    survival = prefer_inside(table.border, settings.border_prior)
     started = time.perf_counter()
     voter = EKDE().fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
     verdict = decide_bags(table, voter, settings)
@@ -190,7 +190,7 @@ class Draughtsman:
         labels, part = self.run.read_segments(bag)["labels"], snapshot.get_slice(bag)
         if bag not in self._cuts:
             working = resize_image(self.run.read_image(bag), max(labels.shape))
-            self._cuts[bag] = cut_image(working, labels, self.run.settings.n_pieces)
+            self._cuts[bag] = cut_image(working, labels, self.run.settings.n_superpixels)
         heat = scale_bag(snapshot, bag).astype(np.float32)
         decided = (snapshot.decisions[part], snapshot.fixed[part])
         return draw_mask_along(self._cuts[bag], labels, heat, *decided, labels.shape)  # type: ignore[arg-type]

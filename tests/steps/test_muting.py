@@ -10,7 +10,7 @@ from segvote.datasets import write_scenes
 from segvote.run.settings import Settings
 from segvote.steps.judging import choose_muted
 
-FAST = {"n_segments": 60, "size": 160, "n_pieces": 0}
+FAST = {"n_segments": 60, "size": 160, "n_superpixels": 0}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_the_misplaced_have_no_say_and_are_named(misfiled, tmp_path):
 
 
 def test_everybody_is_heard_if_so_wished(misfiled, tmp_path):
-    run = run_on(misfiled, tmp_path / "out", mute_suspects=False)
+    run = run_on(misfiled, tmp_path / "out", exclude_mislabelled=False)
     assert not any(bag.muted for bag in run.bags)
     assert "Images that had no say" not in run.folder.report_path.read_text()
 

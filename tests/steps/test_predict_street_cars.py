@@ -19,7 +19,7 @@ def predicted(data_folder, tmp_path_factory):
             half = folder / ("known" if number % 2 else "unknown") / tag
             half.mkdir(parents=True, exist_ok=True)
             (half / path.name).symlink_to(path.resolve())
-    run = annotate(folder / "known/with", folder / "known/without", folder / "run", Settings(n_pieces=0))
+    run = annotate(folder / "known/with", folder / "known/without", folder / "run", Settings(n_superpixels=0))
     return predict(run.folder.path, folder / "unknown", folder / "new", false_alarms=0.1)
 
 

@@ -105,27 +105,27 @@ def annotate(
         parser=Place,
         help="Published contour maps (ucm2 in .mat files), named like the images, instead of a segmenter.",
     ),
-    border_survival: float = research(
-        DEFAULTS.border_survival, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
+    border_prior: float = research(
+        DEFAULTS.border_prior, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
     ),
-    motion_survival: float = research(
-        DEFAULTS.motion_survival,
+    motion_prior: float = research(
+        DEFAULTS.motion_prior,
         min=0.0,
         max=1.0,
         help="Background prior of what moves with the background of a video; 1: none.",
     ),
-    mute_suspects: bool = research(
-        DEFAULTS.mute_suspects, help="Exclude *without* images that are likely mislabelled from the vote."
+    exclude_mislabelled: bool = research(
+        DEFAULTS.exclude_mislabelled, help="Exclude *without* images that are likely mislabelled from the vote."
     ),
-    elect: bool = research(DEFAULTS.elect, help="Vote again with the hard labels of the first decision."),
+    revote: bool = research(DEFAULTS.revote, help="Vote again with the hard labels of the first decision."),
     second_vote: float = research(
         DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of adjacent segments in a segment's score; 0: none."
     ),
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
     ),
-    n_pieces: int = research(
-        DEFAULTS.n_pieces, min=0, help="Superpixels along which masks are drawn; 0: masks of whole segments."
+    n_superpixels: int = research(
+        DEFAULTS.n_superpixels, min=0, help="Superpixels along which masks are drawn; 0: masks of whole segments."
     ),
     seed: int = research(DEFAULTS.seed, help="Of everything random."),
 ) -> None:

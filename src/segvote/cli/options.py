@@ -31,7 +31,15 @@ INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
 RESEARCH = "Research"
 
 # Old name of an option to its new one; the old one is understood, with a hint, until the next version.
-RENAMED: dict[str, str] = {}
+RENAMED = {
+    "--border-survival": "--border-prior",
+    "--elect": "--revote",
+    "--motion-survival": "--motion-prior",
+    "--mute-suspects": "--exclude-mislabelled",
+    "--n-pieces": "--n-superpixels",
+    "--no-elect": "--no-revote",
+    "--no-mute-suspects": "--no-exclude-mislabelled",
+}
 
 
 def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any:

@@ -141,7 +141,7 @@ class Describer:
             write_arrays(path, compress=True, **found)
             if pieces is not None:
                 cut = measure_pieces(lab, segmentation.labels, pieces)
-                store_pieces(self.run, key, self.settings.n_pieces, cut)
+                store_pieces(self.run, key, self.settings.n_superpixels, cut)
         return key, found
 
     def _segment(
@@ -152,9 +152,9 @@ class Describer:
         if cut_own is not None:
             return cut_own(working, settings.n_segments), None
         segment = SEGMENTERS[settings.segmenter]
-        if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_pieces < settings.n_segments:
+        if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_superpixels < settings.n_segments:
             return segment(working, n_segments=settings.n_segments), None
-        fine = segment(working, n_segments=settings.n_pieces)
+        fine = segment(working, n_segments=settings.n_superpixels)
         return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
 
     def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:

@@ -125,12 +125,12 @@ class MaskWriter:
         """Whether a bag takes far longer than reading and writing its pictures: videos, and images yet to be cut."""
         if not self._wants_pieces(task):
             return bool(task.record.n_frames)
-        return not get_pieces_path(self.run, task.record.segments, self.settings.n_pieces).exists()
+        return not get_pieces_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
 
     def list_files(self, task: WriteTask) -> list[Path]:
         """All files that are read for a bag."""
         segments, run = task.record.segments, self.run
-        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_pieces)]
+        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_superpixels)]
         frames = list_frame_files(run, segments) if task.record.n_frames else []
         return [*list_video_files(task.image_path), *kept, *frames]
 
@@ -139,13 +139,13 @@ class MaskWriter:
         return MaskWriter(RunFolder(find(self.run.path)), self.settings)
 
     def _wants_pieces(self, task: WriteTask) -> bool:
-        return bool(self.settings.n_pieces and not task.record.n_frames and task.decisions.any())
+        return bool(self.settings.n_superpixels and not task.record.n_frames and task.decisions.any())
 
     def _fetch_pieces(self, task: WriteTask, labels: np.ndarray) -> CutImage | None:
         if not self._wants_pieces(task):
             return None
-        n_pieces = self.settings.n_pieces
-        return fetch_pieces(self.run, task.record.segments, n_pieces, labels, lambda: read_image(task.image_path))
+        n_superpixels = self.settings.n_superpixels
+        return fetch_pieces(self.run, task.record.segments, n_superpixels, labels, lambda: read_image(task.image_path))
 
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:

@@ -13,11 +13,10 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
-from segvote.io.records import read_fields
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import Settings, read_settings
 from segvote.steps.prediction.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack
 from segvote.steps.table import Table
@@ -161,7 +160,7 @@ def read_model(path: Path | str) -> Model:
     arrays = _unpack(_read_arrays(folder / "model.safetensors", words))
     _check_arrays(arrays, folder)
     try:
-        settings = read_fields(Settings, words["settings"], folder / "model.json")
+        settings = read_settings(words["settings"], folder / "model.json")
         standardiser = Standardiser.from_state(_select(arrays, "standardiser"))
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error

@@ -106,7 +106,7 @@ class Predictor:
         scores = self._score(image, labels)
         choice = self.choose(scores, measure_areas(labels))
         free = np.full(len(scores), -1, dtype=np.int8)
-        mask = draw_mask(image, labels, choice.heat, choice.decisions, free, settings.n_pieces)
+        mask = draw_mask(image, labels, choice.heat, choice.decisions, free, settings.n_superpixels)
         probability, level = self.measure(float(scores.max()))
         return Judgement(mask, choice.contains, probability, level, float(scores.max()))
 
@@ -114,7 +114,7 @@ class Predictor:
         """(n_segments,) of an image in memory."""
         model = self.model
         features = model.extractor.describe(image, labels.astype(np.int32)).astype(np.float32)
-        factor = 1.0 if is_elected(self.voter) else model.settings.border_survival
+        factor = 1.0 if is_elected(self.voter) else model.settings.border_prior
         survival = prefer_inside(measure_border(labels).astype(np.float32), factor)
         votes = self.voter.decision_function(model.standardiser.apply(features), survival=survival)
         return vote_again(votes, list_edges(labels)[0], model.settings.second_vote)
