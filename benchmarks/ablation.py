@@ -95,7 +95,7 @@ class Ablation:
     def _suffer(self, change: Callable, level: float, draw: int) -> dict:
         case = self._open(self.settings.n_segments)
         table, kept = change(case.stage.table, level, np.random.default_rng(draw))
-        # Neighbours stay when only tags change.
+        # Neighbours stay when only bag labels change.
         whole = len(kept) == len(case.stage.table.tags)
         neighbours = (
             get_neighbours(table, self.out / f"neighbours-{self.settings.n_segments}-all.npz") if whole else None

@@ -99,12 +99,12 @@ def run_alone(folder: Path, scratch: Path) -> float:
 
 def take_images(source: Path, target: Path, n_images: int) -> Path:
     """A folder of `n_images` images, half of each kind; repeated, with bytes added, where there are fewer."""
-    for tag in ("with", "without"):
-        images = list_images(source / tag)
-        (target / tag).mkdir(parents=True)
+    for bag_label in ("with", "without"):
+        images = list_images(source / bag_label)
+        (target / bag_label).mkdir(parents=True)
         for number in range(n_images // 2):
             image = images[number % len(images)]
-            copy = target / tag / f"{number:04d}{image.suffix}"
+            copy = target / bag_label / f"{number:04d}{image.suffix}"
             shutil.copy(image, copy)
             if number >= len(images):
                 # Bytes behind the end of a picture change its content hash, not its pixels.

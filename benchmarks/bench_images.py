@@ -63,19 +63,19 @@ def make_images(sources: Sequence[Path], seed: int) -> Iterator[bytes]:
 
 def write_pool(sets: Sequence[Path], folder: Path, n_images: int) -> None:
     """``with`` and ``without``, half of the images each."""
-    for seed, tag in enumerate(TAGS):
-        (folder / tag).mkdir(parents=True)
-        sources = [image for one in sets for image in list_images(one / tag)]
+    for seed, bag_label in enumerate(TAGS):
+        (folder / bag_label).mkdir(parents=True)
+        sources = [image for one in sets for image in list_images(one / bag_label)]
         for index, data in enumerate(itertools.islice(make_images(sources, seed), n_images // 2)):
-            (folder / tag / f"{index:06}.jpg").write_bytes(data)
+            (folder / bag_label / f"{index:06}.jpg").write_bytes(data)
 
 
 def take_part(pool: Path, folder: Path, n_images: int) -> None:
     """The first images of the pool, without a copy."""
-    for tag in TAGS:
-        (folder / tag).mkdir(parents=True)
-        for path in sorted((pool / tag).iterdir())[: n_images // 2]:
-            os.link(path, folder / tag / path.name)
+    for bag_label in TAGS:
+        (folder / bag_label).mkdir(parents=True)
+        for path in sorted((pool / bag_label).iterdir())[: n_images // 2]:
+            os.link(path, folder / bag_label / path.name)
 
 
 def list_tree(pid: int) -> list[int]:

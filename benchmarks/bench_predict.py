@@ -29,13 +29,13 @@ SEED = 0
 def split_set(source: Path, target: Path) -> list[Path]:
     """Two folders of half the images of each kind."""
     rng, halves = np.random.default_rng(SEED), [target / "first", target / "second"]
-    for tag in ("with", "without"):
-        images = list_images(source / tag)
+    for bag_label in ("with", "without"):
+        images = list_images(source / bag_label)
         order = rng.permutation(len(images))
         for half, chosen in zip(halves, np.array_split(order, 2), strict=True):
-            (half / tag).mkdir(parents=True)
+            (half / bag_label).mkdir(parents=True)
             for number in sorted(chosen):
-                shutil.copy(images[number], half / tag)
+                shutil.copy(images[number], half / bag_label)
     return halves
 
 
@@ -65,10 +65,12 @@ def measure_half(run: Path, half: Path, masks: Path, rates: list[float], n_jobs:
     rows = []
     for rate in rates:
         found = {
-            tag: segvote.predict(run, half / tag, half / f"new-{tag}", false_alarms=rate, n_jobs=n_jobs)
-            for tag in ("with", "without")
+            bag_label: segvote.predict(
+                run, half / bag_label, half / f"new-{bag_label}", false_alarms=rate, n_jobs=n_jobs
+            )
+            for bag_label in ("with", "without")
         }
-        scores = [[one.score for one in found[tag].images] for tag in ("with", "without")]
+        scores = [[one.score for one in found[bag_label].images] for bag_label in ("with", "without")]
         auc = measure_auc(np.concatenate(scores), np.repeat([True, False], [len(part) for part in scores]))
         rows.append({"rate": rate, "auc": float(auc), **measure_rate(found, masks)})
     return rows

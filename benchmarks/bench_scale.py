@@ -59,7 +59,7 @@ AT_LEAST = {"recall": 0.95, "speedup_two_workers": 1.7}
 def make_set(
     n_segments: int, seed: int = 0, workspace: Workspace | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Features (n, 472) float32 of unit length, tags, bags, which are object; made a bag at a time, without a copy."""
+    """Features (n, 472) float32 of unit length, bag labels, bags, object or not; a bag at a time, without a copy."""
     rng = np.random.default_rng(seed)
     # Like the features of a network: some directions hold more of the variance than others.
     scale = 1 / (1 + np.arange(N_DIMS) / 200)

@@ -65,8 +65,8 @@ for path in sorted(Path("run").glob("[!.]*")):
 Each bag (here an image) has a row. `doubt` says where to look first: 0 means two clear levels of scores, 0.25 and more
 is doubtful.""",
     """\
-for bag in sorted(run.bags, key=lambda bag: -bag.doubt)[:4]:
-    print(f"{bag.name:20} doubt {bag.doubt:.2f}, covers {bag.area:5.1%}, {bag.n_selected} of {bag.n_segments}")""",
+for bag in sorted(run.bags, key=lambda bag: -bag.uncertainty)[:4]:
+    print(f"{bag.name:20} uncertainty {bag.uncertainty:.2f}, covers {bag.area:5.1%}, {bag.n_selected} of {bag.n_segments}")""",
     """\
 ## Evaluate
 

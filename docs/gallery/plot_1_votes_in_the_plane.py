@@ -43,7 +43,7 @@ def show_plane(axes, title):
 
 
 # %%
-# What the voter sees is on the left: points and the tag of their bag. What it is to find is on the right.
+# What the voter sees is on the left: points and the bag label of their bag. What it is to find is on the right.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 left.scatter(*X[y].T, s=9, color=RED, label="of a bag with")

@@ -11,8 +11,8 @@ from segvote.errors import BadInputError
 
 __all__ = ["WITH", "WITHOUT", "Annotation", "Part", "Segmentation"]
 
-WITH = "with"  # the tag of a bag that shows the thing
-WITHOUT = "without"  # the tag of a bag that does not
+WITH = "with"  # the bag label of a bag that shows the thing
+WITHOUT = "without"  # the bag label of a bag that does not
 
 
 @dataclass(frozen=True)

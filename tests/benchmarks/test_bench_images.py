@@ -22,7 +22,7 @@ def test_a_part_is_the_first_of_each_kind(scenes, tmp_path):
     bench.write_pool([scenes], tmp_path / "pool", 12)
     bench.take_part(tmp_path / "pool", tmp_path / "part", 8)
     names = [path.relative_to(tmp_path / "part").as_posix() for path in sorted((tmp_path / "part").rglob("*.jpg"))]
-    assert names == [f"{tag}/{index:06}.jpg" for tag in ("with", "without") for index in range(4)]
+    assert names == [f"{bag_label}/{index:06}.jpg" for bag_label in ("with", "without") for index in range(4)]
 
 
 def test_peaks_belong_to_the_step_in_which_they_were():

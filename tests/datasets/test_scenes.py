@@ -11,12 +11,12 @@ from segvote.errors import BadInputError, UnknownNameError
 
 def test_scenes_have_the_shapes_tags_and_masks_they_promise():
     scenes = list(make_scenes(3, 2, size=(160, 120)))
-    assert [scene.tag for scene in scenes] == ["with"] * 3 + ["without"] * 2
+    assert [scene.bag_label for scene in scenes] == ["with"] * 3 + ["without"] * 2
     assert len({scene.name for scene in scenes}) == 5
     for scene in scenes:
         assert scene.image.shape == (120, 160, 3) and scene.image.dtype == np.uint8
         assert scene.mask.shape == (120, 160) and scene.mask.dtype == np.bool_
-        assert scene.mask.any() == (scene.tag == "with")
+        assert scene.mask.any() == (scene.bag_label == "with")
 
 
 def test_the_same_scene_whatever_the_number_of_others():

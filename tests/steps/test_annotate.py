@@ -44,7 +44,7 @@ def test_every_with_image_keeps_a_segment_and_every_without_image_is_empty(finis
     for index, bag in enumerate(finished_run.bags):
         mask = finished_run.read_mask(index)
         assert mask.shape == (bag.height, bag.width) == finished_run.read_image(index).shape[:2]
-        assert mask.any() == (bag.tag == "with") == (bag.n_selected > 0)
+        assert mask.any() == (bag.bag_label == "with") == (bag.n_selected > 0)
 
 
 def test_the_run_folder_holds_what_it_promises(finished_run):

@@ -76,12 +76,12 @@ def test_the_score_of_an_image_is_that_of_its_best_segment():
 
 def test_refits_never_see_the_bag_they_score():
     rng = np.random.default_rng(0)
-    bags, tags = np.repeat(np.arange(8), 5), np.arange(8) < 4
+    bags, bag_labels = np.repeat(np.arange(8), 5), np.arange(8) < 4
     X, free = rng.normal(size=(40, 3)), np.full(40, -1, np.int8)
-    votes = score_by_refits(Settings(voter="negmin"), X, tags, bags, np.ones(40), free)
+    votes = score_by_refits(Settings(voter="negmin"), X, bag_labels, bags, np.ones(40), free)
     moved = X.copy()
     moved[bags == 7, 0] += 100
-    other = score_by_refits(Settings(voter="negmin"), moved, tags, bags, np.ones(40), free)
+    other = score_by_refits(Settings(voter="negmin"), moved, bag_labels, bags, np.ones(40), free)
     same_fold = np.isin(bags, [3, 7])
     np.testing.assert_array_equal(votes[same_fold & (bags == 3)], other[same_fold & (bags == 3)])
     with pytest.raises(BadInputError, match="two training images"):

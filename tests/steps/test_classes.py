@@ -188,7 +188,7 @@ def test_an_image_of_two_classes_is_one_image_and_no_negative(own_root, tmp_path
     (index,) = [number for number, image in enumerate(runs.images) if len(image.classes) == 2]
     assert len(runs) == 12
     assert runs.images[index].name == "blue/shared.png"
-    assert [runs.runs[name].bags[index].tag for name in runs.names] == ["with", "with"]
+    assert [runs.runs[name].bags[index].bag_label for name in runs.names] == ["with", "with"]
     assert runs.runs["red"].find_source(index).parent == own_root / "red"
     (annotation,) = [one for one in runs.list_annotations() if one.name == "blue/shared.png"]
     assert [part.label for part in annotation.parts] == ["blue", "red"]
@@ -304,7 +304,7 @@ def test_an_unfinished_run_says_so(runs_copy):
 def test_the_run_of_a_class_opens_where_it_lies_now(runs_copy, tmp_path):
     moved = shutil.move(runs_copy / "classes/red", tmp_path / "moved")
     run = Run(moved)
-    index = next(number for number, bag in enumerate(run.bags) if bag.tag == "with")
+    index = next(number for number, bag in enumerate(run.bags) if bag.bag_label == "with")
     truth = read_mask(run.find_source(index).parents[2] / "a/masks" / f"{run.find_source(index).stem}.png")
     assert measure_iou(run.read_mask(index), truth) > 0
 

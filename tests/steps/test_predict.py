@@ -20,8 +20,8 @@ def new_scenes(tmp_path_factory):
     """Scenes that the finished run has not seen: ``images/with``, ``images/without`` and ``masks``."""
     folder = tmp_path_factory.mktemp("new")
     write_scenes(folder / "made", n_with=4, n_without=4, size=(160, 120), object_area=(0.08, 0.16), seed=5)
-    for tag in ("with", "without"):
-        shutil.copytree(folder / "made" / tag, folder / "images" / tag)
+    for bag_label in ("with", "without"):
+        shutil.copytree(folder / "made" / bag_label, folder / "images" / bag_label)
     return folder
 
 

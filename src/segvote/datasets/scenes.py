@@ -35,8 +35,8 @@ class Scene:
     Attributes
     ----------
     name
-        File name without extension, unique over both tags.
-    tag
+        File name without extension, unique over both bag labels.
+    bag_label
         ``"with"`` or ``"without"``.
     image
         (h, w, 3) uint8.
@@ -45,7 +45,7 @@ class Scene:
     """
 
     name: str
-    tag: str
+    bag_label: str
     image: np.ndarray
     mask: np.ndarray
 
@@ -95,7 +95,7 @@ def make_scenes(n_with: int = 24, n_without: int = 24, seed: int = 0, **style: A
     Parameters
     ----------
     n_with, n_without
-        Number of images of each tag.
+        Number of images of each bag label.
     seed
         Equal seeds give equal scenes; a scene does not depend on how many others there are.
     **style
@@ -106,9 +106,9 @@ def make_scenes(n_with: int = 24, n_without: int = 24, seed: int = 0, **style: A
     Scene
     """
     checked = SceneStyle(**style)
-    for tag, count in ((WITH, n_with), (WITHOUT, n_without)):
+    for bag_label, count in ((WITH, n_with), (WITHOUT, n_without)):
         for index in range(count):
-            yield make_scene(tag, index, seed, checked)
+            yield make_scene(bag_label, index, seed, checked)
 
 
 def write_scenes(folder: Path | str, n_with: int = 24, n_without: int = 24, seed: int = 0, **style: Any) -> None:
@@ -123,38 +123,38 @@ def write_scenes(folder: Path | str, n_with: int = 24, n_without: int = 24, seed
     """
     folder = Path(folder)
     for scene in make_scenes(n_with, n_without, seed, **style):
-        write_bytes(folder / scene.tag / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
-        if scene.tag == WITH:
+        write_bytes(folder / scene.bag_label / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
+        if scene.bag_label == WITH:
             write_mask(folder / "masks" / f"{scene.name}.png", scene.mask)
 
 
-def make_scene(tag: str, index: int, seed: int, style: SceneStyle) -> Scene:
+def make_scene(bag_label: str, index: int, seed: int, style: SceneStyle) -> Scene:
     """Make one scene; the same arguments give the same scene."""
-    rng = np.random.default_rng([seed, index, tag == WITH])
+    rng = np.random.default_rng([seed, index, bag_label == WITH])
     width, height = style.size
-    scene = paint_ground(_choose_grounds(tag, style, rng), height, width, rng)
-    sprites, thing_index = _arrange(tag, style, rng)
+    scene = paint_ground(_choose_grounds(bag_label, style, rng), height, width, rng)
+    sprites, thing_index = _arrange(bag_label, style, rng)
     light = rng.normal(0, 1, size=2)
     light *= 0.016 * width / np.hypot(*light)
     thing = np.zeros((height, width), dtype=np.float32)
     for sprite_index, sprite in enumerate(sprites):
         scene, alpha = paint_sprite(scene, sprite, light)
         thing = np.maximum(thing * (1 - alpha), alpha if sprite_index == thing_index else 0)
-    return Scene(f"{tag}-{index:03d}", tag, develop(scene, rng), thing > 0.5)
+    return Scene(f"{bag_label}-{index:03d}", bag_label, develop(scene, rng), thing > 0.5)
 
 
-def _choose_grounds(tag: str, style: SceneStyle, rng: np.random.Generator) -> list[str]:
-    if style.shared_scene and tag == WITH:
+def _choose_grounds(bag_label: str, style: SceneStyle, rng: np.random.Generator) -> list[str]:
+    if style.shared_scene and bag_label == WITH:
         return [SHARED_GROUND]
     names = [name for name in GROUNDS if not (style.shared_scene and name == SHARED_GROUND)]
     return rng.permutation(names)[: rng.integers(1, 3)].tolist()
 
 
-def _arrange(tag: str, style: SceneStyle, rng: np.random.Generator) -> tuple[list[Sprite], int]:
+def _arrange(bag_label: str, style: SceneStyle, rng: np.random.Generator) -> tuple[list[Sprite], int]:
     """Choose and place everything, in the order of painting; and where in that order the thing is, or -1."""
     width, height = style.size
     placed: list[Sprite] = []
-    if tag == WITH:
+    if bag_label == WITH:
         area = rng.uniform(*style.object_area) * width * height
         thing = draw_thing(style.thing, area, style.appearances, rng)
         put = place_on_border if style.touch_border else place_inside
@@ -162,4 +162,4 @@ def _arrange(tag: str, style: SceneStyle, rng: np.random.Generator) -> tuple[lis
     clutter = draw_clutter([name for name in THINGS if name != style.thing], width * height, rng)
     placed = scatter(clutter, placed, height, width, rng)
     order = rng.permutation(len(placed))
-    return [placed[i] for i in order], int(np.flatnonzero(order == 0)[0]) if tag == WITH else -1
+    return [placed[i] for i in order], int(np.flatnonzero(order == 0)[0]) if bag_label == WITH else -1

@@ -105,7 +105,7 @@ def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], 
     found = False
     for bag in list_bags(*folders, frames):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
-        for reader in _find_readers(readers, bag) if bag.tag == WITH else ():
+        for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():
             truth, found = reader(), True
             for array in (truth.mask, truth.boxes):
                 digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())

@@ -61,7 +61,7 @@ class Suspect:
 
     Attributes
     ----------
-    name, tag
+    name, bag_label
         The bag, and where it is filed.
     kind
         What is wrong with it, in a few words.
@@ -74,7 +74,7 @@ class Suspect:
     """
 
     name: str
-    tag: str
+    bag_label: str
     kind: str
     suspicion: float
     reason: str
@@ -138,7 +138,7 @@ def diagnose_folders(
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
-    inputs = {tag: name_place(folder) for tag, folder in folders.items()}
+    inputs = {bag_label: name_place(folder) for bag_label, folder in folders.items()}
     if not run.record_path.exists():
         run.write_record(make_record(inputs, settings, "", complete=False))
     elif run.read_record().get("inputs") != inputs:
@@ -160,13 +160,15 @@ def _describe_bags(
 
 
 def _check_both(voting: Sequence[Described]) -> None:
-    for tag in (WITH, WITHOUT):
-        if not any(one.bag.tag == tag for one in voting):
-            raise BadInputError(f"no image of *{tag}* is left that can be read and is in one folder only; add some")
+    for bag_label in (WITH, WITHOUT):
+        if not any(one.bag.bag_label == bag_label for one in voting):
+            raise BadInputError(
+                f"no image of *{bag_label}* is left that can be read and is in one folder only; add some"
+            )
 
 
 def diagnose_run(run: Run, voted: Voted | None = None, twins: Sequence[Twin] | None = None) -> Diagnosis:
-    """Examine the images of a finished run, with the tags that a person gave them since."""
+    """Examine the images of a finished run, with the bag labels that a person gave them since."""
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
     twins = find_twins([one.bag for one in bags]) if twins is None else twins
@@ -183,11 +185,11 @@ def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins
     """One line per image, the most suspect first; an image with several faults keeps the gravest."""
     found: dict[str, Suspect] = {}
     for one in bags:
-        name, tag = one.bag.name, one.bag.tag
+        name, bag_label = one.bag.name, one.bag.bag_label
         if one.problem:
-            found[name] = Suspect(name, tag, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
+            found[name] = Suspect(name, bag_label, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
         elif name in suspicions:
-            found[name] = _suspect_vote(name, tag, float(suspicions[name]))
+            found[name] = _suspect_vote(name, bag_label, float(suspicions[name]))
     for twin in twins:
         for name, other in ((twin.one, twin.other), (twin.other, twin.one)):
             suspect = _suspect_twin(name, other, twin)
@@ -196,11 +198,11 @@ def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins
     return sorted(found.values(), key=lambda one: (-one.suspicion, one.name))
 
 
-def _suspect_vote(name: str, tag: str, suspicion: float) -> Suspect:
-    kind = NOTHING if tag == WITH else LOOKS_LIKE
+def _suspect_vote(name: str, bag_label: str, suspicion: float) -> Suspect:
+    kind = NOTHING if bag_label == WITH else LOOKS_LIKE
     sure = "more like the other folder" if suspicion >= SUSPECT else "like its own folder"
     reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
-    return Suspect(name, tag, kind, suspicion, reason)
+    return Suspect(name, bag_label, kind, suspicion, reason)
 
 
 def _suspect_twin(name: str, other: str, twin: Twin) -> Suspect:

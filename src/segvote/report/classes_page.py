@@ -52,7 +52,7 @@ def _format_table(runs: ClassRuns) -> str:
 
 
 def _format_row(number: int, name: str, run: Run) -> Sequence[str]:
-    shown = [bag for bag in run.bags if bag.tag == WITH]
+    shown = [bag for bag in run.bags if bag.bag_label == WITH]
     n_without = len(run) - len(shown)
     return (
         _format_link(name),
@@ -60,7 +60,7 @@ def _format_row(number: int, name: str, run: Run) -> Sequence[str]:
         f"{len(shown):,}",
         f"{n_without:,}",
         format_share(median(bag.area for bag in shown)),
-        f"{sum(bag.doubt >= EVEN_DOUBT for bag in shown):,}",
+        f"{sum(bag.uncertainty >= EVEN_DOUBT for bag in shown):,}",
         f"{count_false_alarms(run.bags):,}",
     )
 
@@ -79,8 +79,8 @@ def _format_link(name: str) -> str:
 
 def _format_pictures(name: str, run: Run) -> str:
     """The masks of a class that are least in doubt."""
-    chosen = [index for index, bag in enumerate(run.bags) if bag.tag == WITH and bag.n_selected]
-    surest = sorted(chosen, key=lambda index: run.bags[index].doubt)[:N_PICTURES]
+    chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and bag.n_selected]
+    surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
     pictures = "".join(_format_picture(run, index) for index in surest)
     return f'<div class="heat">{pictures}</div><p>All images: {_format_link(name)}</p>\n'
 

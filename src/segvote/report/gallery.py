@@ -32,7 +32,7 @@ def sort_bags(bags: Sequence[BagRecord]) -> list[int]:
 
     def rank(index: int) -> tuple[bool, float, float, str]:
         bag = bags[index]
-        return bag.tag != WITH, -bag.doubt, -bag.score, bag.name
+        return bag.bag_label != WITH, -bag.uncertainty, -bag.score, bag.name
 
     return sorted(range(len(bags)), key=rank)
 
@@ -45,7 +45,7 @@ def choose_ratio(bags: Sequence[BagRecord]) -> str:
 
 def count_false_alarms(bags: Sequence[BagRecord]) -> int:
     """*Without* bags whose best segment is above the voter's global threshold, 0."""
-    return sum(bag.tag != WITH and bag.score > bag.threshold for bag in bags)
+    return sum(bag.bag_label != WITH and bag.score > bag.threshold for bag in bags)
 
 
 def list_cards(run: Run) -> Iterator[str]:
@@ -62,13 +62,13 @@ def list_cards(run: Run) -> Iterator[str]:
 
 def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> str:
     """One card; `rank` is its place in the order of doubt, `film` the markup of a video's player."""
-    tag, name = escape(bag.tag), escape(bag.name.removeprefix(f"{bag.tag}/"))
+    bag_label, name = escape(bag.bag_label), escape(bag.name.removeprefix(f"{bag.bag_label}/"))
     problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
     return (
-        f'<li class="card" data-tag="{tag}" data-rank="{rank}" data-score="{bag.score}"'
+        f'<li class="card" data-tag="{bag_label}" data-rank="{rank}" data-score="{bag.score}"'
         f' data-area="{bag.area}" data-name="{name}">\n'
         f'<button type="button" class="triplet">{_format_panes(bag, triplet, name)}</button>\n'
-        f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="tag {tag}">{tag}</span></div>\n'
+        f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="tag {bag_label}">{bag_label}</span></div>\n'
         f"{problem}{film}{_format_facts(bag)}{_format_files(bag)}</li>\n"
     )
 
@@ -91,15 +91,15 @@ def _format_pane(thumbnail: Thumbnail | None, description: str, missing: str) ->
 
 
 def _format_facts(bag: BagRecord) -> str:
-    facts = _list_with_facts(bag) if bag.tag == WITH else _list_without_facts(bag)
+    facts = _list_with_facts(bag) if bag.bag_label == WITH else _list_without_facts(bag)
     rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
     return f'<dl class="facts">{rows}</dl>\n'
 
 
 def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
-    level = "high" if bag.doubt >= EVEN_DOUBT else ""
+    level = "high" if bag.uncertainty >= EVEN_DOUBT else ""
     return [
-        ("doubt", f"{bag.doubt:.2f}{draw_bar(bag.doubt / (2 * EVEN_DOUBT), level, 0.5)}"),
+        ("doubt", f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * EVEN_DOUBT), level, 0.5)}"),
         ("score", format_number(bag.score)),
         ("threshold", format_number(bag.threshold)),
         ("area", format_share(bag.area)),

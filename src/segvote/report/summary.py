@@ -27,11 +27,11 @@ def format_title(run: Run) -> str:
 
 def format_tiles(run: Run) -> str:
     """The run in six numbers."""
-    shown = [bag for bag in run.bags if bag.tag == WITH]
+    shown = [bag for bag in run.bags if bag.bag_label == WITH]
     n_without = _count_tags(run)[1]
     n_segments = sum(bag.n_segments for bag in run.bags)
     n_selected = sum(bag.n_selected for bag in run.bags)
-    n_doubtful = sum(bag.doubt >= EVEN_DOUBT for bag in shown)
+    n_doubtful = sum(bag.uncertainty >= EVEN_DOUBT for bag in shown)
     n_problems = len(run.record["problems"])
     tiles = [
         (f"{len(run):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
@@ -50,7 +50,7 @@ def format_tiles(run: Run) -> str:
 
 def format_figures(run: Run) -> str:
     """Histograms of weights and scores over all segments."""
-    is_with = np.repeat([bag.tag == WITH for bag in run.bags], [bag.n_segments for bag in run.bags])
+    is_with = np.repeat([bag.bag_label == WITH for bag in run.bags], [bag.n_segments for bag in run.bags])
     weights, scores, taken = (run.votes[name] for name in ("weights", "scores", "decisions"))
     by_tag = [HistogramRow("with", WITH, weights[is_with]), HistogramRow("without", WITHOUT, weights[~is_with])]
     by_fate = [
@@ -87,7 +87,7 @@ def format_problems(problems: Iterable[dict[str, Any]]) -> str:
 
 def format_muted(run: Run) -> str:
     """Images whose say was taken, and why; nothing where all were heard."""
-    rows = [(f"<bdi>{escape(bag.name)}</bdi>", "looks as if it showed the thing") for bag in run.bags if bag.muted]
+    rows = [(f"<bdi>{escape(bag.name)}</bdi>", "looks as if it showed the thing") for bag in run.bags if bag.excluded]
     return format_table(rows, "Images that had no say") if rows else ""
 
 
@@ -97,8 +97,8 @@ def format_parameters(run: Run) -> str:
     chosen = [
         (escape(name), _format_value(value, value == defaults[name])) for name, value in run.settings.to_dict().items()
     ]
-    folders = [(f"folder {tag}", run.inputs.folders[tag]) for tag in (WITH, WITHOUT)]
-    folders += [(f"added {one.tag}", one.folder) for one in run.inputs.added]
+    folders = [(f"folder {bag_label}", run.inputs.folders[bag_label]) for bag_label in (WITH, WITHOUT)]
+    folders += [(f"added {one.bag_label}", one.folder) for one in run.inputs.added]
     folders += [("removed", name) for name in run.inputs.removed]
     sources = [(escape(name), f"<bdi>{escape(source)}</bdi>") for name, source in folders]
     versions = {"segvote": run.record["segvote"], **run.record["versions"]}
@@ -122,7 +122,7 @@ def _shorten(name: str, reason: str) -> str:
 
 
 def _count_tags(run: Run) -> tuple[int, int]:
-    n_with = sum(bag.tag == WITH for bag in run.bags)
+    n_with = sum(bag.bag_label == WITH for bag in run.bags)
     return n_with, len(run) - n_with
 
 

@@ -199,8 +199,8 @@ class Engine:
     def _listen_alone(self) -> None:
         self.corrections = replay(self.log.read())
         bags = list_described(self.run, self.corrections)
-        tags = np.array([bag.bag.tag == WITH for bag in bags])
-        moved = np.array([bag.bag.tag != bag.bag.name.split("/", 1)[0] for bag in bags])
+        tags = np.array([bag.bag.bag_label == WITH for bag in bags])
+        moved = np.array([bag.bag.bag_label != bag.bag.name.split("/", 1)[0] for bag in bags])
         looked = np.array([bag.bag.digest in self.corrections.looked for bag in bags])
         self.snapshot = say(self.snapshot, self.corrections.last, self._fix_all(), tags, moved, looked)
 
@@ -291,5 +291,5 @@ def _get_graph(voter: Any) -> Any:
 def _open_snapshot(run: Run) -> Snapshot:
     votes = run.votes
     areas = np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))])
-    tags = np.array([record.tag == WITH for record in run.bags])
+    tags = np.array([record.bag_label == WITH for record in run.bags])
     return make_snapshot(run.offsets, areas, tags, votes["scores"], votes["decisions"], votes["thresholds"])

@@ -37,7 +37,7 @@ class Corrections:
     looked
         Digests of images a person has looked at and accepted.
     moved
-        Image digest to the tag a person gave it.
+        Image digest to the bag label a person gave it.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -102,8 +102,8 @@ def read_corrections(run: RunFolder) -> Corrections:
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
-    """Give bags the tag a person said; name and file stay what they are."""
-    return [replace(bag, tag=corrections.moved.get(bag.digest, bag.tag)) for bag in bags]
+    """Give bags the bag label a person said; name and file stay what they are."""
+    return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
 
 
 def fix_table(run: RunFolder, bags: Sequence[Described], corrections: Corrections) -> np.ndarray | None:

@@ -49,7 +49,7 @@ class Run:
         return len(self.bags)
 
     def __repr__(self) -> str:
-        n_with = sum(bag.tag == WITH for bag in self.bags)
+        n_with = sum(bag.bag_label == WITH for bag in self.bags)
         return f"<Run {self.folder.path}: {n_with} with, {len(self) - n_with} without, voter {self.settings.voter}>"
 
     def _repr_html_(self) -> str:
@@ -99,7 +99,7 @@ class Run:
 
     def find_source(self, index: int) -> Path:
         """The user's own file, or folder of frames; never copied into the run."""
-        # By the name, not by the tag: a person may have moved the bag, the file stays where it is.
+        # By the name, not by the bag label: a person may have moved the bag, the file stays where it is.
         return self.inputs.find_source(self.bags[index].name)
 
     def read_image(self, index: int) -> np.ndarray:

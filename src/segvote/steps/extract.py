@@ -152,7 +152,11 @@ class Describer:
         if cut_own is not None:
             return cut_own(working, settings.n_segments), None
         segment = SEGMENTERS[settings.segmenter]
-        if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_superpixels < settings.n_segments:
+        if (
+            settings.segmenter != PIECES_SEGMENTER
+            or bag.bag_label != WITH
+            or settings.n_superpixels < settings.n_segments
+        ):
             return segment(working, n_segments=settings.n_segments), None
         fine = segment(working, n_segments=settings.n_superpixels)
         return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels

@@ -31,7 +31,7 @@ class Outcome:
     settings, extractor
         What was chosen, and what described the segments.
     bags, table
-        Bags that could be read, with their tags; their segments.
+        Bags that could be read, with their bag labels; their segments.
     voter, verdict
         The fitted voter and what it said.
     """

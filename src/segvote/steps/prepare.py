@@ -104,10 +104,10 @@ def keep_readable(described: Sequence[Described], strict: bool) -> list[Describe
     check_strict(described, strict)
     bad = [one for one in described if one.problem]
     good = [one for one in described if not one.problem]
-    for tag in (WITH, WITHOUT):
-        if not any(one.bag.tag == tag for one in good):
-            reason = next((one.problem for one in bad if one.bag.tag == tag), "there is none")
-            raise BadInputError(f"none of the *{tag}* images can be read; the first reason: {reason}")
+    for bag_label in (WITH, WITHOUT):
+        if not any(one.bag.bag_label == bag_label for one in good):
+            reason = next((one.problem for one in bad if one.bag.bag_label == bag_label), "there is none")
+            raise BadInputError(f"none of the *{bag_label}* images can be read; the first reason: {reason}")
     return good
 
 

@@ -28,7 +28,7 @@ class Reopened:
     Attributes
     ----------
     run, bags, extractor
-        The run, its bags with the tags of now, and what described them.
+        The run, its bags with the bag labels of now, and what described them.
     table
         Segments of all bags.
     corrections, fixed
@@ -53,12 +53,12 @@ class Voted:
 
 
 def list_described(run: Run, corrections: Corrections | None = None) -> list[Described]:
-    """The bags of a run as the describing step left them, with the tags a person gave them since."""
+    """The bags of a run as the describing step left them, with the bag labels a person gave them since."""
     moved = corrections.moved if corrections else {}
     bags = []
     for index, record in enumerate(run.bags):
-        bag = Bag(record.name, record.tag, run.find_source(index), record.digest)
-        bag = replace(bag, tag=moved.get(record.digest, bag.name.split("/", 1)[0]))
+        bag = Bag(record.name, record.bag_label, run.find_source(index), record.digest)
+        bag = replace(bag, bag_label=moved.get(record.digest, bag.name.split("/", 1)[0]))
         size = (record.height, record.width, record.n_segments)
         bags.append(Described(bag, record.segments, record.features, *size, n_frames=record.n_frames))
     return bags
@@ -85,12 +85,12 @@ def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Tab
 
 
 def _find_steps(opened: Reopened) -> Steps | None:
-    """What followed the vote of `annotate`, if the tags are still those it was held on."""
+    """What followed the vote of `annotate`, if the bag labels are still those it was held on."""
     elected = opened.run.votes.get("elected")
-    tags = np.array([record.tag == WITH for record in opened.run.bags])
-    if elected is None or elected.shape != (len(opened.table.X),) or not np.array_equal(tags, opened.table.tags):
+    bag_labels = np.array([record.bag_label == WITH for record in opened.run.bags])
+    if elected is None or elected.shape != (len(opened.table.X),) or not np.array_equal(bag_labels, opened.table.tags):
         return None
-    return Steps(np.array([record.muted for record in opened.run.bags]), elected.astype(bool))
+    return Steps(np.array([record.excluded for record in opened.run.bags]), elected.astype(bool))
 
 
 def vote(opened: Reopened, keep: bool = False) -> Voted:

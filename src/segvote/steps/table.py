@@ -113,7 +113,7 @@ def gather_table(
         X=X,
         bags=numbers,
         offsets=offsets,
-        tags=np.array([bag.bag.tag == WITH for bag in bags]),
+        tags=np.array([bag.bag.bag_label == WITH for bag in bags]),
         areas=np.concatenate([arrays["areas"] for arrays in geometry]),
         border=np.concatenate([arrays["border"] for arrays in geometry]),
         edges=[arrays["edges"] for arrays in geometry],

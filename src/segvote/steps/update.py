@@ -65,9 +65,9 @@ def update(
     settings = read_settings(record["settings"], folder.record_path)
     inputs = Inputs.from_record(record.get(PENDING) or record["inputs"])
     _check_two_folders(inputs)
-    for tag, folders in ((WITH, add_with), (WITHOUT, add_without)):
+    for bag_label, folders in ((WITH, add_with), (WITHOUT, add_without)):
         for one in folders:
-            inputs = inputs.add(tag, Path(one), settings.frames)
+            inputs = inputs.add(bag_label, Path(one), settings.frames)
     inputs = inputs.restore(restore).remove(remove, settings.frames)
     bags = inputs.list_bags(settings.frames)
     if segments is None:

@@ -16,7 +16,7 @@ from segvote.io.images import read_image, read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.videos import list_video_files
-from segvote.masks import measure_doubt, scale_heat
+from segvote.masks import measure_uncertainty, scale_heat
 from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
@@ -165,9 +165,9 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
             bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
         )
         if verdict.muted is not None:
-            record = replace(record, muted=bool(verdict.muted[index]))
+            record = replace(record, excluded=bool(verdict.muted[index]))
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
-        high = float(scores[index].max()) if bag.bag.tag == WITH else top
+        high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
         heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
         tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index]))
     return tasks
@@ -181,7 +181,7 @@ def record_bag(
     score = np.average(scores[decisions], weights=areas[decisions]) if selected else scores.max()
     return BagRecord(
         name=bag.bag.name,
-        tag=bag.bag.tag,
+        bag_label=bag.bag.bag_label,
         stem=stem,
         digest=bag.bag.digest,
         segments=bag.segments_key,
@@ -194,7 +194,7 @@ def record_bag(
         area=0.0,
         score=float(score),
         threshold=float(threshold),
-        doubt=measure_doubt(scores, decisions, areas) if bag.bag.tag == WITH else 0.0,
+        uncertainty=measure_uncertainty(scores, decisions, areas) if bag.bag.bag_label == WITH else 0.0,
     )
 
 

@@ -106,7 +106,7 @@ class _Job:
 
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
         # Some class will draw masks of them: what that needs is made along with the segments.
-        bags = [replace(image.bag, tag=WITH if image.names else WITHOUT) for image in found.images]
+        bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
         described = describe_bags(
             self.folder, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
         )
@@ -127,7 +127,7 @@ class _Job:
         inputs = {WITH: name_place(self.root / name), WITHOUT: name_place(self.root)}
         with run.lock():
             corrections = read_corrections(run)
-            bags = move_bags([image.tag(name) for image in found.images], corrections)
+            bags = move_bags([image.make_bag(name) for image in found.images], corrections)
             tagged = [replace(one, bag=bag) for one, bag in zip(described, bags, strict=True)]
             good = keep_readable(tagged, strict=False)
             key = make_result_key(settings, good, corrections)
@@ -142,7 +142,7 @@ class _Job:
 
     def _vote(self, settings: Settings, bags: list[Described], fixed: np.ndarray | None) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
-        table = replace(self._table, tags=np.array([one.bag.tag == WITH for one in bags]))
+        table = replace(self._table, tags=np.array([one.bag.bag_label == WITH for one in bags]))
         # Who is near whom does not depend on the class.
         known = self._voter is not None
         self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)

@@ -60,37 +60,37 @@ class Calibration:
         return expit(self.slope * np.asarray(scores) + self.offset)
 
 
-def calibrate(scores: np.ndarray, tags: np.ndarray) -> Calibration:
+def calibrate(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     """Learn what scores mean.
 
     Parameters
     ----------
     scores
         (n_bags,) best segment's score of each training image, held out of the vote.
-    tags
+    bag labels
         (n_bags,) bool: the image shows the thing.
     """
-    if tags.all() or not tags.any():
+    if bag_labels.all() or not bag_labels.any():
         raise BadInputError("expected training images with and without the thing, got one kind only; annotate again")
-    slope, offset = _fit_curve(scores, tags)
-    return Calibration(np.sort(scores[~tags]), slope, offset)
+    slope, offset = _fit_curve(scores, bag_labels)
+    return Calibration(np.sort(scores[~bag_labels]), slope, offset)
 
 
-def _fit_curve(scores: np.ndarray, tags: np.ndarray) -> tuple[float, float]:
+def _fit_curve(scores: np.ndarray, bag_labels: np.ndarray) -> tuple[float, float]:
     """Logistic curve by maximum likelihood with a mild prior on the slope, so that clean data cannot make it a step."""
     from sklearn.linear_model import LogisticRegression
 
     centre, scale = float(scores.mean()), float(scores.std()) or 1.0
-    model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], tags)
+    model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], bag_labels)
     # Scores that fall where the thing is say nothing; they must not say the opposite.
     steepness = max(float(model.coef_[0, 0]), 0.0)
     return steepness / scale, float(model.intercept_[0]) - steepness * centre / scale
 
 
-def make_folds(tags: np.ndarray, n_folds: int = N_FOLDS) -> np.ndarray:
+def make_folds(bag_labels: np.ndarray, n_folds: int = N_FOLDS) -> np.ndarray:
     """(n_bags,) number of each bag's group: both kinds spread evenly, neighbours by name in different groups."""
-    folds = np.empty(len(tags), dtype=np.int64)
-    for side in (tags, ~tags):
+    folds = np.empty(len(bag_labels), dtype=np.int64)
+    for side in (bag_labels, ~bag_labels):
         folds[side] = np.arange(side.sum()) % n_folds
     return folds
 
@@ -112,17 +112,17 @@ def score_images(scores: np.ndarray, bags: np.ndarray, edges: np.ndarray, share:
 
 
 def score_by_refits(
-    settings: Settings, X: np.ndarray, tags: np.ndarray, bags: np.ndarray, survival: np.ndarray, fixed: np.ndarray
+    settings: Settings, X: np.ndarray, bag_labels: np.ndarray, bags: np.ndarray, survival: np.ndarray, fixed: np.ndarray
 ) -> np.ndarray:
     """(n_segments,) votes, each bag heard by a voter of its own that was fitted without it; works for every voter."""
     votes = np.empty(len(X))
-    n_folds = min(N_FOLDS, int(tags.sum()), int((~tags).sum()))
+    n_folds = min(N_FOLDS, int(bag_labels.sum()), int((~bag_labels).sum()))
     if n_folds < 2:
         raise BadInputError("calibration needs two training images of each kind at least; annotate with more images")
-    folds = make_folds(tags, n_folds)[bags]
+    folds = make_folds(bag_labels, n_folds)[bags]
     for fold in range(n_folds):
         out = folds == fold
         voter: Any = VOTERS[settings.voter](**settings.voter_options)
-        voter.fit(X[~out], tags[bags[~out]], bags=bags[~out], survival=survival[~out], fixed=fixed[~out])
+        voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], survival=survival[~out], fixed=fixed[~out])
         votes[out] = voter.decision_function(X[out], survival=survival[out]) + voter.threshold_
     return votes

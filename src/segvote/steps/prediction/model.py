@@ -35,9 +35,9 @@ def write_model(
 ) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
-    The arrays are the segments that vote (a byte for each number), their bags, tags, weights, priors and neighbours,
-    the scales of the features, what the extractor and the voter learned, and how images score that had no part in the
-    vote: all that scoring and judging an unseen image needs.
+    The arrays are the segments that vote (a byte for each number), their bags, bag labels, weights, priors and
+    neighbours, the scales of the features, what the extractor and the voter learned, and how images score that had no
+    part in the vote: all that scoring and judging an unseen image needs.
     """
     from safetensors.numpy import save
 
@@ -133,15 +133,15 @@ class Model:
     def calibrate(self, voter: Any) -> Calibration:
         """What the scores of `voter` mean for an image; a *without* image in which a person marked the thing has it."""
         arrays, bags = self.arrays, self.arrays["bags"]
-        tags = arrays["tags"].astype(bool)
+        bag_labels = arrays["tags"].astype(bool)
         scores = arrays.get("voter.held_out")
         if scores is None:
             X = arrays["X"].astype(np.float32)
-            votes = score_by_refits(self.settings, X, tags, bags, arrays["survival"], arrays["fixed"])
+            votes = score_by_refits(self.settings, X, bag_labels, bags, arrays["survival"], arrays["fixed"])
             scores = score_images(votes - voter.threshold_, bags, arrays["edges"], self.settings.second_vote)
-        marked = np.zeros(len(tags), dtype=bool)
+        marked = np.zeros(len(bag_labels), dtype=bool)
         marked[bags[arrays["fixed"] == 1]] = True
-        return calibrate(scores, tags | marked)
+        return calibrate(scores, bag_labels | marked)
 
     def _select(self, prefix: str) -> dict[str, np.ndarray]:
         return _select(self.arrays, prefix)

@@ -179,14 +179,14 @@ class _Job:
 
     def _make_task(self, one: Described, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
         choice = self.predictor.choose(scores, areas)
-        tagged = replace(one, bag=replace(one.bag, tag=WITH if choice.contains else WITHOUT))
+        tagged = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
         record = record_bag(tagged, stem, scores, choice.decisions, areas, choice.threshold)
         free = np.full(len(scores), -1, dtype=np.int8)
         return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
 
     def _predict(self, record: BagRecord, score: float) -> Prediction:
         probability, level = self.predictor.measure(score)
-        return Prediction(record.name, record.stem, record.tag == WITH, probability, level, score, record.area)
+        return Prediction(record.name, record.stem, record.bag_label == WITH, probability, level, score, record.area)
 
     def _write(self, predictions: Predictions) -> None:
         rows = predictions.to_table()
