@@ -155,7 +155,7 @@ def measure_drawing(task: Drawing) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A set, cut and described: the stage of a comparison, and the masks that are known."""
+    """A set, segmented: the stage of a comparison, and the masks that are known."""
 
     stage: Stage
     masks: dict[int, np.ndarray]

@@ -28,6 +28,7 @@ RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in n
 # Who may import a module of segvote inside a function, and why. A cycle is no reason.
 DEFERRED = {
     "segvote.cli": "a command loads what it runs when it runs, so that help and completion are quick",
+    "segvote.features.choose": "OpenCV, which the list of features does without",
     "segvote.features.lite0": "onnx, which only building the network needs",
     "segvote.features.vgg19": "onnx, which only building the network needs",
     "segvote.review": "starlette and uvicorn, which are optional",

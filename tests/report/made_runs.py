@@ -12,8 +12,8 @@ from segvote.run.settings import Settings
 HEIGHT, WIDTH, N_SEGMENTS = 60, 80, 10
 LOG = (
     {"step": "start", "settings": {"voter": "ekde"}},
-    {"step": "bags", "n_jobs": 2, "worker_seconds": {"segment": 1.5, "describe": 2.5}},
-    {"step": "describe", "seconds": 3.25},
+    {"step": "bags", "n_jobs": 2, "worker_seconds": {"segment": 1.5, "extract": 2.5}},
+    {"step": "extract", "seconds": 3.25},
     {"step": "vote", "seconds": 0.5},
     {"step": "write", "seconds": 0.25},
     {"step": "model", "seconds": 0.01},

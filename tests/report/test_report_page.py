@@ -114,7 +114,7 @@ def test_what_has_vanished_is_said_in_its_row(make_run, what):
 def test_page_tells_parameters_versions_times_and_unreadable_files(make_run):
     problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]
     text = read_page(make_run(problems=problems))
-    for told in ("border_prior", "numpy", "2.0.0", "segment and describe", "3.2 s", "with/bad.jpg"):
+    for told in ("border_prior", "numpy", "2.0.0", "segment and extract features", "3.2 s", "with/bad.jpg"):
         assert told in text
     assert ">the file is truncated<" in text  # the path is not repeated
 

@@ -82,7 +82,7 @@ def test_the_number_of_jobs_does_not_change_a_byte(finished_run, scenes, tmp_pat
 
 def test_a_repeated_run_does_nothing_twice(scenes, run_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
-    monkeypatch.setattr(ColorFeatures, "describe", None)
+    monkeypatch.setattr(ColorFeatures, "extract", None)
     monkeypatch.setattr(sys.modules["segvote.steps.job"], "fit_voter", None)
     run_quick(scenes, run_copy)
     after = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
@@ -90,7 +90,7 @@ def test_a_repeated_run_does_nothing_twice(scenes, run_copy, monkeypatch):
 
 
 def test_another_voter_reuses_segments_and_features(scenes, run_copy, monkeypatch):
-    monkeypatch.setattr(ColorFeatures, "describe", None)
+    monkeypatch.setattr(ColorFeatures, "extract", None)
     run = run_quick(scenes, run_copy, replace(QUICK, voter="negmin", voter_options={}))
     assert run.settings.voter == "negmin"
 

@@ -91,15 +91,15 @@ def test_removing_images_gives_the_bytes_of_a_fresh_run(fresh, parts, old_folder
 
 
 def test_nothing_that_is_known_is_computed_again(old, parts, monkeypatch):
-    described = []
-    describe = ColorFeatures.describe
+    extracted = []
+    extract = ColorFeatures.extract
     monkeypatch.setattr(
-        ColorFeatures, "describe", lambda self, image, labels: described.append(1) or describe(self, image, labels)
+        ColorFeatures, "extract", lambda self, image, labels: extracted.append(1) or extract(self, image, labels)
     )
     update(old, add_with=[parts / "new/with"], n_jobs=1)
-    assert len(described) == 2
+    assert len(extracted) == 2
     update(old, remove=["with-001"], n_jobs=1)
-    assert len(described) == 2
+    assert len(extracted) == 2
 
 
 def test_an_updated_run_works_like_any_other(old, parts, fresh, tmp_path):
@@ -127,7 +127,7 @@ def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder,
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
-@pytest.mark.parametrize("step", ["describe_bags", "decide_bags"])
+@pytest.mark.parametrize("step", ["extract_bags", "decide_bags"])
 def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch, step):
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["segvote.steps.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))

@@ -45,7 +45,7 @@ def compare(
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
     time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
-    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and describe."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and extract features."),
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
 

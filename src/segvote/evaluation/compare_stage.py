@@ -62,7 +62,7 @@ def prepare_stage(
     n_jobs: int,
     progress: Progress = ignore_progress,
 ) -> Stage:
-    """Segment, describe and let the reference vote; count the truth of every segment."""
+    """Segment, extract features and let the reference vote; count the truth of every segment."""
     name = settings.features.removesuffix(LENGTHS)
     run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
     truth = _count_truth(run, readers)

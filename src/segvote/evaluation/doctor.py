@@ -22,9 +22,9 @@ from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.steps.extract import Describer
+from segvote.steps.extract import BagExtractor
 from segvote.steps.judging import SUSPECT, judge_bags
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.table import gather_table
@@ -125,8 +125,8 @@ def diagnose_folders(
     run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT])
     with run.lock():
         _claim(run, folders, settings)
-        good, described = _describe_bags(run, bags, settings, n_jobs, progress)
-    twins = find_twins([one.bag for one in described if not one.problem], progress)
+        good, segmented = _extract_bags(run, bags, settings, n_jobs, progress)
+    twins = find_twins([one.bag for one in segmented if not one.problem], progress)
     # An image that is in both folders says nothing about either.
     shared = {name for twin in twins if twin.exact and twin.across for name in (twin.one, twin.other)}
     voting = [one for one in good if one.bag.name not in shared]
@@ -134,7 +134,7 @@ def diagnose_folders(
     table = gather_table(run, voting, make_features(settings.features, **settings.feature_options))
     suspicions = judge_bags(table, fit_voter(table, settings.vote_once()).scores_)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
-    return Diagnosis(list_suspects(described, named, twins))
+    return Diagnosis(list_suspects(segmented, named, twins))
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
@@ -147,19 +147,19 @@ def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None
         )
 
 
-def _describe_bags(
+def _extract_bags(
     run: RunFolder, bags: Sequence[Bag], settings: Settings, n_jobs: int, progress: Progress
-) -> tuple[list[Described], list[Described]]:
+) -> tuple[list[SegmentedImage], list[SegmentedImage]]:
     """Those that can vote, and all."""
     extractor = make_features(settings.features, **settings.feature_options)
     if extractor.needs_fit:
         raise BadInputError(f"the doctor wants features that need no codebook; got {settings.features}, try lite0")
-    results = run_on_all(Describer(run, settings, extractor), list(bags), n_jobs)
-    described = list(count_along(results, "segment and describe", len(bags), progress))
-    return [one for one in described if not one.problem], described
+    results = run_on_all(BagExtractor(run, settings, extractor), list(bags), n_jobs)
+    segmented = list(count_along(results, "segment and extract features", len(bags), progress))
+    return [one for one in segmented if not one.problem], segmented
 
 
-def _check_both(voting: Sequence[Described]) -> None:
+def _check_both(voting: Sequence[SegmentedImage]) -> None:
     for bag_label in (WITH, WITHOUT):
         if not any(one.bag.bag_label == bag_label for one in voting):
             raise BadInputError(
@@ -175,13 +175,13 @@ def diagnose_run(run: Run, voted: Voted | None = None, twins: Sequence[Twin] | N
     suspicions = judge_bags(voted.opened.table, voted.verdict.votes)
     named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
     problems = [
-        Described(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
+        SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
         for entry in run.record["problems"]
     ]
     return Diagnosis(list_suspects([*bags, *problems], named, twins))
 
 
-def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins: Sequence[Twin]) -> list[Suspect]:
+def list_suspects(bags: Sequence[SegmentedImage], suspicions: dict[str, float], twins: Sequence[Twin]) -> list[Suspect]:
     """One line per image, the most suspect first; an image with several faults keeps the gravest."""
     found: dict[str, Suspect] = {}
     for one in bags:

@@ -6,7 +6,6 @@ import inspect
 from typing import Any
 
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.features.backbone import BackboneFeatures
 from segvote.features.base import FeatureExtractor
 from segvote.features.joined import JoinedFeatures
 from segvote.registry import Registry
@@ -58,6 +57,8 @@ def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
 
 def _find_class(name: str) -> type[FeatureExtractor]:
     if name.endswith(".onnx"):
+        from segvote.features.backbone import BackboneFeatures
+
         return BackboneFeatures
     if name not in FEATURES:
         known = ", ".join(FEATURES)

@@ -85,7 +85,7 @@ class Run:
         return found[0]
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
-        """Label map, tree and geometry of a bag, as `describing` wrote them."""
+        """Label map, tree and geometry of a bag, as `segvote.steps.extract` wrote them."""
         return read_arrays(self.folder.segments_path(self.bags[index].segments))
 
     def read_mask(self, index: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.frame_annotations import list_frame_annotations
 from segvote.run.run_folder import RunFolder, name_stems
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video_frames import list_frame_files
 from segvote.steps.superpixels import fetch_pieces, get_pieces_path
@@ -51,7 +51,7 @@ class WriteTask:
 
 def write_results(
     run: RunFolder,
-    bags: Sequence[Described],
+    bags: Sequence[SegmentedImage],
     table: Table,
     verdict: Verdict,
     settings: Settings,
@@ -106,7 +106,7 @@ class MaskWriter:
             return Written(write_video(self.run, task, self.settings))
         light, shape = read_light(task.image_path, HEATMAP_SIZE)
         if shape != (record.height, record.width):
-            raise UnreadableImageError(f"{task.image_path}: changed since it was described; repeat the command")
+            raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
         mask = draw_mask_along(
             self._fetch_pieces(task, labels),
@@ -153,7 +153,7 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
     return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
 
 
-def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:
+def _list_tasks(bags: Sequence[SegmentedImage], table: Table, verdict: Verdict) -> list[WriteTask]:
     stems = name_stems([bag.bag.name for bag in bags])
     scores, decisions, areas, fixed = (
         table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
@@ -174,7 +174,7 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
 
 
 def record_bag(
-    bag: Described, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
+    bag: SegmentedImage, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
 ) -> BagRecord:
     """What is kept of a bag once it is decided; the area of its mask is not known yet."""
     selected = decisions.any()

@@ -110,7 +110,7 @@ class Model:
     Attributes
     ----------
     settings, extractor, standardiser
-        How images are cut, described and put on the scale of the training run.
+        How images are segmented, their features extracted and put on the scale of the training run.
     arrays
         Everything stored; see `write_model`.
     """

@@ -22,12 +22,12 @@ from segvote.run.bags import list_unsorted_bags
 from segvote.run.class_runs import find_class_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key, name_stems
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.stale import remove_stale
-from segvote.steps.extract import Describer
+from segvote.steps.extract import BagExtractor
 from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
-from segvote.steps.prepare import check_strict, describe_with
+from segvote.steps.prepare import check_strict, extract_with
 from segvote.steps.table import gather_table
 from segvote.steps.voting_step import measure_last_survival
 from segvote.steps.write import WriteTask, record_bag, write_pictures
@@ -136,19 +136,19 @@ def predict(
     bags = list_unsorted_bags(Path(folder), model.settings.frames)
     with target.lock():
         _claim(target, Path(folder))
-        describer = Describer(target, model.settings, model.extractor, _name_state(model))
-        described = describe_with(describer, bags, n_jobs, progress)
-        return _Job(target, predictor).carry_out(_keep_good(described, strict), described, n_jobs, progress)
+        bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
+        segmented = extract_with(bag_extractor, bags, n_jobs, progress)
+        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, n_jobs, progress)
 
 
 class _Job:
-    """Scoring, judging and writing of described images."""
+    """Scoring, judging and writing of segmented images."""
 
     def __init__(self, target: RunFolder, predictor: Predictor) -> None:
         self.target, self.predictor, self.model = target, predictor, predictor.model
 
     def carry_out(
-        self, good: list[Described], described: Sequence[Described], n_jobs: int, progress: Progress
+        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], n_jobs: int, progress: Progress
     ) -> Predictions:
         stems = name_stems([one.bag.name for one in good])
         tasks, best = [], []
@@ -157,14 +157,14 @@ class _Job:
             tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
             best.append(float(scores.max()))
         records = write_pictures(self.target, tasks, self.model.settings, n_jobs, progress)
-        problems = tuple((one.bag.name, one.problem) for one in described if one.problem)
+        problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
         remove_stale(self.target, stems.values())
         self._write(predictions)
         return predictions
 
-    def _score(self, good: Sequence[Described]) -> Iterator[tuple[Described, np.ndarray, np.ndarray]]:
+    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[tuple[SegmentedImage, np.ndarray, np.ndarray]]:
         """Each image with the scores and areas of its segments."""
         model = self.model
         for start in range(0, len(good), N_AT_ONCE):
@@ -177,7 +177,7 @@ class _Job:
             ):
                 yield one, vote_again(own, edges, model.settings.second_vote), areas
 
-    def _make_task(self, one: Described, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
+    def _make_task(self, one: SegmentedImage, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
         choice = self.predictor.choose(scores, areas)
         tagged = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
         record = record_bag(tagged, stem, scores, choice.decisions, areas, choice.threshold)
@@ -241,9 +241,9 @@ def _check_owner(target: RunFolder, folder: Path) -> None:
         raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
 
 
-def _keep_good(described: Sequence[Described], strict: bool) -> list[Described]:
-    check_strict(described, strict)
-    good = [one for one in described if not one.problem]
+def _keep_good(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
+    check_strict(segmented, strict)
+    good = [one for one in segmented if not one.problem]
     if not good:
-        raise UnreadableImageError(f"none of the {len(described)} images can be read: {described[0].problem}")
+        raise UnreadableImageError(f"none of the {len(segmented)} images can be read: {segmented[0].problem}")
     return good

@@ -113,7 +113,7 @@ class Predictor:
     def _score(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """(n_segments,) of an image in memory."""
         model = self.model
-        features = model.extractor.describe(image, labels.astype(np.int32)).astype(np.float32)
+        features = model.extractor.extract(image, labels.astype(np.int32)).astype(np.float32)
         factor = 1.0 if is_elected(self.voter) else model.settings.border_prior
         survival = prefer_inside(measure_border(labels).astype(np.float32), factor)
         votes = self.voter.decision_function(model.standardiser.apply(features), survival=survival)
