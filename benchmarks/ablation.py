@@ -38,7 +38,7 @@ MADE: dict[str, dict[str, Any]] = {
     "scenes: four colours": {"appearances": 4},
     "scenes: on the border": {"touch_border": True},
     "scenes: one place": {"shared_scene": True},
-    "scenes: large things": {"object_area": (0.15, 0.4)},
+    "scenes: large objects": {"object_area": (0.15, 0.4)},
 }
 ACCIDENTS = {"10 % in the wrong folder": (flip_tags, 0.1), "10 + 10 images": (draw_bags, 10)}
 N_DRAWS = 3

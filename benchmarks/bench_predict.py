@@ -1,4 +1,4 @@
-"""What the rate of false alarms of `segvote predict` promises, and what is observed on images never seen.
+"""What the false-positive rate of `segvote predict` promises, and what is observed on images never seen.
 
     python benchmarks/bench_predict.py DATA_SET [--rates 0.05 0.1 0.2] [--jobs 2]
 
@@ -50,7 +50,7 @@ def measure_rate(found: dict[str, Predictions], masks: Path) -> dict[str, float]
     ]
     interval = binomtest(false, len(found["without"])).proportion_ci()
     return {
-        "false_alarms": false,
+        "false_positive_rate": false,
         "n_without": len(found["without"]),
         "low": float(interval.low),
         "high": float(interval.high),
@@ -66,7 +66,7 @@ def measure_half(run: Path, half: Path, masks: Path, rates: list[float], n_jobs:
     for rate in rates:
         found = {
             bag_label: segvote.predict(
-                run, half / bag_label, half / f"new-{bag_label}", false_alarms=rate, n_jobs=n_jobs
+                run, half / bag_label, half / f"new-{bag_label}", false_positive_rate=rate, n_jobs=n_jobs
             )
             for bag_label in ("with", "without")
         }
@@ -77,7 +77,7 @@ def measure_half(run: Path, half: Path, masks: Path, rates: list[float], n_jobs:
 
 
 def format_row(row: dict[str, float]) -> str:
-    observed = f"{row['false_alarms']:.0f} of {row['n_without']:.0f} ({row['low']:.2f} .. {row['high']:.2f})"
+    observed = f"{row['false_positive_rate']:.0f} of {row['n_without']:.0f} ({row['low']:.2f} .. {row['high']:.2f})"
     figures = " | ".join(f"{row[name]:.2f}" for name in ("called", "corloc", "corloc_of_called"))
     return f"| {row['auc']:.3f} | {row['rate']:.2f} | {observed} | {figures} |"
 

@@ -57,8 +57,8 @@ def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table
     X = rng.normal(size=(n_segments, n_dims)).astype(np.float32)
     bag_labels = np.arange(n_bags) < n_bags // 2
     bags = np.repeat(np.arange(n_bags), n_per_bag)
-    thing = bag_labels[bags] & (np.arange(n_segments) % n_per_bag < n_per_bag // 10)
-    X[thing] += rng.normal(size=n_dims).astype(np.float32) * 2
+    target = bag_labels[bags] & (np.arange(n_segments) % n_per_bag < n_per_bag // 10)
+    X[target] += rng.normal(size=n_dims).astype(np.float32) * 2
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     side = np.arange(n_per_bag)
     edges = np.column_stack([side[:-1], side[1:]]).astype(np.int32)

@@ -53,7 +53,7 @@ left.legend([chance], ["chance"], loc="upper right")
 
 # %%
 # From 1 to 2 all is well; a little further on, the printed votes are worse than chance, since with wide kernels the
-# dense background collects more of them than the thing. Nothing in the data says beforehand where that is. The paper's
+# dense background collects more of them than the object. Nothing in the data says beforehand where that is. The paper's
 # rule ("maximise the overall class density difference") chooses from a grid whose steps are factors of ten, which meets
 # so narrow a window by luck only. And then the paper votes until nothing changes any more, which undoes even a good
 # choice: :ref:`sphx_glr_auto_gallery_plot_4_the_walk.py`.

@@ -39,7 +39,7 @@ def annotate(
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> Run:
-    """Masks of the thing that one folder of images shows and the other does not, and the report about them.
+    """Masks of the object that one folder of images shows and the other does not, and the report about them.
 
     Parameters are those of `segvote.steps.annotate.annotate`; in a script, call it only from under
     ``if __name__ == "__main__"``.
@@ -60,7 +60,7 @@ def annotate_classes(
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> ClassRuns:
-    """Masks of several things at once, and the reports about them.
+    """Masks of several objects at once, and the reports about them.
 
     Parameters are those of `segvote.steps.classes.annotate.annotate_classes`; see `annotate` about scripts.
     """
@@ -101,7 +101,7 @@ def update(
 def predict(
     model: Any, folder: Path | str, out: Path | str, *, progress: Progress = ignore_progress, **options: Any
 ) -> Predictions:
-    """Say of images never seen whether they show the thing, and draw it.
+    """Say of images never seen whether they show the object, and draw it.
 
     Parameters are those of `segvote.steps.prediction.predict.predict`; see `annotate` about scripts.
     """

@@ -92,7 +92,7 @@ def test_what_the_doctor_kept_is_used_by_annotate(folders, tmp_path):
 
 
 def make_table(n_bags=20, n_per_bag=6):
-    """Bags of which the first half are *with*; their first segment is the thing."""
+    """Bags of which the first half are *with*; their first segment is the object."""
     rng = np.random.default_rng(0)
     bag_labels = np.arange(n_bags) < n_bags // 2
     X = rng.normal(size=(n_bags, n_per_bag, 5))

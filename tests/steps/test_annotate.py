@@ -108,7 +108,7 @@ def test_a_damaged_cache_file_is_made_again(scenes, finished_run, run_copy):
     assert read_outputs(run_copy) == read_outputs(finished_run.folder.path)
 
 
-def test_masks_lie_on_the_planted_thing(scenes, tmp_path):
+def test_masks_lie_on_the_planted_object(scenes, tmp_path):
     settings = Settings(n_segments=80, size=200, voter_options={"n_neighbors": 20})
     run = run_quick(scenes, tmp_path / "run", settings)
     assert evaluate(run, scenes / "masks").to_dict()["corloc"] >= 0.8

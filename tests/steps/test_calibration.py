@@ -19,7 +19,7 @@ def calibration():
 def test_the_level_counts_the_negatives_that_score_as_high():
     negatives = np.array([0.1, 0.2, 0.3, 0.4])
     found = calibrate(np.concatenate([negatives, [0.9]]), np.array([False] * 4 + [True]))
-    assert found.measure_level(np.array([0.0, 0.3, 0.35, 0.5])).tolist() == [1.0, 0.6, 0.4, 0.2]
+    assert found.measure_p_value(np.array([0.0, 0.3, 0.35, 0.5])).tolist() == [1.0, 0.6, 0.4, 0.2]
 
 
 @given(st.floats(0.001, 0.999), st.integers(0, 1000))
@@ -29,7 +29,7 @@ def test_a_score_above_the_threshold_has_a_level_within_the_rate(rate, seed):
     found = calibrate(scores, np.arange(40) < 10)
     kept = max(rate, found.lowest_rate)
     asked = np.linspace(-4, 4, 81).round(1)
-    np.testing.assert_array_equal(asked > found.find_threshold(kept), found.measure_level(asked) <= kept + 1e-9)
+    np.testing.assert_array_equal(asked > found.find_threshold(kept), found.measure_p_value(asked) <= kept + 1e-9)
 
 
 def test_false_alarms_of_fresh_negatives_keep_the_rate():

@@ -81,7 +81,7 @@ def test_each_image_is_found_in_its_class_and_in_no_other(class_runs):
         assert list(image.areas) == image.classes == list(image.scores)
 
 
-def test_the_masks_lie_on_the_things(class_runs, class_root):
+def test_the_masks_lie_on_the_objects(class_runs, class_root):
     for letter, name in (("a", "red"), ("b", "blue")):
         found = evaluate(class_runs.runs[name], class_root.parent / letter / "masks").to_dict()
         assert found["n_images"] == 4
@@ -218,7 +218,9 @@ def test_an_image_removed_from_a_class_leaves_no_mask_behind(own_root, tmp_path)
 
 
 def test_the_run_of_a_class_predicts(class_runs, class_root, tmp_path):
-    found = predict(class_runs.folder.path / "classes/red", class_root, tmp_path / "new", false_alarms=0.3, n_jobs=1)
+    found = predict(
+        class_runs.folder.path / "classes/red", class_root, tmp_path / "new", false_positive_rate=0.3, n_jobs=1
+    )
     called = {one.name.split("/")[0] for one in found.images if one.contains}
     assert "red" in called
     with pytest.raises(BadInputError, match="classes/NAME"):
@@ -338,7 +340,7 @@ def test_videos_have_an_index_mask_for_every_frame(class_root, tmp_path):
     for name in ("red", "blue"):
         film = root / name / "film"
         film.mkdir()
-        for number in range(8):  # the thing is of both classes, in a film of their own each
+        for number in range(8):  # the object is of both classes, in a film of their own each
             shifted = np.roll(np.asarray(picture), number * 2, axis=1).copy()
             shifted[0, 0] = 1 if name == "red" else 2
             Image.fromarray(shifted).save(film / f"{number:04d}.png")

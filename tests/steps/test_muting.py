@@ -1,4 +1,4 @@
-"""Images in the wrong folder: `annotate` takes their say, names them, and finds the thing all the same."""
+"""Images in the wrong folder: `annotate` takes their say, names them, and finds the object all the same."""
 
 import shutil
 
@@ -15,7 +15,7 @@ FAST = {"n_segments": 60, "size": 160, "n_superpixels": 0}
 
 @pytest.fixture(scope="module")
 def misfiled(tmp_path_factory):
-    """Scenes of which two with the thing lie among those without."""
+    """Scenes of which two with the object lie among those without."""
     folder = tmp_path_factory.mktemp("misfiled")
     write_scenes(folder, 24, 22, seed=5)
     for path in sorted((folder / "with").iterdir())[:2]:

@@ -20,7 +20,7 @@ def predicted(data_folder, tmp_path_factory):
             half.mkdir(parents=True, exist_ok=True)
             (half / path.name).symlink_to(path.resolve())
     run = annotate(folder / "known/with", folder / "known/without", folder / "run", Settings(n_superpixels=0))
-    return predict(run.folder.path, folder / "unknown", folder / "new", false_alarms=0.1)
+    return predict(run.folder.path, folder / "unknown", folder / "new", false_positive_rate=0.1)
 
 
 def test_false_alarms_on_held_out_photos_keep_the_rate(predicted):

@@ -182,10 +182,10 @@ def print_outcome(run: Any) -> None:
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
     # Where every class has its own *without* images, the run of each class tells.
-    muted = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
-    if muted:
-        names = ", ".join(map(make_plain, muted[:N_NAMED])) + (", …" if len(muted) > N_NAMED else "")
-        typer.echo(f"no say: {len(muted)} *without* looked as if they showed the thing: {names}", err=True)
+    excluded = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
+    if excluded:
+        names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
+        typer.echo(f"excluded: {len(excluded)} *without* images are likely mislabelled: {names}", err=True)
     typer.echo(f"masks    {format_place(run.folder.path / 'masks')}")
     typer.echo(f"coco     {format_place(run.folder.coco_path)}")
     typer.echo(f"report   {format_place(run.folder.report_path)}")

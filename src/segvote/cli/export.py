@@ -26,7 +26,7 @@ def export(
     out: Place | None = typer.Option(
         None, "-o", "--out", parser=Place, help="Folder to write; default RUN/exports/FORMAT."
     ),
-    label: str | None = typer.Option(None, help="What the thing is called there; default: as in the run."),
+    label: str | None = typer.Option(None, help="What the object is called there; default: as in the run."),
     unsure: float = typer.Option(
         0.0,
         min=0.0,

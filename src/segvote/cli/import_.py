@@ -35,9 +35,9 @@ def import_(
         help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too.",
     ),
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
-    confirm: bool = typer.Option(False, "--confirm", help="Masks that nobody changed are a person's word, too."),
+    confirm: bool = typer.Option(False, "--confirm", help="Unchanged masks are user labels, too."),
 ) -> None:
-    """Take over masks that a person corrected in another tool: their segments are fixed from then on.
+    """Take over masks that were corrected in another tool, as user labels of their segments.
 
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """

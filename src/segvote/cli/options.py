@@ -34,6 +34,7 @@ RESEARCH = "Research"
 RENAMED = {
     "--border-survival": "--border-prior",
     "--elect": "--revote",
+    "--false-alarms": "--false-positive-rate",
     "--motion-survival": "--motion-prior",
     "--mute-suspects": "--exclude-mislabelled",
     "--n-pieces": "--n-superpixels",

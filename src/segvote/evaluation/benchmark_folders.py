@@ -70,7 +70,7 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
     shown = _spread(data.select(class_name, WITH), max_items)
     absent = _spread(data.select(class_name, WITHOUT), max_items)
     if not absent:
-        raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other things")
+        raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other objects")
     readers: dict[str, TruthReader] = {}
     groups: dict[str, str] = {}
     for place, item in enumerate(shown):

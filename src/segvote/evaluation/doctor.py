@@ -1,6 +1,6 @@
 """The folder doctor: images that look filed in the wrong folder, the same image twice, files that cannot be read.
 
-How much an image shows the thing is judged by other images only: the votes of its own bag are never heard. An image
+How much an image shows the object is judged by other images only: the votes of its own bag are never heard. An image
 of *with* in which nothing stands out, or an image of *without* in which something does, is a suspect; so is one that
 has a twin.
 """
@@ -47,7 +47,7 @@ UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
     "same image twice",
     "nearly the same image",
     "nothing stands out",
-    "looks as if it shows the thing",
+    "looks as if it shows the object",
 )
 # Suspicions of what needs no vote; those of the vote lie in [0, 1], and one half is as like one folder as the other.
 CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}

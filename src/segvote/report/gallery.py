@@ -1,4 +1,4 @@
-"""The gallery: one card per bag, the masks most in doubt first, then the loudest false alarms."""
+"""The gallery: one card per bag, the most uncertain masks first, then the false positives with the highest scores."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.types import WITH
 
-__all__ = ["EVEN_DOUBT", "choose_ratio", "count_false_alarms", "format_card", "list_cards", "sort_bags"]
+__all__ = ["UNCERTAIN", "choose_ratio", "count_false_positives", "format_card", "list_cards", "sort_bags"]
 
 # What evenly spread scores would get: a cut in the middle explains three quarters of their variance.
-EVEN_DOUBT = 0.25
+UNCERTAIN = 0.25
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
 # Reading, scaling and writing pictures lets go of the interpreter.
 N_THREADS = os.cpu_count() or 1
@@ -43,7 +43,7 @@ def choose_ratio(bags: Sequence[BagRecord]) -> str:
     return min(RATIOS, key=lambda name: abs(log(RATIOS[name] / ratio)))
 
 
-def count_false_alarms(bags: Sequence[BagRecord]) -> int:
+def count_false_positives(bags: Sequence[BagRecord]) -> int:
     """*Without* bags whose best segment is above the voter's global threshold, 0."""
     return sum(bag.bag_label != WITH and bag.score > bag.threshold for bag in bags)
 
@@ -61,7 +61,7 @@ def list_cards(run: Run) -> Iterator[str]:
 
 
 def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> str:
-    """One card; `rank` is its place in the order of doubt, `film` the markup of a video's player."""
+    """One card; `rank` is its place in the order of uncertainty, `film` the markup of a video's player."""
     bag_label, name = escape(bag.bag_label), escape(bag.name.removeprefix(f"{bag.bag_label}/"))
     problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
     return (
@@ -75,7 +75,7 @@ def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> 
 
 def _format_panes(bag: BagRecord, triplet: Triplet, name: str) -> str:
     mask = f"Mask on {name}, {format_share(bag.area)} of the image"
-    empty = "nothing taken" if not bag.n_selected else "no mask"
+    empty = "nothing selected" if not bag.n_selected else "no mask"
     return (
         _format_pane(triplet.image, f"Image {name}", "no image")
         + _format_pane(triplet.heat, f"Heat map of {name}", "no heat map")
@@ -97,9 +97,9 @@ def _format_facts(bag: BagRecord) -> str:
 
 
 def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
-    level = "high" if bag.uncertainty >= EVEN_DOUBT else ""
+    level = "high" if bag.uncertainty >= UNCERTAIN else ""
     return [
-        ("doubt", f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * EVEN_DOUBT), level, 0.5)}"),
+        ("uncertainty", f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * UNCERTAIN), level, 0.5)}"),
         ("score", format_number(bag.score)),
         ("threshold", format_number(bag.threshold)),
         ("area", format_share(bag.area)),
@@ -111,7 +111,7 @@ def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
 def _list_without_facts(bag: BagRecord) -> list[tuple[str, str]]:
     alarm = ' <span class="alarm">above</span>' if bag.score > bag.threshold else ""
     return [
-        ("false-alarm score", f"{format_number(bag.score)}{alarm}"),
+        ("highest score", f"{format_number(bag.score)}{alarm}"),
         ("threshold", format_number(bag.threshold)),
         ("segments", f"{bag.n_segments}"),
         ("pixels", f"{bag.width} × {bag.height}"),

@@ -110,7 +110,7 @@ def _make_bag(bag_label: str, folder: Path, path: Path) -> Bag:
 
 
 def check_shared(bags: Sequence[Bag]) -> None:
-    """An image cannot both show and not show the thing."""
+    """An image cannot both show and not show the object."""
     with_names = {bag.digest: bag.name for bag in bags if bag.bag_label == WITH and bag.digest}
     shared = [
         (with_names[bag.digest], bag.name) for bag in bags if bag.bag_label == WITHOUT and bag.digest in with_names

@@ -1,6 +1,6 @@
 """From one folder per class to bags: which images there are, which classes each shows, and as what each class sees it.
 
-An image that lies in several class folders shows several things; it is one image, and no negative of any of them.
+An image that lies in several class folders shows several objects; it is one image, and no negative of any of them.
 """
 
 from __future__ import annotations

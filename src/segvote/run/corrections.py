@@ -1,4 +1,4 @@
-"""From a log of clicks to what `annotate` is told: which segments a person decided, which images changed folders.
+"""From a log of clicks to what `annotate` is told: which segments have a user label, which images another bag label.
 
 Corrections are kept as pixels, so they outlive the segments they were made on: on any other segmentation a segment
 takes the value that more than half of its pixels were given.
@@ -35,9 +35,9 @@ class Corrections:
     strokes
         Image digest to its *set* actions, the oldest first.
     looked
-        Digests of images a person has looked at and accepted.
+        Digests of images the user has looked at and accepted.
     moved
-        Image digest to the bag label a person gave it.
+        Image digest to the bag label the user gave it.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -97,12 +97,12 @@ def _replay_stacks(actions: Iterable[Action]) -> tuple[list[Action], list[Action
 
 
 def read_corrections(run: RunFolder) -> Corrections:
-    """What a person corrected in this run folder so far."""
+    """The corrections in this run folder so far."""
     return replay(read_actions(run.corrections_path))
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
-    """Give bags the bag label a person said; name and file stay what they are."""
+    """Give bags the bag label the user chose; name and file stay what they are."""
     return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
 
 
@@ -119,7 +119,7 @@ def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corre
 
 
 def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-    """What a person said of each segment.
+    """The user label of each segment.
 
     Parameters
     ----------

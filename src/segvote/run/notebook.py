@@ -21,7 +21,7 @@ PICTURE_SIZE = 160
 
 
 def format_run(run: Run) -> str:
-    """HTML of a run: its counts and the masks it is least in doubt of.
+    """HTML of a run: its counts and the masks with the least uncertainty.
 
     Parameters
     ----------

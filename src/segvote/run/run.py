@@ -99,7 +99,7 @@ class Run:
 
     def find_source(self, index: int) -> Path:
         """The user's own file, or folder of frames; never copied into the run."""
-        # By the name, not by the bag label: a person may have moved the bag, the file stays where it is.
+        # By the name, not by the bag label: the user may have moved the bag, the file stays where it is.
         return self.inputs.find_source(self.bags[index].name)
 
     def read_image(self, index: int) -> np.ndarray:

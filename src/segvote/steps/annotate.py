@@ -31,7 +31,7 @@ def annotate(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
-    """Find the thing that the images of one folder show and those of the other do not.
+    """Find the object that the images of one folder show and those of the other do not.
 
     Parameters
     ----------

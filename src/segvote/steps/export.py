@@ -49,7 +49,7 @@ def export(
     folder
         Where to write; default ``exports/FORMAT`` in the run folder.
     label
-        What the thing is called there; default: what the run calls it. Classes keep their names.
+        What the object is called there; default: what the run calls it. Classes keep their names.
     unsure
         Width of the band that is too close to call; see `find_unsure`. 0: none.
     instances, min_area, polygons, copy_images

@@ -55,7 +55,7 @@ def annotate_classes(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> ClassRuns:
-    """Find several things at once.
+    """Find several objects at once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a score means for an image never seen: how often an image without the thing scores as high, and how probable it
+"""What a score means for an image never seen: how often an image without the object scores as high, and how probable it
 is that the image shows it. Learned from the training images, each scored by a vote it had no part in."""
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ class Calibration:
 
     @property
     def lowest_rate(self) -> float:
-        """The smallest rate of false alarms that so few *without* images can vouch for."""
+        """The smallest false-positive rate that so few *without* images allow."""
         return 1 / (len(self.negatives) + 1)
 
-    def measure_level(self, scores: np.ndarray) -> np.ndarray:
-        """(n,) share of images without the thing that score at least as high, the image itself counted among them.
+    def measure_p_value(self, scores: np.ndarray) -> np.ndarray:
+        """(n,) share of images without the object that score at least as high, the image itself counted among them.
 
-        An image without the thing, of the same kind as the training images, has a level of at most `a` with a
-        probability of at most `a` (a conformal p value).
+        An image without the object, of the same kind as the training images, has a p-value of at most `a` with a
+        probability of at most `a` (a conformal p-value).
         """
         n_higher = len(self.negatives) - np.searchsorted(self.negatives, scores, side="left")
         return (1 + n_higher) / (len(self.negatives) + 1)
 
     def find_threshold(self, rate: float) -> float:
-        """The score above which the level is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
+        """The score above which the p-value is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
         n_false = int(np.floor(rate * (len(self.negatives) + 1) + 1e-9))
         return float(self.negatives[-int(np.clip(n_false, 1, len(self.negatives)))])
 
     def measure_probability(self, scores: np.ndarray) -> np.ndarray:
-        """(n,) probability that an image shows the thing, if that is as common as in the training folders."""
+        """(n,) probability that an image shows the object, if that is as common as in the training folders."""
         return expit(self.slope * np.asarray(scores) + self.offset)
 
 
@@ -68,10 +68,10 @@ def calibrate(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     scores
         (n_bags,) best segment's score of each training image, held out of the vote.
     bag labels
-        (n_bags,) bool: the image shows the thing.
+        (n_bags,) bool: the image shows the object.
     """
     if bag_labels.all() or not bag_labels.any():
-        raise BadInputError("expected training images with and without the thing, got one kind only; annotate again")
+        raise BadInputError("expected training images with and without the object, got one kind only; annotate again")
     slope, offset = _fit_curve(scores, bag_labels)
     return Calibration(np.sort(scores[~bag_labels]), slope, offset)
 
@@ -82,7 +82,7 @@ def _fit_curve(scores: np.ndarray, bag_labels: np.ndarray) -> tuple[float, float
 
     centre, scale = float(scores.mean()), float(scores.std()) or 1.0
     model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], bag_labels)
-    # Scores that fall where the thing is say nothing; they must not say the opposite.
+    # Scores that fall where the object is say nothing; they must not say the opposite.
     steepness = max(float(model.coef_[0, 0]), 0.0)
     return steepness / scale, float(model.intercept_[0]) - steepness * centre / scale
 

@@ -131,7 +131,7 @@ class Model:
         return voter.fit(X, y, bags=bags, survival=arrays["survival"], fixed=arrays["fixed"])
 
     def calibrate(self, voter: Any) -> Calibration:
-        """What the scores of `voter` mean for an image; a *without* image in which a person marked the thing has it."""
+        """What the scores of `voter` mean for an image; a *without* image with a user label object has it."""
         arrays, bags = self.arrays, self.arrays["bags"]
         bag_labels = arrays["tags"].astype(bool)
         scores = arrays.get("voter.held_out")

@@ -1,4 +1,4 @@
-"""A learned decision on images whose folder nobody knows: does it show the thing, how probably, and where."""
+"""A learned decision on images whose folder nobody knows: does it show the object, how probably, and where."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ N_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is said of one image.
+    """The result for one image.
 
     Attributes
     ----------
     name, stem
         Path below the folder; name of its mask and heat map without extension.
     contains
-        Whether it shows the thing, at the rate of false alarms asked for; only then it has a mask.
+        Whether it shows the object, at the false-positive rate asked for; only then it has a mask.
     probability
-        That it shows the thing, if the thing is as common as in the training folders.
-    level
-        Share of images without the thing that score at least as high: the smallest rate of false alarms at which
+        That it shows the object, if the object is as common as in the training folders.
+    p_value
+        Share of images without the object that score at least as high: the smallest false-positive rate at which
         `contains` would be true.
     score
         Of its best segment, on the voter's scale.
@@ -64,14 +64,14 @@ class Prediction:
     stem: str
     contains: bool
     probability: float
-    level: float
+    p_value: float
     score: float
     area: float
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was said of all images, and where it was written.
+    """The results for all images, and where it was written.
 
     Attributes
     ----------
@@ -80,9 +80,9 @@ class Predictions:
     images
         One for each image that could be read, sorted by name.
     rate
-        The rate of false alarms that is kept: the one asked for, or the lowest the training images can vouch for.
+        The false-positive rate that is kept: the one asked for, or the lowest the training images allow.
     threshold
-        The score of an image above which it is said to show the thing.
+        The score of an image above which it is predicted to show the object.
     problems
         Name and reason of each image that could not be read.
     """
@@ -110,12 +110,12 @@ def predict(
     folder: Path | str,
     out: Path | str,
     *,
-    false_alarms: float = 0.01,
+    false_positive_rate: float = 0.01,
     n_jobs: int = 2,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Predictions:
-    """Say of images never seen whether they show the thing, and draw it.
+    """Say of images never seen whether they show the object, and draw it.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ def predict(
         Images and videos, nested as you like.
     out
         Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
-    false_alarms
-        Which share of images without the thing may be said to show it.
+    false_positive_rate
+        Which share of images without the object may be said to show it.
     n_jobs, strict, progress
         As for `annotate`.
     """
-    predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_alarms)
+    predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
     model, target = predictor.model, RunFolder(out)
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames)
@@ -185,8 +185,8 @@ class _Job:
         return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
 
     def _predict(self, record: BagRecord, score: float) -> Prediction:
-        probability, level = self.predictor.measure(score)
-        return Prediction(record.name, record.stem, record.bag_label == WITH, probability, level, score, record.area)
+        probability, p_value = self.predictor.measure(score)
+        return Prediction(record.name, record.stem, record.bag_label == WITH, probability, p_value, score, record.area)
 
     def _write(self, predictions: Predictions) -> None:
         rows = predictions.to_table()
@@ -195,7 +195,7 @@ class _Job:
             **read_json(_get_record_path(self.target)),
             "complete": True,
             "label": self.model.settings.label,
-            "false_alarms": self.predictor.false_alarms,
+            "false_positive_rate": self.predictor.false_positive_rate,
             "rate": self.predictor.rate,
             "threshold": self.predictor.threshold,
             "n_without": len(self.predictor.calibration.negatives),

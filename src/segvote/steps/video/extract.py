@@ -131,7 +131,7 @@ class _Cutter:
         """What later steps ask of the geometry; `labels` is the poster's map, so that pages can show a video."""
         n_segments = len(tally.areas)
         parents, altitudes = make_chain(n_segments)
-        # A thing that leaves the picture touches its border at the end; ground does so for most of its life.
+        # An object that leaves the picture touches its border at the end; ground does so for most of its life.
         stays_on_border = 2 * tally.n_border_frames > tally.n_frames
         return {
             "labels": self.poster.labels.astype(np.uint32),
