@@ -62,8 +62,8 @@ again, the same line does nothing twice.""",
 for path in sorted(Path("run").glob("[!.]*")):
     print(path.name + "/" * path.is_dir())""",
     """\
-Each bag (here an image) has a row. `doubt` says where to look first: 0 means two clear levels of scores, 0.25 and more
-is doubtful.""",
+Each bag (here an image) has a row. `uncertainty` says where to look first: 0 means two clear levels of scores,
+0.25 and more is uncertain.""",
     """\
 for bag in sorted(run.bags, key=lambda bag: -bag.uncertainty)[:4]:
     print(f"{bag.name:20} uncertainty {bag.uncertainty:.2f}, covers {bag.area:5.1%}, {bag.n_selected} of {bag.n_segments}")""",
