@@ -1,6 +1,6 @@
-import shutil
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +14,10 @@ from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.review.strokes import Stroke
 from segvote.review.voting import Voting
-from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
-from segvote.steps.reopening import list_described
+from segvote.steps.reopening import list_segmented_images
 from segvote.steps.update import update
 
 
@@ -162,7 +162,7 @@ def test_export_writes_what_annotate_would_write(engine, run, scenes):
 def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
     """Otherwise an export would look for an image where a folder of frames lies."""
     run.bags[0] = replace(run.bags[0], n_frames=3)
-    assert [bag.n_frames for bag in list_described(run)][:2] == [3, 0]
+    assert [bag.n_frames for bag in list_segmented_images(run)][:2] == [3, 0]
 
 
 def test_segments_that_the_frame_shown_does_not_have_cannot_be_said(run):
@@ -232,7 +232,7 @@ def test_an_export_has_every_action_that_was_saved_before_it(engine, run):
     engine.move([1], "without")
     written = export_run(engine.settle())
     assert written.read_mask(0)[resize_labels(pixels, (record.height, record.width))].all()
-    assert written.bags[1].tag == "without" and not written.read_mask(1).any()
+    assert written.bags[1].bag_label == "without" and not written.read_mask(1).any()
 
 
 def test_what_another_process_writes_is_shown_and_voted_on(engine, run):
@@ -274,7 +274,7 @@ def test_areas_on_the_page_are_those_of_the_report_before_and_after_an_export(en
     written = export_run(voted)
     engine.note_export(voted, written)
     np.testing.assert_array_equal(shown, [bag.area for bag in written.bags])
-    np.testing.assert_array_equal(uncertainty, [bag.doubt for bag in written.bags])
+    np.testing.assert_array_equal(uncertainty, [bag.uncertainty for bag in written.bags])
     assert not engine.snapshot.change.any()
 
 
@@ -339,7 +339,8 @@ def test_painted_pixels_are_exact_on_the_page_in_files_and_after_annotating_agai
     np.testing.assert_array_equal(again.read_mask(0), shown)
     other = replace(run.settings, n_segments=25)  # other segments: the pixels stay
     again = annotate(scenes / "with", scenes / "without", run.folder.path.parent / "other", other, n_jobs=1)
-    shutil.copy(run.folder.corrections_path, again.folder.path / "review.sqlite")
+    with closing(CorrectionLog(again.folder.corrections_path)) as log:
+        log.append_all(read_actions(run.folder.corrections_path))
     assert update(again.folder.path, n_jobs=1).read_mask(0)[painted].all()
 
 
@@ -406,7 +407,7 @@ def test_an_image_without_the_object_is_cleared_to_the_pixel(engine, run):
     assert not engine.draw_mask(0).any() and not engine.draw_mask(1).any()
     assert (engine.snapshot.user_labels[run.get_slice(0)] == 0).all()
     written = export_run(engine.settle())
-    assert not written.read_mask(0).any() and written.bags[0].tag == "with"
+    assert not written.read_mask(0).any() and written.bags[0].bag_label == "with"
 
 
 def test_videos_cannot_be_painted_and_the_message_says_what_to_do(engine, run):

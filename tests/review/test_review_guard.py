@@ -124,7 +124,7 @@ def test_no_path_leads_out(client, path):
         ("accept", {"bags": [0, 0], "value": True}),
         ("accept", {"bags": [True], "value": True}),
         ("clear", {"bags": [99999]}),
-        ("move", {"bags": [0], "tag": "elsewhere"}),
+        ("move", {"bags": [0], "bag_label": "elsewhere"}),
         ("paint", {"bag": 0, "tool": "brush", "points": [-90, -90], "radius": 2, "snap": False, "value": 1}),
         ("paint", {"bag": 0, "tool": "brush", "points": [1e300, 5], "radius": 2, "snap": False, "value": 1}),
         ("paint", {"bag": 0, "tool": "brush", "points": [5, "5"], "radius": 2, "snap": False, "value": 1}),

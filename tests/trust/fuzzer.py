@@ -23,7 +23,7 @@ ROUTES = (
 ACTIONS = {
     "set": {"bag": 0, "segments": [0, 1], "value": 1},
     "accept": {"bags": [1], "value": True},
-    "move": {"bags": [1], "tag": "without"},
+    "move": {"bags": [1], "bag_label": "without"},
     "paint": {"bag": 0, "tool": "brush", "points": [5, 5, 9, 9], "radius": 2, "snap": True, "value": 1},
     "undo": {"expected": 1},
     "redo": {"expected": 1},

@@ -63,7 +63,7 @@ def format_imported(imported: Imported, run: Run) -> str:
 
 def format_command(run: Run) -> str:
     """What votes again: `update`; for one class of several, the `annotate` that made them, with its options."""
-    with_folder, without_folder = (Path(run.record["inputs"][tag]) for tag in (WITH, WITHOUT))
+    with_folder, without_folder = (Path(run.record["inputs"][bag_label]) for bag_label in (WITH, WITHOUT))
     if without_folder not in with_folder.parents:
         return shlex.join(["segvote", "update", format_place(run.folder.path)])
     root, out = run.record["inputs"][WITHOUT], format_place(run.folder.path.parents[1])

@@ -24,28 +24,28 @@ from segvote.steps.prediction.predictor import Predictor
 __all__ = ["create_app", "make_backend", "predict_task"]
 
 
-def create_app(model: str, false_alarms: float = 0.01, **options: Any) -> Any:
+def create_app(model: str, false_positive_rate: float = 0.01, **options: Any) -> Any:
     """The web application, for any WSGI server.
 
     Parameters
     ----------
     model
         A run folder, its model folder, or the folder of a run on several classes.
-    false_alarms
-        Which share of images without the thing may be said to show it.
+    false_positive_rate
+        Which share of images without the object may be said to show it.
     options
         Of Label Studio's own ``init_app``.
     """
     _import_base()
     from label_studio_ml.api import init_app
 
-    return init_app(model_class=make_backend(model, false_alarms), **options)
+    return init_app(model_class=make_backend(model, false_positive_rate), **options)
 
 
-def make_backend(model: str, false_alarms: float = 0.01) -> type:
+def make_backend(model: str, false_positive_rate: float = 0.01) -> type:
     """The class that Label Studio's server makes one object of for each project."""
     base = _import_base()
-    predictors = open_predictors(model, false_alarms)
+    predictors = open_predictors(model, false_positive_rate)
 
     class SegvoteBackend(base):  # type: ignore[misc, valid-type]
         """Masks of tasks, by a learned decision."""
@@ -123,11 +123,13 @@ def main() -> None:
     """Serve from the command line."""
     parser = argparse.ArgumentParser(description="Masks for Label Studio.")
     parser.add_argument("model", help="run folder, its model folder, or the folder of a run on several classes")
-    parser.add_argument("--false-alarms", type=float, default=0.01, help="share of images without the thing")
+    parser.add_argument(
+        "--false-positive-rate", "--false-alarms", type=float, default=0.01, help="share of images without the object"
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=9090)
     arguments = parser.parse_args()
-    create_app(arguments.model, arguments.false_alarms).run(arguments.host, arguments.port)
+    create_app(arguments.model, arguments.false_positive_rate).run(arguments.host, arguments.port)
 
 
 if __name__ == "__main__":

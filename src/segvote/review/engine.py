@@ -39,7 +39,7 @@ from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Canvas, Corrections, replay
 from segvote.run.record import make_result_key
 from segvote.run.run import Run
-from segvote.steps.reopening import Voted, list_described
+from segvote.steps.reopening import Voted, list_segmented_images
 from segvote.steps.superpixels import fetch_pieces
 from segvote.types import WITH, WITHOUT
 
@@ -110,7 +110,8 @@ class Engine:
         record = self.run.bags[self.check_bag(bag)]
         if record.n_frames:
             raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
-        pixels = draw_stroke(stroke, self.draw_mask(bag), value)
+        empty = np.zeros((record.height, record.width), dtype=bool)
+        pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
         if stroke.snap and stroke.tool != "fill":
             pixels = snap_to_superpixels(pixels, stroke, self._read_superpixels(bag))
         return self._append(self._make_stroke("paint", bag, value, pixels))
@@ -118,11 +119,11 @@ class Engine:
     def _read_superpixels(self, bag: int) -> np.ndarray:
         """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
         labels: np.ndarray = self.run.read_segments(bag)["labels"]
-        n_pieces = self.run.settings.n_pieces
-        if not n_pieces:
+        n_superpixels = self.run.settings.n_superpixels
+        if not n_superpixels:
             return labels
         key = self.run.bags[bag].segments
-        return fetch_pieces(self.run.folder, key, n_pieces, labels, lambda: self.run.read_image(bag)).labels
+        return fetch_pieces(self.run.folder, key, n_superpixels, labels, lambda: self.run.read_image(bag)).labels
 
     def clear(self, bags: Sequence[int]) -> int:
         """Say that images show nothing: all their pixels are background."""
@@ -135,17 +136,17 @@ class Engine:
         """Say that images were looked at and are right as they are (or take that back)."""
         return self._append(*(self._make_action("look", bag, int(accepted)) for bag in bags))
 
-    def move(self, bags: Sequence[int], tag: str) -> int:
+    def move(self, bags: Sequence[int], bag_label: str) -> int:
         """Give bags the other bag label, in the run's record; the user's files stay where they are."""
-        if tag not in (WITH, WITHOUT):
-            raise BadInputError(f"expected the bag label {WITH} or {WITHOUT}; got {tag!r}")
+        if bag_label not in (WITH, WITHOUT):
+            raise BadInputError(f"expected the bag label {WITH} or {WITHOUT}; got {bag_label!r}")
         with self._publishing:
             self._read_log()
             positive = self.snapshot.positive.copy()
-            positive[[self.check_bag(bag) for bag in bags]] = tag == WITH
+            positive[[self.check_bag(bag) for bag in bags]] = bag_label == WITH
             if positive.all() or not positive.any():
                 raise BadInputError("the last image of a folder cannot be moved: a vote needs both kinds")
-            return self._append(*(self._make_action("move", bag, int(tag == WITH)) for bag in bags))
+            return self._append(*(self._make_action("move", bag, int(bag_label == WITH)) for bag in bags))
 
     def undo(self, expected: int) -> int:
         """Take back the last action; `expected` is the last one the page knew of."""
@@ -252,7 +253,7 @@ class Engine:
     def _find_written(self, actions: Sequence[Action]) -> Written:
         """From what the run's files were written: with the corrections of now, or with others that nobody knows."""
         run, snapshot = self.run, self.snapshot
-        key = make_result_key(run.settings, list_described(run, self.corrections), self.corrections)
+        key = make_result_key(run.settings, list_segmented_images(run, self.corrections), self.corrections)
         if key == run.record.get("key"):
             known = np.ones(len(run), dtype=bool)
             user_labels, painted = snapshot.user_labels, snapshot.painted
@@ -427,7 +428,7 @@ class Engine:
 def _open_snapshot(run: Run) -> Snapshot:
     votes = run.votes
     areas = np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))])
-    positive = np.array([record.tag == WITH for record in run.bags])
+    positive = np.array([record.bag_label == WITH for record in run.bags])
     covered = np.array([record.area for record in run.bags])
     scores, decisions, thresholds = votes["scores"], votes["decisions"], votes["thresholds"]
     return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered)
@@ -440,7 +441,7 @@ def _read_written(run: Run, user_labels: np.ndarray, painted: np.ndarray, is_kno
         decisions=votes["decisions"],
         user_labels=user_labels,
         thresholds=votes["thresholds"],
-        positive=np.array([record.tag == WITH for record in run.bags]),
+        positive=np.array([record.bag_label == WITH for record in run.bags]),
         painted=painted,
         covered=np.array([record.area for record in run.bags]),
         is_known=is_known,

@@ -15,7 +15,7 @@ from segvote.errors import BadInputError, BusyRunError
 from segvote.evaluation.doctor import diagnose_run
 from segvote.evaluation.duplicates import Twin, find_twins
 from segvote.io import EXPORTS
-from segvote.report.gallery import EVEN_DOUBT
+from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run, is_written
@@ -108,7 +108,7 @@ class Session:
             "folder": self.run.folder.path.resolve().name,
             "label": settings.label,
             "voter": settings.voter,
-            "uncertainFrom": EVEN_DOUBT,
+            "uncertainFrom": UNCERTAIN,
             "images": images,
             "problems": self.run.record["problems"],
             "commands": self._list_commands(),
@@ -202,8 +202,8 @@ class Session:
         return {"action": self.engine.clear(_check_bags(bags))}
 
     def _move(self, message: Any) -> dict[str, Any]:
-        bags, tag = _take(message, bags=list, tag=str)
-        return {"action": self.engine.move(_check_bags(bags), tag)}
+        bags, bag_label = _take(message, bags=list, bag_label=str)
+        return {"action": self.engine.move(_check_bags(bags), bag_label)}
 
     def _undo(self, message: Any) -> dict[str, Any]:
         return {"action": self.engine.undo(*_take(message, expected=int))}

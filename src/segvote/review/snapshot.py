@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from segvote.masks import measure_doubt
+from segvote.masks import measure_uncertainty as measure_bag_uncertainty
 
 __all__ = [
     "Snapshot",
@@ -370,5 +370,7 @@ def measure_uncertainty(snapshot: Snapshot) -> np.ndarray:
     uncertainty = np.zeros(snapshot.n_bags)
     for bag in np.flatnonzero(snapshot.positive):
         part = snapshot.get_slice(int(bag))
-        uncertainty[bag] = measure_doubt(snapshot.scores[part], snapshot.decisions[part], snapshot.areas[part])
+        uncertainty[bag] = measure_bag_uncertainty(
+            snapshot.scores[part], snapshot.decisions[part], snapshot.areas[part]
+        )
     return uncertainty

@@ -14,7 +14,7 @@ from segvote.evaluation.explain import SegmentExplanation, explain_segment
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
-from segvote.steps.reopening import Voted, list_described, reopen, vote
+from segvote.steps.reopening import Voted, list_segmented_images, reopen, vote
 from segvote.steps.voting_step import decide_bags, vote_on_tags
 from segvote.voters import VOTERS
 
@@ -84,7 +84,7 @@ class Voting:
                 self._vote_again(user)
             # Actions that change no label, such as an accepted mask, still belong to what is written.
             voted = self.get_voted()
-            bags = list_described(self.run, corrections)
+            bags = list_segmented_images(self.run, corrections)
             self._voted = replace(voted, opened=replace(voted.opened, bags=bags, corrections=corrections))
             return self._get_result()
 

@@ -18,7 +18,7 @@ from segvote.io.tables import read_json
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import Settings, read_settings
 from segvote.types import Annotation
 
 __all__ = ["ClassRecord", "ClassRuns", "find_class_record"]
@@ -80,7 +80,7 @@ class ClassRuns:
 
     @cached_property
     def settings(self) -> Settings:
-        return Settings(**self.record["settings"])
+        return read_settings(self.record["settings"], find_class_record(self.folder))
 
     @cached_property
     def offsets(self) -> np.ndarray:

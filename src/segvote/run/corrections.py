@@ -18,7 +18,7 @@ from segvote.io.rle import decode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, read_actions
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.types import WITH, WITHOUT
 
 __all__ = [
@@ -129,10 +129,10 @@ def read_corrections(run: RunFolder) -> Corrections:
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
     """Give bags the bag label that the user gave them; name and file stay what they are."""
-    return [replace(bag, tag=corrections.moved.get(bag.digest, bag.tag)) for bag in bags]
+    return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
 
 
-def fix_table(run: RunFolder, bags: Sequence[Described], corrections: Corrections) -> np.ndarray | None:
+def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corrections) -> np.ndarray | None:
     """(n_segments,) int8 over all bags in order: -1 unknown, 0 background, 1 object; None where nothing is known."""
     fixed = [np.full(bag.n_segments, UNDECIDED, dtype=np.int8) for bag in bags]
     for index, bag in enumerate(bags):

@@ -12,7 +12,7 @@ from segvote.progress import Progress
 from segvote.run.corrections import Corrections
 from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
 from segvote.steps.prediction.model import write_model
@@ -30,9 +30,9 @@ class Outcome:
     Attributes
     ----------
     settings, extractor
-        What was chosen, and what described the segments.
+        What was chosen, and the extractor of features.
     bags, table
-        Bags that could be read, with their tags; their segments.
+        Bags that could be read, with their bag labels; their segments.
     voter, verdict
         The fitted voter and what it said.
     corrections
@@ -41,7 +41,7 @@ class Outcome:
 
     settings: Settings
     extractor: FeatureExtractor
-    bags: Sequence[Described]
+    bags: Sequence[SegmentedImage]
     table: Table
     voter: Any
     verdict: Verdict

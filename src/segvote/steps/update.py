@@ -14,9 +14,9 @@ from segvote.errors import BadInputError, SegvoteError
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.inputs import Inputs
-from segvote.run.run import Run, read_settings
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import Settings, read_settings
 from segvote.steps.extract import make_segments_key
 from segvote.steps.job import annotate_bags
 from segvote.steps.label_maps import LabelMaps
@@ -62,12 +62,12 @@ def update(
     """
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     record = folder.read_record()
-    settings = read_settings(record["settings"], folder)
+    settings = read_settings(record["settings"], folder.record_path)
     inputs = Inputs.from_record(record.get(PENDING) or record["inputs"])
     _check_two_folders(inputs)
-    for tag, folders in ((WITH, add_with), (WITHOUT, add_without)):
+    for bag_label, folders in ((WITH, add_with), (WITHOUT, add_without)):
         for one in folders:
-            inputs = inputs.add(tag, Path(one), settings.frames)
+            inputs = inputs.add(bag_label, Path(one), settings.frames)
     inputs = inputs.restore(restore).remove(remove, settings.frames)
     bags = inputs.list_bags(settings.frames)
     if segments is None:

@@ -162,7 +162,7 @@ watch("accept", () => {
   act("accept", { bags: [bag], value: true });
   if (next !== undefined) go(next); else toast("Every image of this list is accepted. Finish (E) writes the masks.");
 });
-watch("move", ({ bag, tag }) => act("move", { bags: [bag], tag }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${tag} now; the file stays where it is.`); }));
+watch("move", ({ bag, label }) => act("move", { bags: [bag], bag_label: label }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${label} now; the file stays where it is.`); }));
 watch("many", ({ name, message, text }) => act(name, message).then((answer) => { if (answer) toast(`${text}. Undo: Z`); }));
 watch("export", () => openFinish(ask));
 

@@ -82,7 +82,7 @@ function refreshActions() {
   for (const button of byId("grid-actions").querySelectorAll("button")) button.disabled = !n;
   const allWith = chosen.every((index) => store.images[index].isWith);
   byId("grid-move").textContent = n && !allWith ? "Move to with" : "Move to without";
-  byId("grid-move").dataset.tag = n && !allWith ? "with" : "without";
+  byId("grid-move").dataset.label = n && !allWith ? "with" : "without";
   byId("grid-all").textContent = n && n === order.length ? "Select none" : "Select all";
 }
 
@@ -154,7 +154,7 @@ function act(name) {
   store.selected.clear();
   if (name === "accept") tell("many", { name, message: { bags, value: true }, text: `${bags.length} accepted` });
   if (name === "clear") tell("many", { name, message: { bags }, text: `${bags.length} set as background` });
-  if (name === "move") tell("many", { name, message: { bags, tag: byId("grid-move").dataset.tag }, text: `${bags.length} moved; the files stay where they are` });
+  if (name === "move") tell("many", { name, message: { bags, bag_label: byId("grid-move").dataset.label }, text: `${bags.length} moved; the files stay where they are` });
   refreshGrid();
 }
 

@@ -68,7 +68,7 @@ const COMMANDS = {
   0: () => fit(),
   w: () => { if (getRegions()) tell("ask", getHovered() >= 0 ? getHovered() : bestSegment()); },
   d: () => openPanel("doctor"),
-  m: () => tell("move", { bag: store.current, tag: store.images[store.current].isWith ? "without" : "with" }),
+  m: () => tell("move", { bag: store.current, label: store.images[store.current].isWith ? "without" : "with" }),
   e: () => tell("export"),
   t: () => tell("theme"),
   "?": () => openPanel("keys"),
