@@ -46,7 +46,7 @@ CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing a user did.
+    """One action of the user.
 
     Attributes
     ----------
