@@ -267,7 +267,7 @@ def test_pixels_painted_in_one_class_are_exact_in_the_index_mask(own_root, tmp_p
     with closing(CorrectionLog(red.folder.corrections_path)) as log:
         log.append(Action("paint", record.digest, record.name, 1, *painted.shape, str(encode_rle(painted)["counts"])))
     again = annotate_classes(own_root, tmp_path / "out", QUICK, n_jobs=1)
-    mask = read_mask(again.folder.mask_path(again.images[index].stem))
+    mask = again.read_mask(index)
     assert (mask[painted] == numbers["red"]).all()
     assert (mask[blue & ~painted] == numbers["blue"]).any()
 
