@@ -117,9 +117,11 @@ def annotate(
     exclude_mislabelled: bool = research(
         DEFAULTS.exclude_mislabelled, help="Exclude *without* images that are likely mislabelled from the vote."
     ),
-    revote: bool = research(DEFAULTS.revote, help="Vote again with the hard labels of the first decision."),
-    second_vote: float = research(
-        DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of adjacent segments in a segment's score; 0: none."
+    smoothing: float = research(
+        DEFAULTS.smoothing,
+        min=0.0,
+        max=1.0,
+        help="Share of adjacent segments that look alike in a segment's score; 0: none.",
     ),
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")

@@ -42,7 +42,7 @@ def explain_run(folder: Path, image: str, segment: str, html: Path | None, lines
     bag = run.find(image)
     find_segment(run, bag, segment)  # a wrong name or number is said before the votes are counted
     voted = vote(reopen(run))
-    explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.verdict.scores))
+    explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.result.scores))
     typer.echo(format_explanation(explanation, run, lines))
     if html is not None:
         from segvote.review.explain_page import write_explanation

@@ -51,7 +51,7 @@ class Stage:
 
 def measure_segments(settings: Settings) -> Settings:
     """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
-    return replace(settings.vote_once(), n_superpixels=0)
+    return replace(settings, n_superpixels=0)
 
 
 def prepare_stage(

@@ -25,10 +25,9 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
-from segvote.steps.judging import SUSPECT, judge_bags
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.table import gather_table
-from segvote.steps.voting_step import fit_voter
+from segvote.steps.vote import fit_annotator
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
@@ -131,8 +130,8 @@ def diagnose_folders(
     shared = {name for twin in twins if twin.exact and twin.across for name in (twin.one, twin.other)}
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
-    table = gather_table(run, voting, make_features(settings.features, **settings.feature_options))
-    suspicions = judge_bags(table, fit_voter(table, settings.vote_once()).scores_)
+    table = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings=settings)
+    suspicions = fit_annotator(table, settings).suspicion_
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
     return Diagnosis(list_suspects(segmented, named, twins))
 
@@ -172,7 +171,7 @@ def diagnose_run(run: Run, voted: Voted | None = None, twins: Sequence[Twin] | N
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
     twins = find_twins([one.bag for one in bags]) if twins is None else twins
-    suspicions = judge_bags(voted.opened.table, voted.verdict.votes)
+    suspicions = voted.annotator.suspicion_
     named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
     problems = [
         SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
@@ -200,7 +199,7 @@ def list_suspects(bags: Sequence[SegmentedImage], suspicions: dict[str, float], 
 
 def _suspect_vote(name: str, bag_label: str, suspicion: float) -> Suspect:
     kind = NOTHING if bag_label == WITH else LOOKS_LIKE
-    sure = "more like the other folder" if suspicion >= SUSPECT else "like its own folder"
+    sure = "more like the other folder" if suspicion >= 0.5 else "like its own folder"
     reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
     return Suspect(name, bag_label, kind, suspicion, reason)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.method import ResidualVotes
+from segvote.method.residual import ResidualVotes
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
 from segvote.steps.table import Table
@@ -89,27 +89,22 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     bag, segment
         Number of the bag, and of the segment within it.
     """
-    table, verdict = voted.opened.table, voted.verdict
-    start = int(table.offsets[bag])
-    flat = start + segment
-    share = voted.opened.run.settings.second_vote
-    beside = _find_beside(table.edges[bag], segment)
-    share = share if len(beside) else 0.0
-    own = voted.voter.explain(flat)
+    table, result = voted.opened.table, voted.result
+    flat = int(table.offsets[bag]) + segment
+    share = voted.opened.run.settings.smoothing
+    own = voted.annotator.explain(flat)
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
-    lines += _list_corrections(table, verdict.residuals, flat)
-    lines += [
-        VoteLine(NEIGHBOUR, bag, int(other), float(share * verdict.votes[start + other] / len(beside)))
-        for other in beside
-    ]
+    lines += _list_corrections(table, result.residuals, flat)
+    beside = voted.annotator.get_adjacent(flat)
+    lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     lines.sort(key=lambda line: -abs(line.amount))
-    said = -1 if voted.opened.fixed is None else int(voted.opened.fixed[flat])
+    said = int(result.user_labels[flat])
     return SegmentExplanation(
         bag,
         segment,
-        float(verdict.scores[flat]),
-        float(verdict.thresholds[bag]),
-        bool(verdict.decisions[flat]),
+        float(result.scores[flat]),
+        float(result.thresholds[bag]),
+        bool(result.selected[flat]),
         said,
         tuple(lines),
         (1 - share) * own.constant,
@@ -127,10 +122,6 @@ def _list_corrections(table: Table, residuals: ResidualVotes | None, segment: in
         return []
     row = residuals.amounts[[segment]]
     return _list_lines(CORRECTION, table, residuals.voters[row.indices], row.data)
-
-
-def _find_beside(edges: np.ndarray, segment: int) -> np.ndarray:
-    return np.concatenate([edges[edges[:, 0] == segment, 1], edges[edges[:, 1] == segment, 0]])
 
 
 def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None) -> int:

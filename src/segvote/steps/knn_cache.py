@@ -20,7 +20,7 @@ from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.voters import VOTERS
+from segvote.steps.vote import count_neighbours
 
 __all__ = ["fetch_neighbours", "name_neighbours", "read_neighbours"]
 
@@ -35,26 +35,26 @@ def fetch_neighbours(
 
     None for a voter that asks for none.
     """
-    n_heard = VOTERS[settings.voter](**settings.voter_options).n_heard
-    if not n_heard:
+    n_neighbors = count_neighbours(settings)
+    if not n_neighbors:
         return None
-    name = name_neighbours(settings, bags, n_heard)
+    name = name_neighbours(settings, bags, n_neighbors)
     known = read_neighbours(run, name, len(table.X))
     if known is not None:
         return known
-    found = table.find_neighbours(n_heard)
+    found = table.find_neighbours(n_neighbors)
     if keep:
         _keep(run, name, found)
     return found
 
 
-def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_heard: int) -> str:
+def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighbors: int) -> str:
     """Name of all that decides who is near whom: segments, features, and what searched. Tags do not."""
     return make_key(
         neighbours=NEIGHBOURS_VERSION,
         version=__version__,
         versions=list_versions(),
-        n_heard=n_heard,
+        n_neighbors=n_neighbors,
         features=[settings.features, settings.feature_options, [bag.features_key for bag in bags]],
     )
 

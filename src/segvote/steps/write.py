@@ -16,8 +16,9 @@ from segvote.io.images import read_image, read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.videos import list_video_files
-from segvote.masks import measure_uncertainty, scale_heat
+from segvote.masks import scale_heat
 from segvote.masks.drawing import CutImage, draw_mask_along
+from segvote.method import Result
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.correction_log import Action
@@ -30,7 +31,6 @@ from segvote.run.video_frames import list_frame_files
 from segvote.steps.superpixels import fetch_pieces, get_pieces_path
 from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
-from segvote.steps.voting_step import Verdict
 from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
 
@@ -56,17 +56,17 @@ def write_results(
     run: RunFolder,
     bags: Sequence[SegmentedImage],
     table: Table,
-    verdict: Verdict,
+    result: Result,
+    excluded: np.ndarray,
     settings: Settings,
     n_jobs: int,
     progress: Progress,
     corrections: Corrections | None = None,
 ) -> list[BagRecord]:
-    """Write everything that follows from the verdict and the corrections; returns what `run.json` keeps of each bag."""
-    names = ("scores", "votes", "weights", "decisions", "thresholds", "elected")
-    arrays = {name: getattr(verdict, name) for name in names}
-    write_arrays(run.votes_path, False, **{name: array for name, array in arrays.items() if array is not None})
-    tasks = _list_tasks(bags, table, verdict, corrections or Corrections())
+    """Write everything that follows from the result and the corrections; returns what `run.json` keeps of each bag."""
+    arrays = {name: getattr(result, name) for name in ("scores", "votes", "weights", "thresholds")}
+    write_arrays(run.votes_path, False, **arrays, decisions=result.selected)
+    tasks = _list_tasks(bags, table, result, excluded, corrections or Corrections())
     return write_pictures(run, tasks, settings, n_jobs, progress)
 
 
@@ -160,23 +160,22 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
 
 
 def _list_tasks(
-    bags: Sequence[SegmentedImage], table: Table, verdict: Verdict, corrections: Corrections
+    bags: Sequence[SegmentedImage], table: Table, result: Result, excluded: np.ndarray, corrections: Corrections
 ) -> list[WriteTask]:
     stems = name_stems([bag.bag.name for bag in bags])
     scores, decisions, areas, fixed = (
-        table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
+        table.split(values) for values in (result.scores, result.selected, table.areas, result.user_labels)
     )
     top = max(float(values.max()) for values in scores)
     tasks = []
     for index, bag in enumerate(bags):
         record = record_bag(
-            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
+            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], result.thresholds[index]
         )
-        if verdict.muted is not None:
-            record = replace(record, excluded=bool(verdict.muted[index]))
+        record = replace(record, excluded=bool(excluded[index]), uncertainty=round(float(result.uncertainty[index]), 6))
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
-        heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
+        heat = scale_heat(scores[index], record.threshold, float(result.scores.min()), high)
         strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
         tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index], strokes))
     return tasks
@@ -203,7 +202,7 @@ def record_bag(
         area=0.0,
         score=float(score),
         threshold=float(threshold),
-        uncertainty=measure_uncertainty(scores, decisions, areas) if bag.bag.bag_label == WITH else 0.0,
+        uncertainty=0.0,
     )
 
 

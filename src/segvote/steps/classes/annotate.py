@@ -23,6 +23,7 @@ from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.remote.addresses import name_place
 from segvote.io.tables import read_json, write_json
+from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
@@ -39,7 +40,7 @@ from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.table import Table, gather_table
-from segvote.steps.voting_step import decide_bags, fit_voter, vote_on_tags
+from segvote.steps.vote import fit_annotator
 from segvote.types import WITH, WITHOUT, Annotation
 
 __all__ = ["annotate_classes"]
@@ -102,7 +103,7 @@ class _Job:
         self.n_jobs, self.progress = n_jobs, progress
         self.images: list[ClassImage] = []
         self.segmented: list[SegmentedImage] = []
-        self._voter: Any = None
+        self._annotator: SegmentAnnotator | None = None
 
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
         # Some class will draw masks of them: what that needs is made along with the segments.
@@ -119,7 +120,7 @@ class _Job:
 
     @cached_property
     def _table(self) -> Table:
-        return gather_table(self.folder, self.segmented, self.extractor, voter=self.settings.voter)
+        return gather_table(self.folder, self.segmented, self.extractor, settings=self.settings)
 
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
@@ -135,22 +136,22 @@ class _Job:
                 return key
             run.write_record(make_record(inputs, settings, key, complete=False))
             share_parts(self.folder, run, good)
-            fixed = fix_table(run, good, corrections)
-            outcome = self._vote(settings, good, fixed, corrections)
+            user_labels = fix_table(run, good, corrections)
+            outcome = self._vote(settings, good, user_labels, corrections)
             write_outcome(run, outcome, inputs, key, list_problems(segmented), self.n_jobs, self.progress)
         return key
 
     def _vote(
-        self, settings: Settings, bags: list[SegmentedImage], fixed: np.ndarray | None, corrections: Corrections
+        self, settings: Settings, bags: list[SegmentedImage], user_labels: np.ndarray | None, corrections: Corrections
     ) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
-        table = replace(self._table, tags=np.array([one.bag.bag_label == WITH for one in bags]))
-        # Who is near whom does not depend on the class.
-        known = self._voter is not None
-        self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)
-        verdict = decide_bags(table, self._voter, settings, fixed)
+        table = replace(self._table, positive=np.array([one.bag.bag_label == WITH for one in bags]))
+        # The neighbours of a segment do not depend on the class.
+        known = self._annotator
+        self._annotator = fit_annotator(table, settings) if known is None else known.revote(table.positive)
+        result = self._annotator.correct(user_labels)
         self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, self._voter, verdict, corrections)
+        return Outcome(settings, self.extractor, bags, table, self._annotator, result, corrections)
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""

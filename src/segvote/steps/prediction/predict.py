@@ -15,7 +15,7 @@ from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.remote.addresses import name_place
 from segvote.io.tables import read_json, write_csv, write_json
-from segvote.method import vote_again
+from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import list_unsorted_bags
@@ -29,7 +29,6 @@ from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
 from segvote.steps.prepare import check_strict, extract_with
 from segvote.steps.table import gather_table
-from segvote.steps.voting_step import measure_last_survival
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
 
@@ -170,12 +169,11 @@ class _Job:
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
             table = gather_table(self.target, some, model.extractor, model.standardiser)
-            voter = self.predictor.voter
-            votes = voter.decision_function(table.X, survival=measure_last_survival(table, model.settings, voter))
-            for one, own, edges, areas in zip(
-                some, table.split(votes), table.edges, table.split(table.areas), strict=True
-            ):
-                yield one, vote_again(own, edges, model.settings.second_vote), areas
+            annotator = self.predictor.annotator
+            votes = table.split(annotator.decision_function(table.X))
+            adjacent = zip(table.edges, table.lengths, table.contrasts, strict=True)
+            for one, own, areas, known in zip(some, votes, table.split(table.areas), adjacent, strict=True):
+                yield one, annotator.smooth(own, weigh_adjacent(len(own), *known)), areas
 
     def _make_task(self, one: SegmentedImage, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
         choice = self.predictor.choose(scores, areas)
