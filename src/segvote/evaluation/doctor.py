@@ -16,7 +16,7 @@ from typing import Any
 from segvote.errors import BadInputError
 from segvote.evaluation.duplicates import Twin, find_twins
 from segvote.features import make_features
-from segvote.io.remote.addresses import name_place
+from segvote.io.remote.addresses import name_path_or_uri
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
@@ -138,7 +138,7 @@ def diagnose_folders(
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
-    inputs = {bag_label: name_place(folder) for bag_label, folder in folders.items()}
+    inputs = {bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()}
     if not run.record_path.exists():
         run.write_record(make_record(inputs, settings, "", complete=False))
     elif run.read_record().get("inputs") != inputs:
