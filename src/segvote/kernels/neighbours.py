@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import Bags, cut_numbers, search_approximately, search_in_blocks
+from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
 from segvote.kernels.checks import check_finite
 from segvote.kernels.lists import centre_points
-from segvote.kernels.workspace import Lent, Workspace, cut, get_workspace
+from segvote.kernels.workspace import SharedArray, Workspace, get_workspace, list_blocks
 
 __all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_recall"]
 
@@ -125,14 +125,14 @@ def _search_exactly(
     workspace, centre = get_workspace(), voters.mean(axis=0, dtype=np.float64)
     points = _centre_in(workspace, voters, centre)
     asked = points if queries is voters else _centre_in(workspace, queries, centre)
-    lent = bags and (workspace.lend(bags[0]), workspace.lend(bags[1]))
-    search = _ExactSearch(workspace.lend(asked), workspace.lend(points), k, lent)
-    return search_in_blocks(search, cut_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
+    shared = bags and (workspace.share(bags[0]), workspace.share(bags[1]))
+    search = _ExactSearch(workspace.share(asked), workspace.share(points), k, shared)
+    return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
 
 
 def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     centred = workspace.make_array(points.shape, np.float32)
-    for rows in cut(len(points), ROWS_PER_BLOCK):
+    for rows in list_blocks(len(points), ROWS_PER_BLOCK):
         centred[rows] = centre_points(points[rows], centre)
     return centred
 
@@ -141,10 +141,10 @@ def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> 
 class _ExactSearch:
     """Numbers of queries to their nearest voters of all, here or elsewhere."""
 
-    queries: Lent
-    voters: Lent
+    queries: SharedArray
+    voters: SharedArray
     k: int
-    bags: tuple[Lent, Lent] | None
+    bags: tuple[SharedArray, SharedArray] | None
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
@@ -205,14 +205,14 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
     """
     workspace = get_workspace()
-    n_heard = [(indices[rows] >= 0).sum(axis=1) for rows in cut(len(indices), ROWS_PER_BLOCK)]
-    pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_heard]))])
+    n_neighbours = [(indices[rows] >= 0).sum(axis=1) for rows in list_blocks(len(indices), ROWS_PER_BLOCK)]
+    pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_neighbours]))])
     n_votes = int(pointers[-1])
     # As scipy would choose: anything else it would copy.
     kind = np.int32 if max(n_votes, n_voters) <= np.iinfo(np.int32).max else np.int64
     votes, voters = workspace.make_array((n_votes,), np.float64), workspace.make_array((n_votes,), kind)
     # A few rows at a time: arrays of the size of all votes are the largest there are.
-    for rows in cut(len(indices), ROWS_PER_BLOCK):
+    for rows in list_blocks(len(indices), ROWS_PER_BLOCK):
         heard, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
         votes[place] = _weigh_votes(squared_distances[rows], heard)
         voters[place] = indices[rows][heard]
@@ -220,7 +220,7 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
 
 
 def _weigh_votes(squared_distances: np.ndarray, heard: np.ndarray) -> np.ndarray:
-    """(n_heard,) the votes of some rows, one after the other."""
+    """(n_neighbours,) the votes of some rows, one after the other."""
     finite = np.where(heard, squared_distances, 0.0)
     bandwidth_squared = np.maximum(finite.max(axis=1, initial=0.0) / 4, np.finfo(float).tiny)
     relative = finite - finite[:, :1] if finite.shape[1] else finite

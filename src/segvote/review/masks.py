@@ -14,7 +14,7 @@ from segvote.masks.drawing import draw_mask_along
 from segvote.review.encoding import scale_bag
 from segvote.review.state import Snapshot
 from segvote.run.run import Run
-from segvote.steps.superpixels import fetch_pieces
+from segvote.steps.superpixels import fetch_superpixels
 
 __all__ = ["Masks", "draw_shown", "encode_mask", "measure_redrawn"]
 
@@ -31,7 +31,7 @@ def draw_shown(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     decisions, fixed = snapshot.decisions[part], snapshot.fixed[part]
     if run.bags[bag].n_frames or not run.settings.n_superpixels or not decisions.any():
         return decisions[labels]
-    cut = fetch_pieces(
+    cut = fetch_superpixels(
         run.folder, run.bags[bag].segments, run.settings.n_superpixels, labels, lambda: run.read_image(bag)
     )
     heat = scale_bag(snapshot, bag).astype(np.float32)

@@ -14,21 +14,21 @@ from segvote.kernels import Workspace
 from segvote.masks.drawing import draw_mask_along
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation.labels import measure_areas
-from segvote.steps.superpixels import fetch_pieces
+from segvote.steps.superpixels import fetch_superpixels
 
 __all__ = ["Picture", "Sketch", "redraw_segments"]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Where the label map and the pieces of an image lie, and the image itself.
+    """Where the label map and the superpixels of an image lie, and the image itself.
 
     Attributes
     ----------
     run, segments_key
         The run folder and the name of the image's segments in it.
     path
-        Of the image, which is read if it has not been cut into pieces yet.
+        Of the image, which is read if it has not been cut into superpixels yet.
     """
 
     run: RunFolder
@@ -49,7 +49,7 @@ class Sketch:
         """(n_segments,) part of each segment that the redrawn mask covers."""
         picture = self.picture
         labels = read_arrays(picture.run.segments_path(picture.segments_key), ("labels",))["labels"]
-        cut = fetch_pieces(
+        cut = fetch_superpixels(
             picture.run, picture.segments_key, self.n_superpixels, labels, lambda: read_image(picture.path)
         )
         free = np.full(len(self.heat), -1, dtype=np.int8)
