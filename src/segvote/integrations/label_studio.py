@@ -32,7 +32,7 @@ def create_app(model: str, false_positive_rate: float = 0.01, **options: Any) ->
     model
         A run folder, its model folder, or the folder of a run on several classes.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
     options
         Of Label Studio's own ``init_app``.
     """
@@ -91,10 +91,10 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tup
     """
     results, probabilities = [], [0.0]
     for label, predictor in predictors.items():
-        said = predictor.judge(image)
-        probabilities.append(said.probability)
-        if said.mask.any():
-            results.append(_describe_result(label, said.mask, said.probability, names))
+        result = predictor.judge(image)
+        probabilities.append(result.probability)
+        if result.mask.any():
+            results.append(_describe_result(label, result.mask, result.probability, names))
     return {"model_version": f"segvote {__version__}", "result": results, "score": max(probabilities)}
 
 

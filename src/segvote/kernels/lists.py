@@ -1,4 +1,4 @@
-"""Voters in lists of what is alike, so that a search looks at few of them and measures fewer.
+"""Voters in inverted lists (IVF), so that a search looks at few of them and measures fewer.
 
 A squared distance is estimated from the leading principal components and the full lengths, ``|q|^2 + |v|^2 - 2 q'v'``:
 what the components leave out of two points is taken to be at right angles. Points are kept in such a form that one

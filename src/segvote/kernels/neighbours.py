@@ -1,8 +1,8 @@
 """Nearest neighbours among other bags, and the vote graph made of them.
 
 Small sets are searched exactly: faiss proposes a few more than k candidates, which are then measured again from the
-vectors in float64 and ordered by (distance, index), so that rounding, threads and ties cannot change who is heard.
-Beyond `EXACT_PAIRS` pairs the candidates come from lists of what is alike, and are measured from the full vectors,
+vectors in float64 and ordered by (distance, index), so that rounding, threads and ties change nothing.
+Beyond `EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), and are measured from the full vectors,
 provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
 exactly, however long it takes. Queries are searched in blocks, by threads or by others, and what is found lies in
 memory or in files: see `Workspace`.
@@ -197,7 +197,7 @@ def _order(
 def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
     """Turn neighbours into votes with a bandwidth of each query's own.
 
-    ``s_i`` is half the distance to the farthest neighbour heard, and squared distances are taken relative to the
+    ``s_i`` is half the distance to the farthest neighbour, and squared distances are taken relative to the
     nearest: ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
 
     Returns
@@ -213,17 +213,17 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     votes, voters = workspace.make_array((n_votes,), np.float64), workspace.make_array((n_votes,), kind)
     # A few rows at a time: arrays of the size of all votes are the largest there are.
     for rows in list_blocks(len(indices), ROWS_PER_BLOCK):
-        heard, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
-        votes[place] = _weigh_votes(squared_distances[rows], heard)
-        voters[place] = indices[rows][heard]
+        is_found, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
+        votes[place] = _weigh_votes(squared_distances[rows], is_found)
+        voters[place] = indices[rows][is_found]
     return sparse.csr_matrix((votes, voters, pointers.astype(kind)), shape=(len(indices), n_voters))
 
 
-def _weigh_votes(squared_distances: np.ndarray, heard: np.ndarray) -> np.ndarray:
+def _weigh_votes(squared_distances: np.ndarray, is_found: np.ndarray) -> np.ndarray:
     """(n_neighbours,) the votes of some rows, one after the other."""
-    finite = np.where(heard, squared_distances, 0.0)
+    finite = np.where(is_found, squared_distances, 0.0)
     bandwidth_squared = np.maximum(finite.max(axis=1, initial=0.0) / 4, np.finfo(float).tiny)
     relative = finite - finite[:, :1] if finite.shape[1] else finite
-    votes = np.where(heard, np.exp(-relative / (2 * bandwidth_squared[:, None])), 0.0)
+    votes = np.where(is_found, np.exp(-relative / (2 * bandwidth_squared[:, None])), 0.0)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return votes[heard]
+    return votes[is_found]

@@ -138,10 +138,10 @@ def _choose_size(n_queries: int) -> int:
 
 
 def _weigh_near(squared: np.ndarray, indices: np.ndarray, n_voters: int, bandwidth: float) -> sparse.csr_matrix:
-    heard = indices >= 0
-    pointers = np.concatenate([[0], np.cumsum(heard.sum(axis=1))])
-    kernels = np.exp(-squared[heard] / (2 * bandwidth**2))
-    return sparse.csr_matrix((kernels, indices[heard], pointers), shape=(len(indices), n_voters))
+    is_found = indices >= 0
+    pointers = np.concatenate([[0], np.cumsum(is_found.sum(axis=1))])
+    kernels = np.exp(-squared[is_found] / (2 * bandwidth**2))
+    return sparse.csr_matrix((kernels, indices[is_found], pointers), shape=(len(indices), n_voters))
 
 
 def _group(voters: np.ndarray, seed: int) -> np.ndarray:

@@ -21,7 +21,7 @@ SMOOTHNESS = 2.0
 # Lab distance at which a colour difference counts as an edge, and at which two colours count as alike.
 EDGE_WIDTH = 6.0
 COLOUR_WIDTH = 8.0
-# Colours are heard from the first rank agreement (AUC) with the vote on, and fully from the second.
+# Colours count from the first rank agreement (AUC) with the vote on, and fully from the second.
 AGREEMENT = (0.92, 0.98)
 # Neither heat nor colour may outvote everything else.
 LEAST_HEAT = 0.02

@@ -1,4 +1,4 @@
-"""A person's corrections on disk: an append-only log in SQLite, one transaction per click.
+"""Corrections on disk: an append-only log in SQLite, one transaction per click.
 
 Nothing is ever changed or deleted: undo is one more line. A line is on the disk before `append` returns, so that a
 process killed at any moment loses nothing that was answered; several processes may append to the same log.
@@ -19,7 +19,7 @@ from segvote.errors import BadInputError, BusyRunError, DamagedFileError
 
 __all__ = ["Action", "CorrectionLog", "read_actions"]
 
-# What a person can do; `undo` and `redo` speak of the last of the others.
+# What the user can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("look", "move", "redo", "set", "undo")
 FORMAT = 2  # 1 had no checksums; it is read, and continued with them
 WAIT_SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""Where the images of a run lie: two folders, folders that were added since, names that were taken out.
+"""Where the images of a run lie: two folders, folders that were added since, names that were removed.
 
 An image that was added is called as it would be if it lay in the first folder: a run to which images were added equals
 a run on all of them.
@@ -138,7 +138,7 @@ class Inputs:
         return replace(self, removed=tuple(sorted({*self.removed, *found})))
 
     def restore(self, names: Iterable[str]) -> Inputs:
-        """The same with bags that were taken out once."""
+        """The same with bags that were removed once."""
         found = {_find_name(name, self.removed, "that was removed") for name in names}
         return replace(self, removed=tuple(name for name in self.removed if name not in found))
 

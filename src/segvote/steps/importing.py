@@ -1,6 +1,6 @@
-"""Masks that a person corrected in another tool, back into the run as corrections: pixels of object and background.
+"""Masks that were corrected in another tool, back into the run as corrections: pixels of object and background.
 
-They go into the same log as the clicks of `segvote review`; whoever votes next hears them as fixed segments.
+They go into the same log as the clicks of `segvote review`; the next vote takes them as user labels of segments.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def import_corrections(
     """Take over the masks of a file that another tool wrote.
 
     An image whose mask decides some segment otherwise than the run is a correction as a whole: every segment that the
-    mask covers by more than half is object, every other one background, by a person's word. Nothing is written before
+    mask covers by more than half is object, every other one background, as user labels. Nothing is written before
     the whole file has been read.
 
     Parameters

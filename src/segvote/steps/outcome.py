@@ -1,4 +1,4 @@
-"""Everything after the vote: the files of a run, written from its verdict, and whether they are there already."""
+"""Everything after the vote: the files of a run, written from its result, and whether they are there already."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Outcome:
     bags, table
         Bags that could be read, with their bag labels; their segments.
     voter, verdict
-        The fitted voter and what it said.
+        The fitted voter and its result.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""A finished run brought back to the moment before the vote: its bags, its features, what a person said since."""
+"""A finished run brought back to the moment before the vote: its bags, its features, the user labels since."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reopened:
     table
         Segments of all bags.
     corrections, fixed
-        What a person said; the same as (n_segments,) int8, or None.
+        Corrections; the user labels as (n_segments,) int8, or None.
     """
 
     run: Run
@@ -45,7 +45,7 @@ class Reopened:
 
 @dataclass(frozen=True)
 class Voted:
-    """A run after the vote: the fitted voter and what it said."""
+    """A run after the vote: the fitted voter and its result."""
 
     opened: Reopened
     voter: Any

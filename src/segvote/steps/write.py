@@ -1,4 +1,4 @@
-"""From verdict to files: masks, heat maps, the COCO file, the votes."""
+"""From the result of a vote to files: masks, heat maps, the COCO file, the votes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def write_results(
     n_jobs: int,
     progress: Progress,
 ) -> list[BagRecord]:
-    """Write everything that follows from the verdict; returns what `run.json` keeps of each bag."""
+    """Write everything that follows from the result; returns what `run.json` keeps of each bag."""
     names = ("scores", "votes", "weights", "decisions", "thresholds", "elected")
     arrays = {name: getattr(verdict, name) for name in names}
     write_arrays(run.votes_path, False, **{name: array for name, array in arrays.items() if array is not None})

@@ -114,7 +114,7 @@ function makeSuspect(suspect) {
   open.append(picture);
   open.title = "Show";
   open.addEventListener("click", () => tell("go", suspect.bag));
-  const other = suspect.tag === "with" ? "without" : "with";
+  const other = suspect.bag_label === "with" ? "without" : "with";
   const move = make("button", "move", `Move to ${other}`);
   move.addEventListener("click", () => tell("move", { bag: suspect.bag, tag: other }));
   text.append(move);

@@ -143,7 +143,7 @@ class _Job:
     def _vote(self, settings: Settings, bags: list[SegmentedImage], fixed: np.ndarray | None) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
         table = replace(self._table, tags=np.array([one.bag.bag_label == WITH for one in bags]))
-        # Who is near whom does not depend on the class.
+        # Neighbours do not depend on the class.
         known = self._voter is not None
         self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)
         verdict = decide_bags(table, self._voter, settings, fixed)

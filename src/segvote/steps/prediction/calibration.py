@@ -16,7 +16,7 @@ from segvote.voters import VOTERS
 
 __all__ = ["Calibration", "calibrate", "make_folds", "score_by_refits", "score_images"]
 
-# Groups of images that are taken out of the vote together.
+# Groups of images that are left out of the vote together.
 N_FOLDS = 10
 
 
@@ -114,7 +114,7 @@ def score_images(scores: np.ndarray, bags: np.ndarray, edges: np.ndarray, share:
 def score_by_refits(
     settings: Settings, X: np.ndarray, bag_labels: np.ndarray, bags: np.ndarray, survival: np.ndarray, fixed: np.ndarray
 ) -> np.ndarray:
-    """(n_segments,) votes, each bag heard by a voter of its own that was fitted without it; works for every voter."""
+    """(n_segments,) votes, each bag scored by a voter that was fitted without it; works for every voter."""
     votes = np.empty(len(X))
     n_folds = min(N_FOLDS, int(bag_labels.sum()), int((~bag_labels).sum()))
     if n_folds < 2:

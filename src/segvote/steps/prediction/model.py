@@ -41,7 +41,7 @@ def write_model(
     """
     from safetensors.numpy import save
 
-    voter = _hear_corrections(voter, verdict.fixed)
+    voter = _add_corrections(voter, verdict.fixed)
     chosen = verdict.thresholds[table.tags]
     arrays: dict[str, np.ndarray] = {
         **_pack(table.X),
@@ -87,8 +87,8 @@ def _join_edges(table: Table) -> np.ndarray:
     return np.concatenate([edges + start for edges, start in zip(table.edges, table.offsets, strict=False)])
 
 
-def _hear_corrections(voter: Any, fixed: np.ndarray) -> Any:
-    """A voter for unseen images, whose segments are like none that was corrected here: it hears corrections itself."""
+def _add_corrections(voter: Any, fixed: np.ndarray) -> Any:
+    """A voter for unseen images, where no similar segment was corrected: it is fitted with the user labels."""
     if (fixed < 0).all() or not hasattr(voter, "revote"):
         return voter
     return copy.copy(voter).revote(fixed)

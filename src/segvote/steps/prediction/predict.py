@@ -1,4 +1,4 @@
-"""A learned decision on images whose folder nobody knows: does it show the object, how probably, and where."""
+"""A learned decision on images of unknown bag label: does it show the object, how probably, and where."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def predict(
     out
         Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
     n_jobs, strict, progress
         As for `annotate`.
     """
