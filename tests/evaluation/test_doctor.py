@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
-from segvote.evaluation.duplicates import find_twins, hash_picture
+from segvote.evaluation.duplicates import find_duplicates, hash_picture
 from segvote.io.images import read_image
 from segvote.run.bags import Bag
 from segvote.run.settings import Settings
@@ -64,7 +64,7 @@ def test_a_recompressed_copy_is_nearly_the_same(folders):
 
 def test_no_two_scenes_are_taken_for_the_same(scenes):
     bags = [Bag(str(path), path.parent.name, path, path.name) for path in sorted(scenes.glob("with*/*.png"))]
-    assert len(bags) == 12 and find_twins(bags) == []
+    assert len(bags) == 12 and find_duplicates(bags) == []
 
 
 def test_light_and_size_hardly_change_the_hash_and_another_picture_does():

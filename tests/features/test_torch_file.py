@@ -146,6 +146,34 @@ def test_crooked_opcodes_are_refused(code, tmp_path):
         read_torch_file(path)
 
 
+def test_a_tuple_that_would_be_hashed_for_ever_is_refused(tmp_path):
+    # Sixty tuples, each of the one before twice, as a key: hashing it takes 2^60 steps.
+    twice = b"".join(b"h%ch%c\x86q%c" % (number, number, number + 1) for number in range(60))
+    path = tmp_path / "weights.pth"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02})\x85q\x00" + twice + b"K\x01s.")
+    with pytest.raises(DamagedFileError, match="a tuple twice"):
+        read_torch_file(path)
+
+
+def test_a_place_in_the_memo_far_away_takes_no_memory(tmp_path):
+    path = tmp_path / "weights.pth"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02}r\xff\xff\xff\x7f.")
+    with pytest.raises(DamagedFileError, match="steps"):
+        read_torch_file(path)
+
+
+@pytest.mark.parametrize("code", [b"}b", b"}X\x01\x00\x00\x00aK\x01sb", b"N}X\x01\x00\x00\x00aK\x01s\x86b"])
+@pytest.mark.parametrize("name", [b"collections\nOrderedDict", b"torch\nFloatStorage"])
+def test_a_pickle_cannot_change_what_its_names_stand_for(name, code, tmp_path):
+    path = tmp_path / "weights.pth"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02c" + name + b"\n" + code + b".")
+    with pytest.raises(DamagedFileError, match="cut short or damaged"):
+        read_torch_file(path)
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 def test_every_truncation_is_reported(arrays, zipped, tmp_path):
     content, path = make_file(arrays, zipped), tmp_path / "weights.pth"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError, MissingPartError, UnwritableFileError
-from segvote.io.remote.addresses import CACHE_VARIABLE, clean_url, find_cache, find_place, is_url, name_place
+from segvote.io.remote.addresses import CACHE_VARIABLE, clean_url, find_cache, find_local_path, is_uri, name_path_or_uri
 from segvote.io.remote.mirrors import Mirror
 from segvote.io.remote.stores import Store
 from segvote.run.run_folder import RunFolder
@@ -86,8 +86,8 @@ def read_record(url):
 
 
 def test_addresses_are_told_from_paths():
-    assert all(map(is_url, ["s3://bucket/a", "memory://x", "file:///tmp/x", "GS://b/c"]))
-    assert not any(map(is_url, ["with", "/a/b", r"C:\pictures", "s3:/bucket", "a b://c", None, find_cache()]))
+    assert all(map(is_uri, ["s3://bucket/a", "memory://x", "file:///tmp/x", "GS://b/c"]))
+    assert not any(map(is_uri, ["with", "/a/b", r"C:\pictures", "s3:/bucket", "a b://c", None, find_cache()]))
 
 
 def test_one_folder_has_one_spelling():
@@ -110,11 +110,11 @@ def test_a_password_is_not_taken_and_not_repeated():
 def test_a_place_and_its_name_are_each_others_inverse(memory, tmp_path):
     put("memory://bucket/classes", cow__a=b"1")
     mirror, _ = fetch("memory://bucket/classes")
-    assert find_place("memory://bucket/classes") == mirror.path
-    assert find_place("memory://bucket/classes/cow") == mirror.path / "cow"
-    assert name_place(mirror.path / "cow") == "memory://bucket/classes/cow"
-    assert name_place(tmp_path / "with") == str(tmp_path / "with")
-    assert find_place("with") == find_place(os.fspath("with"))
+    assert find_local_path("memory://bucket/classes") == mirror.path
+    assert find_local_path("memory://bucket/classes/cow") == mirror.path / "cow"
+    assert name_path_or_uri(mirror.path / "cow") == "memory://bucket/classes/cow"
+    assert name_path_or_uri(tmp_path / "with") == str(tmp_path / "with")
+    assert find_local_path("with") == find_local_path(os.fspath("with"))
 
 
 def test_an_unknown_protocol_is_one_line():

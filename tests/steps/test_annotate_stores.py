@@ -14,8 +14,8 @@ import segvote
 from segvote.cli.app import load_commands
 from segvote.cli.workers import open_workers
 from segvote.errors import BadInputError, UnwritableFileError
-from segvote.io.remote.addresses import CACHE_VARIABLE, find_place
-from segvote.io.remote.places import open_places
+from segvote.io.remote.addresses import CACHE_VARIABLE, find_local_path
+from segvote.io.remote.opening import open_folders
 from segvote.io.remote.stores import Store
 from segvote.run.remote import open_run
 from segvote.run.settings import Settings
@@ -212,7 +212,7 @@ def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path)
     annotate(store)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
     segvote.predict(f"{store}/out", f"{store}/with", f"{store}/new", n_jobs=1)
-    mirror = find_place(f"{store}/out")
+    mirror = find_local_path(f"{store}/out")
     assert (mirror / "model").is_dir()
     assert not (mirror / "features").exists()
 
@@ -255,7 +255,7 @@ def test_a_strangers_run_folder_reaches_for_no_address(store, monkeypatch, tmp_p
 def test_paths_are_handed_on_untouched_and_nothing_is_imported(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     given = ["with", Path("without"), None]
-    with open_places(given, ["out"]) as here:
+    with open_folders(given, ["out"]) as here:
         assert here.inputs == given
         assert here.outs == ["out"]
 
@@ -276,7 +276,7 @@ def test_workers_are_asked_whether_they_see_the_mirror(monkeypatch):
     monkeypatch.setattr(scaling, "open_cluster", open_nothing)
     with open_workers(None, "tcp://x:1", ["memory://bucket/with", "out"]) as found:
         assert found == ["memory://bucket/with", Path.cwd() / "out"]
-    assert asked == [find_place("memory://bucket/with"), Path.cwd() / "out"]
+    assert asked == [find_local_path("memory://bucket/with"), Path.cwd() / "out"]
 
 
 def test_the_command_line_takes_addresses_and_says_them(store):

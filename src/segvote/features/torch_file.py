@@ -1,7 +1,7 @@
 """Weights out of a torch file, without torch and without running what the file says.
 
 Both formats of ``torch.save`` are read: the old one (five pickles and raw storages in a row) and the zip archive. The
-pickles go through `pickle_machine`, which admits tensors and dictionaries only. The answer is a dictionary of arrays.
+pickles go through `tensor_pickle`, which admits tensors and dictionaries only. The answer is a dictionary of arrays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.features.pickle_machine import Storage, Tensor, run_pickle
+from segvote.features.tensor_pickle import Storage, Tensor, read_pickle
 
 __all__ = ["read_torch_file"]
 
@@ -67,7 +67,7 @@ def read_torch_file(path: str | Path) -> dict[str, np.ndarray]:
 def _read_old(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
     file.seek(0)
     _check_old_header(file)
-    tensors, keys = _find_tensors(run_pickle(file)), run_pickle(file)
+    tensors, keys = _find_tensors(read_pickle(file)), read_pickle(file)
     storages = _list_storages(tensors)
     if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(storages):
         raise DamagedFileError(f"expected the numbers of {len(storages)} storages, the file lists others")
@@ -78,17 +78,17 @@ def _check_old_header(file: BinaryIO) -> None:
     if file.read(2) != b"\x80\x02":  # every old file starts with a pickle of protocol 2
         raise DamagedFileError(NOT_TORCH)
     file.seek(0)
-    if run_pickle(file) != OLD_MAGIC or run_pickle(file) != OLD_PROTOCOL:
+    if read_pickle(file) != OLD_MAGIC or read_pickle(file) != OLD_PROTOCOL:
         raise DamagedFileError(NOT_TORCH)
-    system = run_pickle(file)
+    system = read_pickle(file)
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise DamagedFileError("expected little-endian numbers; save the weights again on a little-endian machine")
 
 
 def _read_old_storage(file: BinaryIO, storage: Storage) -> np.ndarray:
     header, data = file.read(8), file.read(_count_bytes(storage))
-    if header != storage.count.to_bytes(8, "little"):
-        raise DamagedFileError(f"expected {storage.count} numbers in storage {storage.key}; the file is cut short")
+    if header != storage.size.to_bytes(8, "little"):
+        raise DamagedFileError(f"expected {storage.size} numbers in storage {storage.key}; the file is cut short")
     return _make_buffer(data, storage)
 
 
@@ -99,7 +99,7 @@ def _read_zip(file: BinaryIO) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]
         if archive.getinfo(f"{root}data.pkl").file_size > MAX_PICKLE_BYTES:
             raise DamagedFileError("expected a short description of the tensors, the one in this archive has no end")
         with archive.open(f"{root}data.pkl") as pickled:
-            tensors = _find_tensors(run_pickle(pickled))  # type: ignore[arg-type]
+            tensors = _find_tensors(read_pickle(pickled))  # type: ignore[arg-type]
         if f"{root}byteorder" in archive.namelist() and archive.read(f"{root}byteorder") != b"little":
             raise DamagedFileError("expected little-endian numbers; save the weights again on a little-endian machine")
         storages = _list_storages(tensors).values()
@@ -116,7 +116,7 @@ def _find_root(archive: zipfile.ZipFile) -> str:
 def _read_zip_storage(archive: zipfile.ZipFile, root: str, storage: Storage) -> np.ndarray:
     name = f"{root}data/{storage.key}"
     if name not in archive.namelist() or archive.getinfo(name).file_size != _count_bytes(storage):
-        raise DamagedFileError(f"expected {storage.count} numbers in {name}; the archive is damaged, fetch it again")
+        raise DamagedFileError(f"expected {storage.size} numbers in {name}; the archive is damaged, fetch it again")
     return _make_buffer(archive.read(name), storage)
 
 
@@ -143,6 +143,8 @@ def _walk(state: dict[Any, Any], prefix: str, seen: set[int]) -> Iterator[tuple[
         raise DamagedFileError("expected each dictionary of tensors once, one is there several times")
     seen.add(id(state))
     for key, value in state.items():
+        if type(key) not in (str, int):
+            raise DamagedFileError(f"expected names of tensors, got a {type(key).__name__}; the file is damaged")
         if isinstance(value, Tensor):
             yield f"{prefix}{key}", value
         elif isinstance(value, dict):
@@ -159,13 +161,13 @@ def _list_storages(tensors: dict[str, Tensor]) -> dict[str, Storage]:
 
 def _count_bytes(storage: Storage) -> int:
     itemsize = 2 if storage.dtype == "bf16" else np.dtype(storage.dtype).itemsize
-    _check_size(storage.count * itemsize)
-    return storage.count * itemsize
+    _check_size(storage.size * itemsize)
+    return storage.size * itemsize
 
 
 def _make_buffer(data: bytes, storage: Storage) -> np.ndarray:
     if len(data) != _count_bytes(storage):
-        raise DamagedFileError(f"expected {storage.count} numbers in storage {storage.key}; the file is cut short")
+        raise DamagedFileError(f"expected {storage.size} numbers in storage {storage.key}; the file is cut short")
     if storage.dtype == "bf16":  # the upper half of a float32
         return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
     return np.frombuffer(data, storage.dtype)

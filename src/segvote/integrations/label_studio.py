@@ -32,7 +32,7 @@ def create_app(model: str, false_positive_rate: float = 0.01, **options: Any) ->
     model
         A run folder, its model folder, or the folder of a run on several classes.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
     options
         Of Label Studio's own ``init_app``.
     """
@@ -51,16 +51,16 @@ def make_backend(model: str, false_positive_rate: float = 0.01) -> type:
         """Masks of tasks, by a learned decision."""
 
         def predict(self, tasks: list[dict], context: Any = None, **kwargs: Any) -> list[dict]:
-            place = find_place(self.parsed_label_config)
+            names = find_names(self.parsed_label_config)
             return [
-                predict_task(predictors, read_image(self.get_local_path(task["data"][place[2]])), place)
+                predict_task(predictors, read_image(self.get_local_path(task["data"][names[2]])), names)
                 for task in tasks
             ]
 
     return SegvoteBackend
 
 
-def find_place(config: dict[str, Any]) -> tuple[str, str, str]:
+def find_names(config: dict[str, Any]) -> tuple[str, str, str]:
     """Where masks go on the project's page: name of the brush, name of the image, key of a task's data.
 
     Parameters
@@ -77,7 +77,7 @@ def find_place(config: dict[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def predict_task(predictors: dict[str, Predictor], image: np.ndarray, place: tuple[str, str, str]) -> dict[str, Any]:
+def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tuple[str, str, str]) -> dict[str, Any]:
     """The prediction of one task as Label Studio stores it; no result where the image shows nothing.
 
     Parameters
@@ -86,22 +86,22 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, place: tup
         Label to predictor.
     image
         (h, w, 3) uint8 as displayed.
-    place
-        See `find_place`.
+    names
+        See `find_names`.
     """
     results, probabilities = [], [0.0]
     for label, predictor in predictors.items():
-        said = predictor.judge(image)
-        probabilities.append(said.probability)
-        if said.mask.any():
-            results.append(_describe_result(label, said.mask, said.probability, place))
+        result = predictor.judge(image)
+        probabilities.append(result.probability)
+        if result.mask.any():
+            results.append(_describe_result(label, result.mask, result.probability, names))
     return {"model_version": f"segvote {__version__}", "result": results, "score": max(probabilities)}
 
 
-def _describe_result(label: str, mask: np.ndarray, score: float, place: tuple[str, str, str]) -> dict[str, Any]:
+def _describe_result(label: str, mask: np.ndarray, score: float, names: tuple[str, str, str]) -> dict[str, Any]:
     return {
-        "from_name": place[0],
-        "to_name": place[1],
+        "from_name": names[0],
+        "to_name": names[1],
         "type": "brushlabels",
         "original_height": mask.shape[0],
         "original_width": mask.shape[1],

@@ -34,7 +34,7 @@ class BagRecord:
     height, width, n_segments
         Displayed size; number of segments.
     n_selected, area
-        Segments taken as object, and the share of the image that the mask covers.
+        Segments selected as object, and the share of the image that the mask covers.
     score, threshold, uncertainty
         Mean score of the selected segments (of the best segment for a *without* bag: its false alarm); the score above
         which segments are selected; 0 certain to 1 uncertain.

@@ -60,7 +60,7 @@ def list_all_bags(with_folder: Path, without_folder: Path, frames: str = "auto")
 
 
 def list_unsorted_bags(folder: Path, frames: str = "auto") -> list[Bag]:
-    """All images and videos of a folder of which nobody knows what they show: no bag label, none in their names."""
+    """All images and videos of a folder of unknown content: no bag label, none in their names."""
     _check_folder(folder)
     bags = _list_folder("", folder, frames)
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]

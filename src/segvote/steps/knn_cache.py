@@ -1,7 +1,7 @@
-"""Who is near whom, kept in the run folder: nearly all the work of a vote, which other settings, other voters that ask
+"""The k-NN cache of a run folder: nearly all the work of a vote, which other settings, other voters that ask
 the same, and a review then need not do again.
 
-Distances are stored to the last bit, so that a run voted on from the file says what `annotate` said. A file of other
+Distances are stored to the last bit, so that a vote from the file equals that of `annotate`. A file of other
 segments, features or packages, or a damaged one, is as good as none.
 """
 
@@ -75,7 +75,7 @@ def _keep(run: RunFolder, name: str, found: Neighbours) -> None:
     # Numbers of segments fit into four bytes, as in the graph made of them.
     indices, squared = found.indices.astype(np.int32), found.squared
     if (indices < 0).any():
-        # Files hold finite numbers only; that there is nobody is told by the index.
+        # Files hold finite numbers only; that there is no neighbour is told by the index.
         squared = np.where(indices < 0, 0.0, squared)
     recall = np.array([found.recall])
     write_arrays(_find_path(run), name=_encode(name), recall=recall, squared=squared, indices=indices)

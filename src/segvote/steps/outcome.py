@@ -1,4 +1,4 @@
-"""Everything after the vote: the files of a run, written from its verdict, and whether they are there already."""
+"""Everything after the vote: the files of a run, written from its result, and whether they are there already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finished run brought back to the moment before the vote: its bags, its features, what a person said since."""
+"""A finished run brought back to the moment before the vote: its bags, its features, the user labels since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From verdict to files: masks, heat maps, the COCO file, the votes."""
+"""From the result of a vote to files: masks, heat maps, the COCO file, the votes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.videos import list_video_files
 from segvote.masks import scale_heat
-from segvote.masks.drawing import CutImage, draw_mask_along
+from segvote.masks.drawing import SuperpixelMap, draw_mask_along
 from segvote.method import Result
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
@@ -28,7 +28,7 @@ from segvote.run.run_folder import RunFolder, name_stems
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video_frames import list_frame_files
-from segvote.steps.superpixels import fetch_pieces, get_pieces_path
+from segvote.steps.superpixels import fetch_superpixels, get_superpixels_path
 from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
 from segvote.steps.workers import run_in_threads, run_on_all
@@ -114,7 +114,7 @@ class MaskWriter:
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
         mask = draw_mask_along(
-            self._fetch_pieces(task, labels),
+            self._fetch_superpixels(task, labels),
             labels,
             task.heat,
             task.decisions,
@@ -129,14 +129,14 @@ class MaskWriter:
 
     def is_long(self, task: WriteTask) -> bool:
         """Whether a bag takes far longer than reading and writing its pictures: videos, and images yet to be cut."""
-        if not self._wants_pieces(task):
+        if not self._wants_superpixels(task):
             return bool(task.record.n_frames)
-        return not get_pieces_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
+        return not get_superpixels_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
 
     def list_files(self, task: WriteTask) -> list[Path]:
         """All files that are read for a bag."""
         segments, run = task.record.segments, self.run
-        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_superpixels)]
+        kept = [run.segments_path(segments), get_superpixels_path(run, segments, self.settings.n_superpixels)]
         frames = list_frame_files(run, segments) if task.record.n_frames else []
         return [*list_video_files(task.image_path), *kept, *frames]
 
@@ -144,14 +144,16 @@ class MaskWriter:
         """The same for a run folder that lies elsewhere."""
         return MaskWriter(RunFolder(find(self.run.path)), self.settings)
 
-    def _wants_pieces(self, task: WriteTask) -> bool:
+    def _wants_superpixels(self, task: WriteTask) -> bool:
         return bool(self.settings.n_superpixels and not task.record.n_frames and task.decisions.any())
 
-    def _fetch_pieces(self, task: WriteTask, labels: np.ndarray) -> CutImage | None:
-        if not self._wants_pieces(task):
+    def _fetch_superpixels(self, task: WriteTask, labels: np.ndarray) -> SuperpixelMap | None:
+        if not self._wants_superpixels(task):
             return None
         n_superpixels = self.settings.n_superpixels
-        return fetch_pieces(self.run, task.record.segments, n_superpixels, labels, lambda: read_image(task.image_path))
+        return fetch_superpixels(
+            self.run, task.record.segments, n_superpixels, labels, lambda: read_image(task.image_path)
+        )
 
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:

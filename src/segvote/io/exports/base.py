@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What a person may choose about an export; a format ignores what it has no place for.
+    """What can be chosen about an export; a format ignores what it cannot hold.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Label Studio's JSON: brushes and polygons of each task's newest annotation.
 
 A file in which no task has an annotation (our own export, for one) is read by its predictions. Otherwise tasks without
-an annotation are left out: nobody has looked at them.
+an annotation are left out: they were not looked at.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def parse_label_studio(tasks: Any, where: str) -> Iterator[Annotation]:
 
 
 def _list_drawn(task: dict[str, Any], key: str) -> list[Any]:
-    """Annotations from the oldest to the newest, without those a person skipped."""
+    """Annotations from the oldest to the newest, without those that were skipped."""
     drawn = task.get(key) or []
     if not isinstance(drawn, list):
         raise BadInputError(

@@ -21,7 +21,7 @@ from segvote.features import FeatureExtractor
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.remote.addresses import name_place
+from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_json
 from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, count_along, ignore_progress
@@ -125,7 +125,7 @@ class _Job:
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
         run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
-        inputs = {WITH: name_place(self.root / name), WITHOUT: name_place(self.root)}
+        inputs = {WITH: name_path_or_uri(self.root / name), WITHOUT: name_path_or_uri(self.root)}
         with run.lock():
             corrections = read_corrections(run)
             bags = move_bags([image.make_bag(name) for image in found.images], corrections)
@@ -211,7 +211,7 @@ def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any)
     record = {
         "segvote": __version__,
         "versions": list_versions(),
-        "input": name_place(root),
+        "input": name_path_or_uri(root),
         "complete": complete,
         "classes": [],
         "images": [],
@@ -233,5 +233,5 @@ def _check_owner(folder: RunFolder, root: Path) -> None:
     if not folder.is_claimed(path, "holds no run on classes"):
         return
     owner = read_json(path)
-    if not isinstance(owner, dict) or owner.get("input") != name_place(root):
+    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(root):
         raise BadInputError(f"{folder.path} belongs to a run on other classes; choose another -o folder")

@@ -16,7 +16,7 @@ from segvote.voters import VOTERS
 
 __all__ = ["Calibration", "calibrate", "score_by_refits", "score_images"]
 
-# Groups of images that are taken out of the vote together.
+# Groups of images that are left out of the vote together.
 N_FOLDS = 10
 
 
@@ -100,7 +100,7 @@ def score_by_refits(
     prior: np.ndarray,
     user_labels: np.ndarray,
 ) -> np.ndarray:
-    """(n_segments,) votes, each bag heard by a voter of its own that was fitted without it; works for every voter."""
+    """(n_segments,) votes, each bag scored by a voter that was fitted without it; works for every voter."""
     votes = np.empty(len(X))
     n_folds = min(N_FOLDS, int(bag_labels.sum()), int((~bag_labels).sum()))
     if n_folds < 2:

@@ -1,4 +1,4 @@
-"""A learned decision on images whose folder nobody knows: does it show the object, how probably, and where."""
+"""A learned decision on images of unknown bag label: does it show the object, how probably, and where."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.remote.addresses import name_place
+from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
@@ -125,7 +125,7 @@ def predict(
     out
         Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
     n_jobs, strict, progress
         As for `annotate`.
     """
@@ -226,7 +226,7 @@ def _get_record_path(target: RunFolder) -> Path:
 
 def _claim(target: RunFolder, folder: Path) -> None:
     """Say whose folder this is before anything else is in it; what is half old, half new is not complete."""
-    record = {"segvote": __version__, "input": name_place(folder), "complete": False}
+    record = {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False}
     write_json(_get_record_path(target), record)
 
 
@@ -235,7 +235,7 @@ def _check_owner(target: RunFolder, folder: Path) -> None:
     if not target.is_claimed(path, "holds no predictions"):
         return
     owner = read_json(path)
-    if not isinstance(owner, dict) or owner.get("input") != name_place(folder):
+    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(folder):
         raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
 
 

@@ -37,7 +37,7 @@ class Choice:
     decisions
         (n_segments,) bool; all False where it does not.
     threshold
-        The score above which segments were taken.
+        The score above which segments are selected.
     heat
         (n_segments,) float32 in [0, 1].
     """
@@ -50,7 +50,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one image in memory; the words are those of `segvote.steps.prediction.predict.Prediction`.
+    """The result for one image in memory; the words are those of `segvote.steps.prediction.predict.Prediction`.
 
     Attributes
     ----------
@@ -75,14 +75,14 @@ class Predictor:
     model
         As `read_model` opens it.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
 
     Attributes
     ----------
     rate
         The rate that is kept: the one asked for, or the lowest the training images can vouch for.
     threshold
-        The score of an image above which it is said to show the object.
+        The score of an image above which it is predicted to show the object.
     """
 
     def __init__(self, model: Model, false_positive_rate: float = 0.01) -> None:
