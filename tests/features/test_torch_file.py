@@ -229,7 +229,7 @@ def test_nesting_without_end_is_refused(tmp_path):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", b"\x80\x02" + b"}X\x01\0\0\0a" * 5000 + b"}" + b"s" * 5000 + b".")
     path.write_bytes(file.getvalue())
-    with pytest.raises(DamagedFileError, match="recursion|letters"):
+    with pytest.raises(DamagedFileError, match=r"recursion|letters"):
         read_torch_file(path)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons
+from segvote.io.regular_files import open_regular
 from segvote.io.rle import fill_runs
 from segvote.types import Annotation
 
@@ -35,7 +36,7 @@ def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
     """
     builder = _Builder(str(path))
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             yield from _parse(file, builder)
     except SegvoteError:
         raise

@@ -62,12 +62,12 @@ def _read_shape(shape: Any, height: int, width: int, where: str) -> np.ndarray:
 def _read_crop(text: str, points: list[Any], height: int, width: int, where: str) -> np.ndarray:
     try:
         (left, top), (right, bottom) = ((int(x), int(y)) for x, y in points)
+        if not (0 <= left <= right < width and 0 <= top <= bottom < height):
+            raise ValueError("it reaches over the image's edge")
         with Image.open(io.BytesIO(base64.b64decode(text, validate=True)), formats=("PNG",)) as picture:
             crop = _decode_crop(picture, (right - left + 1, bottom - top + 1))
-    except (ValueError, TypeError, OverflowError, OSError, SyntaxError) as error:
+    except (ValueError, TypeError, OverflowError, OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadInputError(f"{where}: a mask must be a PNG between two corners ({error}); export it again") from error
-    if not (0 <= left <= right < width and 0 <= top <= bottom < height):
-        raise BadInputError(f"{where}: a mask reaches over the image's edge; export the file again")
     mask = np.zeros((height, width), bool)
     mask[top : bottom + 1, left : right + 1] = crop
     return mask
