@@ -119,7 +119,7 @@ def test_what_lies_behind_the_end_of_a_png_is_not_looked_at(tmp_path, monkeypatc
         file.truncate(path.stat().st_size + 5_000_000)
 
     def count(name, mode):
-        opened.append(CountedFile(Path(name).open(mode)))
+        opened.append(CountedFile(Path(name).open(mode)))  # noqa: SIM115, closed by its owner
         return opened[-1]
 
     monkeypatch.setattr("segvote.io.decoding.open", count, raising=False)
