@@ -13,7 +13,7 @@ from typer.models import CommandInfo
 
 from segvote import __version__
 from segvote.cli.plain import make_plain
-from segvote.cli.stopping import listen_for_stop
+from segvote.cli.stopping import find_exit_code, listen_for_stop
 from segvote.errors import SegvoteError
 
 __all__ = ["app", "format_examples", "run_app"]
@@ -121,4 +121,4 @@ def run_app() -> None:
         if isinstance(stop, SystemExit) and stop.code != EXIT_INTERRUPTED:
             raise
         print("segvote: stopped; repeat the command to continue where it was", file=sys.stderr)
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(find_exit_code())
