@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError
+from segvote.run.log_checks import check_log_file, check_log_tables
 
 __all__ = ["Action", "CorrectionLog", "read_actions"]
 
@@ -89,6 +90,7 @@ class CorrectionLog:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        check_log_file(self.path)
         with _explain_damage(self.path):
             self._connection = sqlite3.connect(
                 self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
@@ -168,8 +170,9 @@ class CorrectionLog:
 def read_actions(path: Path | str) -> list[Action]:
     """All actions of a log that may not exist."""
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         return []
+    check_log_file(path)
     with _explain_damage(path), contextlib.closing(sqlite3.connect(path, timeout=WAIT_SECONDS)) as connection:
         _check_format(connection, path)
         return _select(connection, path)
@@ -213,6 +216,7 @@ def _sum(action: Action) -> str:
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    check_log_tables(connection, path, SCHEMA)
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if not 0 <= found <= FORMAT:
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
