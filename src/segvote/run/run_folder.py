@@ -10,9 +10,8 @@ import contextlib
 import hashlib
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
@@ -21,7 +20,7 @@ from segvote.io.locks import hold_folder, refuse_links
 from segvote.io.records import CHECKSUM
 from segvote.io.tables import format_json, read_json, write_json
 
-__all__ = ["RunFolder", "make_key", "name_stems"]
+__all__ = ["RunFolder", "make_key"]
 
 
 def make_key(**parameters: Any) -> str:
@@ -89,8 +88,8 @@ class RunFolder:
         otherwise
             What is said of a folder of something else: "not a run folder".
         """
-        if self.path.is_file():
-            raise BadInputError(f"{self.path} is a file; -o wants a folder")
+        if self.path.exists() and not self.path.is_dir():
+            raise BadInputError(f"{self.path} is no folder; -o wants a folder")
         if record_path.is_file() or not self.path.exists():
             return record_path.is_file()
         names = sorted(entry.name for entry in self.path.iterdir())
@@ -142,11 +141,3 @@ class RunFolder:
 
 def _sum(record: dict[str, Any]) -> str:
     return hashlib.sha256(format_json(record).encode()).hexdigest()
-
-
-def name_stems(names: list[str]) -> dict[str, str]:
-    """Bag name to the name of its output files: without the extension, unless two bags would share it."""
-    stems = [str(PurePosixPath(name).with_suffix("")) for name in names]
-    # Many file systems do not tell upper from lower case.
-    count = Counter(stem.casefold() for stem in stems)
-    return {name: stem if count[stem.casefold()] == 1 else name for name, stem in zip(names, stems, strict=True)}

@@ -20,8 +20,9 @@ from segvote.masks import measure_doubt, scale_heat
 from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
+from segvote.run.bags import name_bags
 from segvote.run.frame_annotations import list_frame_annotations
-from segvote.run.run_folder import RunFolder, name_stems
+from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import Described
 from segvote.run.settings import Settings
 from segvote.run.video_frames import list_frame_files
@@ -154,7 +155,7 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
 
 
 def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:
-    stems = name_stems([bag.bag.name for bag in bags])
+    stems = name_bags([bag.bag for bag in bags])
     scores, decisions, areas, fixed = (
         table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
     )

@@ -24,12 +24,13 @@ from segvote.io.exports.coco import write_coco_file
 from segvote.io.remote.addresses import name_place
 from segvote.io.tables import read_json, write_json
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bags import name_bags
 from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
 from segvote.run.corrections import fix_table, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import Described
 from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
@@ -152,7 +153,7 @@ class _Job:
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""
-        stems = name_stems([image.bag.name for image in self.images])
+        stems = name_bags([image.bag for image in self.images])
         if _is_joined(self.folder, key, list(stems.values())):
             return
         _write_record(self.folder, self.root, complete=False)
