@@ -115,7 +115,7 @@ def test_the_second_of_two_runs_on_one_folder_is_refused(stage, world, ledger, c
     second = stage.run(*COMMANDS[command](world))
     os.kill(started["pid"], signal.SIGCONT)
     first = stage.wait(started)
-    refused = is_one_clear_line(second) and "another segvote is writing" in second["errors"]
+    refused = is_one_clear_line(second) and "another segvote (process" in second["errors"]
     ledger.note(f"a second `{command}` on the same folder", 1, int(first["code"] != 0 or not refused))
 
 

@@ -123,6 +123,7 @@ def diagnose_folders(
     settings = settings or Settings()
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT])
+    run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)
         good, described = _describe_bags(run, bags, settings, n_jobs, progress)

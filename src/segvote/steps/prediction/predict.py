@@ -135,6 +135,7 @@ def predict(
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames)
     with target.lock():
+        _check_owner(target, Path(folder))  # again: somebody else may have begun there meanwhile
         _claim(target, Path(folder))
         describer = Describer(target, model.settings, model.extractor, _name_state(model))
         described = describe_with(describer, bags, n_jobs, progress)
