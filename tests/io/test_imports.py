@@ -4,6 +4,7 @@ import contextlib
 import copy
 import json
 import random
+import tempfile
 import tracemalloc
 import zipfile
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from mask_examples import MASKS, masks
 
-from segvote.errors import BadInputError, DamagedFileError, TooLargeError
+from segvote.errors import BadInputError, DamagedFileError, SegvoteError, TooLargeError, UnwritableFileError
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
 from segvote.io.imports.base import clean_name, match_name
@@ -491,3 +492,37 @@ def test_numbers_that_no_float_holds_are_refused(tmp_path, number, place):
         data["shapes"][0]["points"][2][1] = number
     with pytest.raises((BadInputError, DamagedFileError)):
         parse_labelme(data, "a.json")
+
+
+def pack(path, data, name="a.json", kind=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        archive.writestr(name, data)
+    return path.read_bytes()
+
+
+def test_an_archive_in_an_archive_is_no_file_of_annotations(tmp_path):
+    inner = pack(tmp_path / "a.zip", b"{}")
+    for _ in range(3):
+        inner = pack(tmp_path / "a.zip", inner)
+    with pytest.raises((BadInputError, DamagedFileError)):
+        list(read_any(tmp_path / "a.zip"))
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_damaged_archives_are_told_in_one_line(tmp_path, kind):
+    path, rng = tmp_path / "a.zip", random.Random(0)
+    whole = pack(path, json.dumps(make_many("labelme", 9, [[0, 0, 3, 0, 3, 3]] * 30)).encode(), kind=kind)
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(bytes(data)[: rng.choice([len(data), rng.randrange(len(data))])])
+        with contextlib.suppress(SegvoteError):
+            list(read_any(path))
+
+
+def test_no_room_for_temporary_files_is_told_in_one_line(tmp_path, monkeypatch):
+    pack(tmp_path / "a.zip", b"{}")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    with pytest.raises(UnwritableFileError, match="TMPDIR"):
+        list(read_any(tmp_path / "a.zip"))

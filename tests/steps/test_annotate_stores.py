@@ -1,5 +1,6 @@
 """Runs whose folders lie in stores: the same bytes as on this disk, continued elsewhere, errors of one line."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -250,6 +251,22 @@ def test_a_strangers_run_folder_reaches_for_no_address(store, monkeypatch, tmp_p
     monkeypatch.setattr(Store, "__init__", lambda *arguments: pytest.fail("a store was opened"))
     with open_run(copy) as (folder, _):
         assert not segvote.Run(folder).find_source(0).exists()
+
+
+@pytest.mark.parametrize("place", ["file:///etc", "{store}/../../secret", "file:///{store}", "memory://bucket/with"])
+def test_a_record_in_a_store_of_files_names_only_what_lies_beside_it(store, monkeypatch, tmp_path, place):
+    """Whatever else it names is not fetched: everything of this machine has an address that begins with file://."""
+    annotate(store)
+    record_path = tmp_path / "bucket" / "out" / "run.json"
+    record = json.loads(record_path.read_text())
+    record["inputs"]["with"] = place.format(store=store)
+    record.pop("checksum")
+    record_path.write_text(json.dumps(record))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    fetched = []
+    monkeypatch.setattr("segvote.run.remote.fetch_folder", lambda place, progress: fetched.append(place))
+    with open_run(f"{store}/out"):
+        assert fetched == [f"{store}/without"]
 
 
 def test_paths_are_handed_on_untouched_and_nothing_is_imported(monkeypatch):

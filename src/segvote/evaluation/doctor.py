@@ -7,7 +7,6 @@ has a twin.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from segvote.errors import BadInputError
 from segvote.evaluation.duplicates import Twin, find_twins
 from segvote.features import make_features
 from segvote.io.remote.addresses import name_place
+from segvote.io.scratch import open_scratch
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
@@ -118,7 +118,7 @@ def diagnose_folders(
         As for `annotate`.
     """
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="segvote-doctor-") as folder:
+        with open_scratch() as folder:
             return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
     settings = settings or Settings()
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
 from segvote.io.atomic import explain_failure, is_leftover
 from segvote.io.locks import hold_folder, refuse_links
 from segvote.io.records import CHECKSUM
@@ -115,13 +115,15 @@ class RunFolder:
 
     def _append(self, line: str) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
+        if self.log_path.exists() and not self.log_path.is_file():
+            raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
         with self.log_path.open("a", encoding="utf-8") as file:
             file.write(line)
 
     def read_log(self) -> list[dict[str, Any]]:
         """All lines that are whole: the last one may have been cut by a crash."""
         lines = (
-            self.log_path.read_text(encoding="utf-8", errors="replace").splitlines() if self.log_path.exists() else []
+            self.log_path.read_text(encoding="utf-8", errors="replace").splitlines() if self.log_path.is_file() else []
         )
         found = []
         for line in lines:
