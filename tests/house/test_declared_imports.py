@@ -15,7 +15,6 @@ DISTRIBUTIONS = {
     "PIL": "pillow",
     "cv2": "opencv-python-headless",
     "faiss": "faiss-cpu",
-    "google": "protobuf",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
 }

@@ -21,7 +21,7 @@ LAYERS = [
     ["io"],
     ["method", "voters", "segmentation", "features", "masks", "metrics"],
     ["kernels"],
-    ["memory_budget", "types", "errors", "registry", "progress"],
+    ["memory_budget", "plain_text", "types", "errors", "registry", "progress"],
 ]
 RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
 ROOT = Path(segvote.__file__).parent

@@ -10,12 +10,12 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
 from segvote.cli.places import Place, format_place
-from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS
+from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
 from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS

@@ -14,9 +14,9 @@ import typer
 from typer.models import CommandInfo
 
 from segvote import __version__
-from segvote.cli.plain import make_plain
 from segvote.cli.stopping import find_exit_code, listen_for_stop
 from segvote.errors import SegvoteError
+from segvote.plain_text import make_plain
 
 __all__ = ["app", "format_examples", "run_app"]
 

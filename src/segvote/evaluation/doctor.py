@@ -17,6 +17,7 @@ from segvote.evaluation.duplicates import Twin, find_twins
 from segvote.features import make_features
 from segvote.io.remote.addresses import name_place
 from segvote.io.scratch import open_scratch
+from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
@@ -218,7 +219,8 @@ def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
         return f"{len(diagnosis.suspects)} images, none of them suspect"
     lines = [f"{len(serious)} of {len(diagnosis.suspects)} images should be looked at:"]
     for suspect in serious[:n_lines]:
-        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {suspect.name}: {suspect.kind}; {suspect.reason}")
+        said = make_plain(f"{suspect.name}: {suspect.kind}; {suspect.reason}")
+        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {said}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
     return "\n".join(lines)
