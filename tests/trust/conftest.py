@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from stage import Stage
 from segvote.datasets import write_scenes
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
+
+# Files of torch are written by hand there.
+sys.path.append(str(Path(__file__).parents[1] / "features"))
 
 TINY = Settings(features="color", n_segments=12, size=64)
 

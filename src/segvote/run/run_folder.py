@@ -19,6 +19,7 @@ from segvote.io.atomic import explain_failure, is_leftover
 from segvote.io.locks import hold_folder, refuse_links
 from segvote.io.records import CHECKSUM
 from segvote.io.tables import format_json, read_json, write_json
+from segvote.run.record_shape import RUN_RECORD, check_shape
 
 __all__ = ["RunFolder", "make_key"]
 
@@ -71,6 +72,7 @@ class RunFolder:
                 f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
                 "if it was you who changed it"
             )
+        check_shape(record, RUN_RECORD, self.record_path)
         return record
 
     def write_record(self, record: dict[str, Any]) -> None:
