@@ -38,7 +38,7 @@ MADE: dict[str, dict[str, Any]] = {
     "scenes: four colours": {"appearances": 4},
     "scenes: on the border": {"touch_border": True},
     "scenes: one place": {"shared_scene": True},
-    "scenes: large things": {"object_area": (0.15, 0.4)},
+    "scenes: large objects": {"object_area": (0.15, 0.4)},
 }
 ACCIDENTS = {"10 % in the wrong folder": (flip_tags, 0.1), "10 + 10 images": (draw_bags, 10)}
 N_DRAWS = 3
@@ -95,7 +95,7 @@ class Ablation:
     def _suffer(self, change: Callable, level: float, draw: int) -> dict:
         case = self._open(self.settings.n_segments)
         table, kept = change(case.stage.table, level, np.random.default_rng(draw))
-        # Neighbours stay when only tags change.
+        # Neighbours stay when only bag labels change.
         whole = len(kept) == len(case.stage.table.tags)
         neighbours = (
             get_neighbours(table, self.out / f"neighbours-{self.settings.n_segments}-all.npz") if whole else None

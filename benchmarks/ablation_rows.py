@@ -69,15 +69,15 @@ ROWS = (
     Row("80 neighbours", {"voter_options": {"n_neighbors": 80}}),
     Row("1 step", {"voter_options": {"n_steps": 1}}),
     Row("10 steps", {"voter_options": {"n_steps": 10}}),
-    Row("no survival factor", {"border_survival": 1.0}),
-    Row("suspects have their say", {"mute_suspects": False}),
-    Row("nobody elected", {"elect": False}),
+    Row("no background prior", {"border_prior": 1.0}),
+    Row("likely mislabelled kept", {"exclude_mislabelled": False}),
+    Row("no re-vote", {"revote": False}),
     Row("no second voting", {"second_vote": 0.0}),
     Row("decision: otsu", {"decision": "otsu"}),
     Row("decision: global-otsu", {"decision": "global-otsu"}),
     Row("decision: half-maximum", {"decision": "half-maximum"}),
     Row("decision: best-segment", {"decision": "best-segment"}),
-    Row("no redrawing", {"n_pieces": 0}),
+    Row("no redrawing", {"n_superpixels": 0}),
     Row("finest map only", maps=(0,)),
     Row("middle map only", maps=(1,)),
     Row("coarsest map only", maps=(2,)),
@@ -132,7 +132,7 @@ class Drawing:
     run: RunFolder
     segments: str
     image: Path
-    n_pieces: int
+    n_superpixels: int
     heat: np.ndarray
     decisions: np.ndarray
     truth: np.ndarray
@@ -145,7 +145,7 @@ def measure_drawing(task: Drawing) -> float:
     cut = fetch_pieces(
         task.run,
         task.segments,
-        task.n_pieces,
+        task.n_superpixels,
         labels,
         lambda: read_image(task.image),
     )
@@ -155,7 +155,7 @@ def measure_drawing(task: Drawing) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A set, cut and described: the stage of a comparison, and the masks that are known."""
+    """A set, segmented: the stage of a comparison, and the masks that are known."""
 
     stage: Stage
     masks: dict[int, np.ndarray]
@@ -174,7 +174,7 @@ class Case:
         truth = [self.stage.truth[old] for _, old in judged]
         mine, chosen = [scores[new] for new, _ in judged], [decisions[new] for new, _ in judged]
         whole = measure_ious(np.array([one.measure(some) for one, some in zip(truth, chosen, strict=True)]))
-        drawn = self._draw(verdict, judged, mine, chosen, settings, n_jobs) if settings.n_pieces else whole
+        drawn = self._draw(verdict, judged, mine, chosen, settings, n_jobs) if settings.n_superpixels else whole
         return {
             "ap": rank_segments(mine, truth).segment_ap,
             "corloc": measure_corloc(drawn),
@@ -201,7 +201,7 @@ class Case:
             heat = scale_heat(mine, float(verdict.thresholds[new]), low, float(mine.max())).astype(np.float32)
             record, image = run.bags[old], run.find_image(old)
             mask = self.masks[old]
-            tasks.append(Drawing(run.folder, record.segments, image, settings.n_pieces, heat, selected, mask))
+            tasks.append(Drawing(run.folder, record.segments, image, settings.n_superpixels, heat, selected, mask))
         return np.array(list(run_on_all(measure_drawing, tasks, n_jobs)))
 
 

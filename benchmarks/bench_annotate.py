@@ -6,7 +6,7 @@ DATA_SET is a folder with ``with`` and ``without``; without one, made scenes are
 
 ``annotate_over_alone`` compares with a program of ten lines that reads, segments and sends through the network the same
 images in the same number of processes, and keeps nothing; ``annotate_over_worker_seconds`` with the seconds the workers
-of `annotate` themselves spent segmenting and describing, divided by their number.
+of `annotate` themselves spent segmenting and extracting features, divided by their number.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def read_session_memory(session: int) -> float:
 
 
 def run_annotate(folder: Path, out: Path, *options: str) -> dict[str, float]:
-    """Annotate in a process of its own; wall seconds, and those of segmenting and describing alone."""
+    """Annotate in a process of its own; wall seconds, and those of segmentation and features alone."""
     started = time.perf_counter()
     _wait_for(_start_annotate(folder, out, *options))
     seconds = time.perf_counter() - started
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     worker = [line["worker_seconds"] for line in log if line.get("step") == "bags"][-1]
-    return {"seconds": seconds, "alone": (worker.get("segment", 0.0) + worker.get("describe", 0.0)) / JOBS}
+    return {"seconds": seconds, "alone": (worker.get("segment", 0.0) + worker.get("extract", 0.0)) / JOBS}
 
 
 def measure_peak(folder: Path, out: Path) -> float:
@@ -99,12 +99,12 @@ def run_alone(folder: Path, scratch: Path) -> float:
 
 def take_images(source: Path, target: Path, n_images: int) -> Path:
     """A folder of `n_images` images, half of each kind; repeated, with bytes added, where there are fewer."""
-    for tag in ("with", "without"):
-        images = list_images(source / tag)
-        (target / tag).mkdir(parents=True)
+    for bag_label in ("with", "without"):
+        images = list_images(source / bag_label)
+        (target / bag_label).mkdir(parents=True)
         for number in range(n_images // 2):
             image = images[number % len(images)]
-            copy = target / tag / f"{number:04d}{image.suffix}"
+            copy = target / bag_label / f"{number:04d}{image.suffix}"
             shutil.copy(image, copy)
             if number >= len(images):
                 # Bytes behind the end of a picture change its content hash, not its pixels.

@@ -36,7 +36,7 @@ MAX_CUT = 12  # pixels at each side
 SAMPLE_EVERY = 0.2  # seconds
 # At the largest size against the smallest: what "flat" means.
 AT_LEAST = {"rate_ratio": 0.8, "total_rate_ratio": 0.8}
-AT_MOST = {"describe_peak_ratio": 1.25, "total_peak_ratio": 1.25}
+AT_MOST = {"extract_peak_ratio": 1.25, "total_peak_ratio": 1.25}
 
 
 def change_image(image: Image.Image, rng: np.random.Generator) -> Image.Image:
@@ -63,19 +63,19 @@ def make_images(sources: Sequence[Path], seed: int) -> Iterator[bytes]:
 
 def write_pool(sets: Sequence[Path], folder: Path, n_images: int) -> None:
     """``with`` and ``without``, half of the images each."""
-    for seed, tag in enumerate(TAGS):
-        (folder / tag).mkdir(parents=True)
-        sources = [image for one in sets for image in list_images(one / tag)]
+    for seed, bag_label in enumerate(TAGS):
+        (folder / bag_label).mkdir(parents=True)
+        sources = [image for one in sets for image in list_images(one / bag_label)]
         for index, data in enumerate(itertools.islice(make_images(sources, seed), n_images // 2)):
-            (folder / tag / f"{index:06}.jpg").write_bytes(data)
+            (folder / bag_label / f"{index:06}.jpg").write_bytes(data)
 
 
 def take_part(pool: Path, folder: Path, n_images: int) -> None:
     """The first images of the pool, without a copy."""
-    for tag in TAGS:
-        (folder / tag).mkdir(parents=True)
-        for path in sorted((pool / tag).iterdir())[: n_images // 2]:
-            os.link(path, folder / tag / path.name)
+    for bag_label in TAGS:
+        (folder / bag_label).mkdir(parents=True)
+        for path in sorted((pool / bag_label).iterdir())[: n_images // 2]:
+            os.link(path, folder / bag_label / path.name)
 
 
 def list_tree(pid: int) -> list[int]:
@@ -138,7 +138,7 @@ def measure_size(pool: Path, folder: Path, n_images: int, options: Sequence[str]
         raise SystemExit(f"segvote annotate ended with {process.returncode}")
     log = [json.loads(line) for line in (folder / "out" / "log.jsonl").read_text().splitlines()]
     spent = {line["step"]: line["seconds"] for line in log if "seconds" in line}
-    rates = {"images_per_second": n_images / seconds, "described_per_second": n_images / spent["describe"]}
+    rates = {"images_per_second": n_images / seconds, "extracted_per_second": n_images / spent["extract"]}
     return {"n_images": n_images, "seconds": seconds, **rates, **find_peaks(samples, log)} | {
         f"seconds_{step}": value for step, value in spent.items()
     }
@@ -150,9 +150,9 @@ def sum_up(rows: Sequence[dict[str, float]]) -> dict:
         return {"sizes": [], "met": {}}
     first, last = rows[0], rows[-1]
     found = {
-        "rate_ratio": last["described_per_second"] / first["described_per_second"],
+        "rate_ratio": last["extracted_per_second"] / first["extracted_per_second"],
         "total_rate_ratio": last["images_per_second"] / first["images_per_second"],
-        "describe_peak_ratio": last["peak_describe_gb"] / first["peak_describe_gb"],
+        "extract_peak_ratio": last["peak_extract_gb"] / first["peak_extract_gb"],
         "total_peak_ratio": last["peak_all_gb"] / first["peak_all_gb"],
     }
     met = {name: found[name] >= goal for name, goal in AT_LEAST.items()}

@@ -48,11 +48,11 @@ def measure_musk(make: Callable[[], BagVoter], data: tuple[np.ndarray, ...], n_r
     """Bag accuracy of ten-fold cross-validation, once per shuffle of the folds."""
     _, labels, bags = data
     names, first = np.unique(bags, return_index=True)
-    tags = labels[first]
+    bag_labels = labels[first]
     accuracies = []
     for seed in range(n_repeats):
-        folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(names, tags)
-        right = sum(count_right(make(), data, names[train], names[test], tags[test]) for train, test in folds)
+        folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(names, bag_labels)
+        right = sum(count_right(make(), data, names[train], names[test], bag_labels[test]) for train, test in folds)
         accuracies.append(right / len(names))
     return accuracies
 

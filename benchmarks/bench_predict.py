@@ -1,4 +1,4 @@
-"""What the rate of false alarms of `segvote predict` promises, and what is observed on images never seen.
+"""What the false-positive rate of `segvote predict` promises, and what is observed on images never seen.
 
     python benchmarks/bench_predict.py DATA_SET [--rates 0.05 0.1 0.2] [--jobs 2]
 
@@ -29,13 +29,13 @@ SEED = 0
 def split_set(source: Path, target: Path) -> list[Path]:
     """Two folders of half the images of each kind."""
     rng, halves = np.random.default_rng(SEED), [target / "first", target / "second"]
-    for tag in ("with", "without"):
-        images = list_images(source / tag)
+    for bag_label in ("with", "without"):
+        images = list_images(source / bag_label)
         order = rng.permutation(len(images))
         for half, chosen in zip(halves, np.array_split(order, 2), strict=True):
-            (half / tag).mkdir(parents=True)
+            (half / bag_label).mkdir(parents=True)
             for number in sorted(chosen):
-                shutil.copy(images[number], half / tag)
+                shutil.copy(images[number], half / bag_label)
     return halves
 
 
@@ -50,7 +50,7 @@ def measure_rate(found: dict[str, Predictions], masks: Path) -> dict[str, float]
     ]
     interval = binomtest(false, len(found["without"])).proportion_ci()
     return {
-        "false_alarms": false,
+        "false_positive_rate": false,
         "n_without": len(found["without"]),
         "low": float(interval.low),
         "high": float(interval.high),
@@ -65,17 +65,19 @@ def measure_half(run: Path, half: Path, masks: Path, rates: list[float], n_jobs:
     rows = []
     for rate in rates:
         found = {
-            tag: segvote.predict(run, half / tag, half / f"new-{tag}", false_alarms=rate, n_jobs=n_jobs)
-            for tag in ("with", "without")
+            bag_label: segvote.predict(
+                run, half / bag_label, half / f"new-{bag_label}", false_positive_rate=rate, n_jobs=n_jobs
+            )
+            for bag_label in ("with", "without")
         }
-        scores = [[one.score for one in found[tag].images] for tag in ("with", "without")]
+        scores = [[one.score for one in found[bag_label].images] for bag_label in ("with", "without")]
         auc = measure_auc(np.concatenate(scores), np.repeat([True, False], [len(part) for part in scores]))
         rows.append({"rate": rate, "auc": float(auc), **measure_rate(found, masks)})
     return rows
 
 
 def format_row(row: dict[str, float]) -> str:
-    observed = f"{row['false_alarms']:.0f} of {row['n_without']:.0f} ({row['low']:.2f} .. {row['high']:.2f})"
+    observed = f"{row['false_positive_rate']:.0f} of {row['n_without']:.0f} ({row['low']:.2f} .. {row['high']:.2f})"
     figures = " | ".join(f"{row[name]:.2f}" for name in ("called", "corloc", "corloc_of_called"))
     return f"| {row['auc']:.3f} | {row['rate']:.2f} | {observed} | {figures} |"
 

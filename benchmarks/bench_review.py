@@ -55,10 +55,10 @@ def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table
     rng = np.random.default_rng(seed)
     n_segments = n_bags * n_per_bag
     X = rng.normal(size=(n_segments, n_dims)).astype(np.float32)
-    tags = np.arange(n_bags) < n_bags // 2
+    bag_labels = np.arange(n_bags) < n_bags // 2
     bags = np.repeat(np.arange(n_bags), n_per_bag)
-    thing = tags[bags] & (np.arange(n_segments) % n_per_bag < n_per_bag // 10)
-    X[thing] += rng.normal(size=n_dims).astype(np.float32) * 2
+    target = bag_labels[bags] & (np.arange(n_segments) % n_per_bag < n_per_bag // 10)
+    X[target] += rng.normal(size=n_dims).astype(np.float32) * 2
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     side = np.arange(n_per_bag)
     edges = np.column_stack([side[:-1], side[1:]]).astype(np.int32)
@@ -66,7 +66,7 @@ def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table
     border = np.tile(side % 7 == 0, n_bags).astype(np.float32)
     no_scale: Any = None  # nobody asks on what scale X is
     areas, likeness = np.full(n_segments, 600), Likeness(X, bags)
-    return Table(X, bags, offsets, tags, areas, border, [edges] * n_bags, no_scale, likeness=likeness)
+    return Table(X, bags, offsets, bag_labels, areas, border, [edges] * n_bags, no_scale, likeness=likeness)
 
 
 def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
@@ -74,7 +74,7 @@ def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
     from segvote.run.settings import Settings
 
     settings, table = Settings(), make_table(n_bags, n_per_bag, 472)
-    survival = prefer_inside(table.border, settings.border_survival)
+    survival = prefer_inside(table.border, settings.border_prior)
     started = time.perf_counter()
     voter = EKDE().fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
     verdict = decide_bags(table, voter, settings)
@@ -117,7 +117,7 @@ class Person:
         for index, record in enumerate(run.bags):
             segments = run.read_segments(index)
             self.levels.append(list_levels(segments["parents"], segments["altitudes"]))
-            if record.tag == WITH:
+            if record.bag_label == WITH:
                 self._measure(index, segments["labels"], masks / f"{record.stem.split('/', 1)[1]}.png")
 
     def _measure(self, index: int, labels: np.ndarray, path: Path) -> None:
@@ -190,7 +190,7 @@ class Draughtsman:
         labels, part = self.run.read_segments(bag)["labels"], snapshot.get_slice(bag)
         if bag not in self._cuts:
             working = resize_image(self.run.read_image(bag), max(labels.shape))
-            self._cuts[bag] = cut_image(working, labels, self.run.settings.n_pieces)
+            self._cuts[bag] = cut_image(working, labels, self.run.settings.n_superpixels)
         heat = scale_bag(snapshot, bag).astype(np.float32)
         decided = (snapshot.decisions[part], snapshot.fixed[part])
         return draw_mask_along(self._cuts[bag], labels, heat, *decided, labels.shape)  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ AT_LEAST = {"recall": 0.95, "speedup_two_workers": 1.7}
 def make_set(
     n_segments: int, seed: int = 0, workspace: Workspace | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Features (n, 472) float32 of unit length, tags, bags, which are object; made a bag at a time, without a copy."""
+    """Features (n, 472) float32 of unit length, bag labels, bags, object or not; a bag at a time, without a copy."""
     rng = np.random.default_rng(seed)
     # Like the features of a network: some directions hold more of the variance than others.
     scale = 1 / (1 + np.arange(N_DIMS) / 200)
@@ -202,11 +202,11 @@ def measure_ap(voter: EKDE, truth: np.ndarray) -> float:
 
 
 def compare_workers(n_images: int) -> dict[str, float]:
-    """Seconds of the describing step with one worker of Dask and with two, and bytes of a run per image."""
+    """Seconds of segmentation and features with one worker of Dask and with two, and bytes of a run per image."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_scenes(folder, n_with=n_images // 2, n_without=n_images - n_images // 2)
-        seconds = [time_describing(folder, n_workers) for n_workers in (1, 2)]
+        seconds = [time_extracting(folder, n_workers) for n_workers in (1, 2)]
         sizes = {
             f"{part}_bytes_per_image": sum(file.stat().st_size for file in (folder / "2" / part).rglob("*")) / n_images
             for part in ("segments", "features", "masks", "heatmaps", "votes", "model")
@@ -217,14 +217,14 @@ def compare_workers(n_images: int) -> dict[str, float]:
     }
 
 
-def time_describing(folder: Path, n_workers: int) -> float:
+def time_extracting(folder: Path, n_workers: int) -> float:
     out = folder / str(n_workers)
     with open_cluster(n_workers) as cluster:
         # Packages and network are loaded before the clock starts, as they are for most images of a large run.
         cluster.client.run(load_parts)
         annotate(folder / "with", folder / "without", out)
     steps = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return next(step["seconds"] for step in steps if step["step"] == "describe")
+    return next(step["seconds"] for step in steps if step["step"] == "extract")
 
 
 def load_parts() -> None:
@@ -234,7 +234,7 @@ def load_parts() -> None:
     image = np.random.default_rng(0).integers(256, size=(64, 64, 3), dtype=np.uint8)
     settings = Settings()
     labels = SEGMENTERS[settings.segmenter](image, n_segments=10).labels
-    make_features(settings.features).describe(image, labels.astype(np.int32))
+    make_features(settings.features).extract(image, labels.astype(np.int32))
 
 
 def run_alone(part: str, n_segments: int) -> dict[str, float]:

@@ -29,10 +29,10 @@ TAGS = ("with", "without")
 
 def split(source: Path, folder: Path, every: int) -> None:
     """Links to the images: ``old`` and ``new`` apart, ``all`` together."""
-    for tag in TAGS:
-        for number, path in enumerate(list_images(source / tag)):
+    for bag_label in TAGS:
+        for number, path in enumerate(list_images(source / bag_label)):
             for name in ("all", "new" if number % every == every // 2 else "old"):
-                target = folder / name / tag / path.relative_to(source / tag)
+                target = folder / name / bag_label / path.relative_to(source / bag_label)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.symlink_to(path.resolve())
 
@@ -63,8 +63,8 @@ def main() -> None:
         if arguments.data_set is None:
             write_scenes(source, *((10, 10) if arguments.quick else (40, 40)))
         split(source, folder, 10)
-        names = [f"{tag}/{path.relative_to(folder / 'new' / tag).as_posix()}" for tag in TAGS
-                 for path in list_images(folder / "new" / tag)]  # fmt: skip
+        names = [f"{bag_label}/{path.relative_to(folder / 'new' / bag_label).as_posix()}" for bag_label in TAGS
+                 for path in list_images(folder / "new" / bag_label)]  # fmt: skip
         old, seconds_old = measure(
             lambda: annotate(folder / "old/with", folder / "old/without", folder / "run", n_jobs=n_jobs)
         )

@@ -23,7 +23,7 @@ one core.
 
 ## Two folders
 
-`with/` holds images that show the thing, a coffee cup; `without/` holds images that do not. Everything else occurs in
+`with/` holds images that show the object, a coffee cup; `without/` holds images that do not. Everything else occurs in
 both. There are masks, too, because the scenes are made; they are used only to see how well it went.""",
     """\
 import os
@@ -62,11 +62,11 @@ again, the same line does nothing twice.""",
 for path in sorted(Path("run").glob("[!.]*")):
     print(path.name + "/" * path.is_dir())""",
     """\
-Each bag (here an image) has a row. `doubt` says where to look first: 0 means two clear levels of scores, 0.25 and more
-is doubtful.""",
+Each bag (here an image) has a row. `uncertainty` says where to look first: 0 means two clear levels of scores,
+0.25 and more is uncertain.""",
     """\
-for bag in sorted(run.bags, key=lambda bag: -bag.doubt)[:4]:
-    print(f"{bag.name:20} doubt {bag.doubt:.2f}, covers {bag.area:5.1%}, {bag.n_selected} of {bag.n_segments}")""",
+for bag in sorted(run.bags, key=lambda bag: -bag.uncertainty)[:4]:
+    print(f"{bag.name:20} uncertainty {bag.uncertainty:.2f}, covers {bag.area:5.1%}, {bag.n_selected} of {bag.n_segments}")""",
     """\
 ## Evaluate
 
@@ -102,16 +102,16 @@ for one, (bag, number) in zip(axes, [(0, segment), *loudest]):
     """\
 ## Images never seen
 
-`predict` applies what was learned to a folder of which nobody knows what it shows. The rate of false alarms is
-promised: of images *without* the thing, at most this share is said to show it (as far as the twenty *without* images
-above can vouch for it). The probability says how sure it is: the one false alarm below has a low one.""",
+`predict` applies what was learned to a folder of unknown content. The false-positive rate is
+promised: of images *without* the object, at most this share is said to show it (as far as the twenty *without* images
+above can vouch for it). The probability says how sure it is: the one false positive below has a low one.""",
     """\
 write_scenes("new", n_with=4, n_without=4, seed=7, size=(240, 180), object_area=(0.05, 0.12))
 Path("mixed").mkdir()
 for path in sorted(Path("new").glob("with*/*.png")):
     path.rename(Path("mixed") / path.name)
 
-found = segvote.predict("run", "mixed", "predicted", false_alarms=0.05, n_jobs=1)
+found = segvote.predict("run", "mixed", "predicted", false_positive_rate=0.05, n_jobs=1)
 for image in found.images:
     print(f"{image.name:18} shows it: {'yes' if image.contains else 'no':4} probably {image.probability:.2f}")""",
     """\

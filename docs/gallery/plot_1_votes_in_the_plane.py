@@ -4,7 +4,7 @@ Kernels and votes in the plane
 
 Segments of real images have hundreds of features. Here they have two, so that one can watch them vote.
 
-Each of twelve *with* bags holds segments of four kinds of background and three of the thing. Each of twelve *without*
+Each of twelve *with* bags holds segments of four kinds of background and three of the object. Each of twelve *without*
 bags holds background only. In both, a few odd segments lie far from everything. Nobody says which segment is what.
 """
 
@@ -18,15 +18,15 @@ from segvote.voters.ekde import EKDE
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 rng = np.random.default_rng(4)
 backgrounds = np.array([[-3.2, 1.6], [-1.4, -1.8], [1.9, -1.6], [3.4, 1.4]])
-thing = np.array([0.6, 1.3])
+target = np.array([0.6, 1.3])
 
 
 def make_bag(is_with):
-    """25 segments, in the plane; and which of them are the thing."""
+    """25 segments, in the plane; and which of them are the object."""
     X = backgrounds[rng.integers(4, size=25)] + rng.normal(0, 0.75, size=(25, 2))
     X[22:] = rng.uniform([-5.5, -4], [5.5, 4], size=(3, 2))
     truth = np.arange(25) < 3 * is_with
-    X[truth] = thing + rng.normal(0, 0.35, size=(truth.sum(), 2))
+    X[truth] = target + rng.normal(0, 0.35, size=(truth.sum(), 2))
     return X, truth
 
 
@@ -43,55 +43,55 @@ def show_plane(axes, title):
 
 
 # %%
-# What the voter sees is on the left: points and the tag of their bag. What it is to find is on the right.
+# What the voter sees is on the left: points and the bag label of their bag. What it is to find is on the right.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 left.scatter(*X[y].T, s=9, color=RED, label="of a bag with")
 left.scatter(*X[~y].T, s=9, color=BLUE, label="of a bag without")
 right.scatter(*X[~truth].T, s=9, color=GREY, label="background")
-right.scatter(*X[truth].T, s=9, color=RED, label="the thing")
+right.scatter(*X[truth].T, s=9, color=RED, label="the object")
 show_plane(left, "what is known")
 show_plane(right, "what is true")
 for axes in (left, right):
     axes.legend(loc="lower left", fontsize=8, markerscale=2, handletextpad=0.2)
 
 # %%
-# Who hears whom
-# --------------
+# Neighbours
+# ----------
 #
-# A segment hears its nearest segments in *other* bags, those with and those without together. Near ones are heard well,
-# far ones hardly: the kernel is a Gaussian whose bandwidth is half the distance to the farthest that is heard. So the
+# The neighbours of a segment are its nearest segments in *other* bags, with and without together. Near ones weigh much,
+# far ones little: the kernel is a Gaussian whose bandwidth is half the distance to the farthest neighbour. So the
 # bandwidth is small where segments are dense and large where they are rare.
 #
-# Below are a segment of the thing, one of the background and an odd one. The ring is the bandwidth; a line is a vote,
+# Below are a segment of the object, one of the background and an odd one. The ring is the bandwidth; a line is a vote,
 # as thick as it is loud.
 
 voter = EKDE(n_neighbors=20).fit(X, y, bags=bags)
-of_thing, of_background, odd = (
+of_target, of_background, odd = (
     int(np.argmin(np.linalg.norm(X - at, axis=1))) for at in [(0.9, 1.2), (-1.5, -2), (-4.6, -2)]
 )
 
 figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
 axes.scatter(*X[y].T, s=8, color=RED, alpha=0.6, linewidths=0)
 axes.scatter(*X[~y].T, s=8, color=BLUE, alpha=0.6, linewidths=0)
-for listener in (of_thing, of_background, odd):
-    row = voter.graph_[[listener]]
-    for heard, loudness in zip(row.indices, row.data, strict=True):
+for segment in (of_target, of_background, odd):
+    row = voter.graph_[[segment]]
+    for neighbour, amount in zip(row.indices, row.data, strict=True):
         axes.plot(
-            *X[[listener, heard]].T, color=RED if y[heard] else BLUE, linewidth=20 * loudness, solid_capstyle="round"
+            *X[[segment, neighbour]].T, color=RED if y[neighbour] else BLUE, linewidth=20 * amount, solid_capstyle="round"
         )
-    bandwidth = np.linalg.norm(X[row.indices] - X[listener], axis=1).max() / 2
-    axes.add_patch(plt.Circle(X[listener], bandwidth, fill=False, color=GREY, linewidth=1.2))
-show_plane(axes, "three listeners: red votes come from bags with, blue ones from bags without")
+    bandwidth = np.linalg.norm(X[row.indices] - X[segment], axis=1).max() / 2
+    axes.add_patch(plt.Circle(X[segment], bandwidth, fill=False, color=GREY, linewidth=1.2))
+show_plane(axes, "three segments: red votes come from bags with, blue ones from bags without")
 
 # %%
 # Vote, and vote again
 # --------------------
 #
 # In the first round every segment of a *with* bag has weight 1, every segment of a *without* bag weight 0. A segment's
-# new weight is the mean weight of those it hears; then all weights are divided by the largest. In the next round they
-# count with the weights they got. Background hears many zeros and fades, from one round to the next. The odd ones hear
-# the background, and fade with it. The segments of the thing hear each other.
+# new weight is the mean weight of its neighbours; then all weights are divided by the largest. In the next round they
+# count with the weights they got. Background has many neighbours of weight 0 and fades, from one round to the next.
+# So do the odd segments, whose neighbours are background. The segments of the object are neighbours of each other.
 #
 # Rings are segments of *with* bags, crosses those of *without* bags. The colours behind them are the votes that a
 # segment of a new image would get there.
@@ -124,7 +124,7 @@ def draw(n):
 animation = FuncAnimation(figure, draw, frames=rounds, init_func=lambda: None)
 
 # %%
-# What is left is where a walk from listener to voter, to its voter, and so on, can go on for long without meeting a
+# What is left is where a walk from a segment to a neighbour, to its neighbour, and so on, can go on for long without meeting a
 # *without* bag. :ref:`sphx_glr_auto_gallery_plot_4_the_walk.py` takes that sentence at its word. The threshold is
 # Otsu's, and the decision is right for this share of the segments in *with* bags:
 

@@ -33,7 +33,7 @@ def measure(voter):
 
 # %%
 # The printed iteration, stopped after five rounds, over a wide range of bandwidths; and ``ekde``, whose segments each
-# take half the distance to the farthest neighbour they hear, over a wide range of how many that are.
+# take half the distance to the farthest neighbour, over a wide range of how many that are.
 
 bandwidths = np.geomspace(0.5, 32, 25)
 fixed = [measure(PaperEKDE(bandwidth_for=one, bandwidth_against=one, max_iter=5, tol=0)) for one in bandwidths]
@@ -44,7 +44,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout
 left.plot(bandwidths, fixed, "o-", color=BLUE, markersize=4)
 left.set(title="one bandwidth for all, as printed", xlabel="bandwidth", ylabel="average precision", xscale="log")
 right.plot(counts, adaptive, "o-", color=RED, markersize=4)
-right.set(title="a bandwidth for each: ekde", xlabel="neighbours that a segment hears", xscale="log", ylim=(0, 1.05))
+right.set(title="a bandwidth for each: ekde", xlabel="neighbours of a segment", xscale="log", ylim=(0, 1.05))
 for axes, ticks in ((left, (0.5, 1, 2, 4, 8, 16, 32)), (right, counts)):
     axes.set_xticks(ticks, labels=ticks)
     axes.minorticks_off()
@@ -53,7 +53,7 @@ left.legend([chance], ["chance"], loc="upper right")
 
 # %%
 # From 1 to 2 all is well; a little further on, the printed votes are worse than chance, since with wide kernels the
-# dense background collects more of them than the thing. Nothing in the data says beforehand where that is. The paper's
+# dense background collects more of them than the object. Nothing in the data says beforehand where that is. The paper's
 # rule ("maximise the overall class density difference") chooses from a grid whose steps are factors of ten, which meets
 # so narrow a window by luck only. And then the paper votes until nothing changes any more, which undoes even a good
 # choice: :ref:`sphx_glr_auto_gallery_plot_4_the_walk.py`.

@@ -20,7 +20,7 @@ from segvote.datasets import make_bags
 
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 X, y, bags, truth = make_bags(n_odd=0, seed=3)
-P, thing = y == 1, truth[y == 1]
+P, target = y == 1, truth[y == 1]
 squared = ((X[P][:, None] - X[None]) ** 2).sum(axis=2)
 kernel = np.exp(-squared / (2 * 1.5**2))
 steps = kernel / kernel.sum(axis=1, keepdims=True)  # from a segment of P to any segment: rows sum to one
@@ -31,7 +31,7 @@ M = steps[:, P]
 # *without* segment ends the walk. Then :math:`w^{(t)} = M^t 1` is the chance that a walk which started at :math:`i` is
 # still going after :math:`t` steps.
 #
-# To see it, walk. A thousand walkers start from one segment of the thing and one of the background.
+# To see it, walk. A thousand walkers start from one segment of the object and one of the background.
 
 rng = np.random.default_rng(0)
 n_rounds, n_walkers = 40, 1000
@@ -60,11 +60,11 @@ def iterate(rescale):
 
 
 printed, rescaled = iterate(rescale=False), iterate(rescale=True)
-of_thing, of_background = np.flatnonzero(thing)[0], np.flatnonzero(~thing)[5]
+of_target, of_background = np.flatnonzero(target)[0], np.flatnonzero(~target)[5]
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for start, colour, name in (
-    (of_thing, RED, "a segment of the thing"),
+    (of_target, RED, "a segment of the object"),
     (of_background, BLUE, "a segment of the background"),
 ):
     axes.plot(printed[:, start], color=colour, label=f"{name}: weight w")
@@ -73,7 +73,7 @@ axes.set(xlabel="rounds of voting, steps of the walk", ylabel="share", ylim=(-0.
 axes.legend()
 
 # %%
-# They agree, and both curves go down. The thing's goes down slowly, but it goes: a look-alike in a *without* bag is met
+# They agree, and both curves go down. The object's goes down slowly, but it goes: a look-alike in a *without* bag is met
 # sooner or later. At the end, when nothing changes any more, every weight is 0.
 #
 # The cure
@@ -84,7 +84,7 @@ axes.legend()
 
 figure, row = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for axes, weights, title in zip(row, (printed, rescaled), ("as printed", "divided by the largest"), strict=True):
-    for kind, colour, name in ((thing, RED, "the thing"), (~thing, BLUE, "background")):
+    for kind, colour, name in ((target, RED, "the object"), (~target, BLUE, "background")):
         low, middle, high = np.quantile(weights[:, kind], (0.1, 0.5, 0.9), axis=1)
         axes.fill_between(range(n_rounds + 1), low, high, color=colour, alpha=0.25, linewidth=0)
         axes.plot(middle, color=colour, label=name)
@@ -99,6 +99,6 @@ row[1].legend(loc="center right")
 print(f"largest eigenvalue of M: {np.abs(np.linalg.eigvals(M)).max():.4f}")
 
 # %%
-# ``ekde`` is this, with three more things that photographs need: a segment does not hear its own image, each has a
+# ``ekde`` is this, with three additions that photographs need: neighbours are of other images, each has a
 # bandwidth of its own (:ref:`sphx_glr_auto_gallery_plot_3_bandwidths.py`), and segments on the border of an image
 # survive a round only nine times out of ten. :doc:`/how-voting-works` has the reasons.

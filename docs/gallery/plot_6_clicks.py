@@ -2,7 +2,7 @@
 From clicks to masks
 ====================
 
-``segvote review`` shows masks in the browser. A click says of one segment that it is the thing, or that it is not, and
+``segvote review`` shows masks in the browser. A click says of one segment that it is the object, or that it is not, and
 everything votes again at once. Here the clicks come from a script that knows the truth.
 
 The default network finds these cups without help. So that there is something to click, segments are described by their
@@ -48,16 +48,16 @@ def measure(masks):
 
 
 # %%
-# The person
-# ----------
+# The user
+# --------
 #
 # Looks at the masks and clicks on the largest segment that is wrong. ``revote`` counts again with the corrections: the
-# graph of who hears whom stays, so an answer takes milliseconds. A corrected segment has a person's word, and tells all
+# graph of neighbours stays, so an answer takes milliseconds. A corrected segment has a user label, and moves all
 # that resemble it, in every image.
 
 cup = np.concatenate([mostly_cup(index) for index in range(12)])
 table, verdict = voted.opened.table, voted.verdict
-fixed = np.full(len(table.X), -1, dtype=np.int8)  # -1: nobody said anything
+fixed = np.full(len(table.X), -1, dtype=np.int8)  # -1: no user label
 history, clicks = [draw_masks(verdict)], []
 for _ in range(16):
     wrong = (verdict.decisions[: len(cup)] != cup) & (fixed[: len(cup)] < 0)

@@ -7,10 +7,14 @@ returned then reads from the mirror of the folder on this machine.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from segvote.evaluation.evaluate import Evaluation
+from segvote.evaluation.evaluate import evaluate as run_evaluate
 from segvote.io.remote.places import open_places
 from segvote.progress import Progress, ignore_progress
+from segvote.report import write_report
+from segvote.report.classes_page import write_classes_report
 from segvote.run.class_runs import ClassRuns
 from segvote.run.remote import open_run
 from segvote.run.run import Run
@@ -21,9 +25,6 @@ from segvote.steps.export import export as run_export
 from segvote.steps.prediction.predict import Predictions
 from segvote.steps.prediction.predict import predict as run_predict
 from segvote.steps.update import update as run_update
-
-if TYPE_CHECKING:
-    from segvote.evaluation.evaluate import Evaluation
 
 __all__ = ["annotate", "annotate_classes", "evaluate", "export", "predict", "update"]
 
@@ -38,13 +39,11 @@ def annotate(
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> Run:
-    """Masks of the thing that one folder of images shows and the other does not, and the report about them.
+    """Masks of the object that one folder of images shows and the other does not, and the report about them.
 
     Parameters are those of `segvote.steps.annotate.annotate`; in a script, call it only from under
     ``if __name__ == "__main__"``.
     """
-    from segvote.report import write_report
-
     with open_places([with_folder, without_folder, segments], [out], progress=progress) as here:
         one, other, own = here.inputs
         run = run_annotate(one, other, here.outs[0], settings, segments=own, progress=here.progress, **options)
@@ -61,13 +60,10 @@ def annotate_classes(
     progress: Progress = ignore_progress,
     **options: Any,
 ) -> ClassRuns:
-    """Masks of several things at once, and the reports about them.
+    """Masks of several objects at once, and the reports about them.
 
     Parameters are those of `segvote.steps.classes.annotate.annotate_classes`; see `annotate` about scripts.
     """
-    from segvote.report import write_report
-    from segvote.report.classes_page import write_classes_report
-
     with open_places([root, segments], [out], progress=progress) as here:
         folder, own = here.inputs
         runs = run_annotate_classes(folder, here.outs[0], settings, segments=own, progress=here.progress, **options)
@@ -90,8 +86,6 @@ def update(
 
     Parameters are those of `segvote.steps.update.update`; see `annotate` about scripts.
     """
-    from segvote.report import write_report
-
     add_with, add_without = list(add_with), list(add_without)
     with (
         open_run(run, progress) as (folder, report),
@@ -107,7 +101,7 @@ def update(
 def predict(
     model: Any, folder: Path | str, out: Path | str, *, progress: Progress = ignore_progress, **options: Any
 ) -> Predictions:
-    """Say of images never seen whether they show the thing, and draw it.
+    """Say of images never seen whether they show the object, and draw it.
 
     Parameters are those of `segvote.steps.prediction.predict.predict`; see `annotate` about scripts.
     """
@@ -122,8 +116,6 @@ def evaluate(
 
     Parameters are those of `segvote.evaluation.evaluate.evaluate`; `run` may be its folder.
     """
-    from segvote.evaluation.evaluate import evaluate as run_evaluate
-
     with open_run(run, progress) as (folder, report), open_places([truth], progress=progress) as here:
         opened = folder if isinstance(folder, Run) else Run(folder)
         return run_evaluate(opened, here.inputs[0], report, **options)

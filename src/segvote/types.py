@@ -11,8 +11,8 @@ from segvote.errors import BadInputError
 
 __all__ = ["WITH", "WITHOUT", "Annotation", "Part", "Segmentation"]
 
-WITH = "with"  # the tag of a bag that shows the thing
-WITHOUT = "without"  # the tag of a bag that does not
+WITH = "with"  # the bag label of a bag that shows the object
+WITHOUT = "without"  # the bag label of a bag that does not
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Segmentation:
 
 @dataclass(frozen=True)
 class Part:
-    """One mask of one thing in one image: the whole object, or one of its instances."""
+    """One mask of one object in one image: the whole object, or one of its instances."""
 
     label: str
     mask: np.ndarray  # (h, w) bool
@@ -68,7 +68,7 @@ class Annotation:
     height, width
         Size of the displayed image (EXIF orientation applied); every mask has this shape.
     parts
-        The things found; empty for an image without.
+        The objects found; empty for an image without.
     unsure
         (h, w) bool: pixels too close to call, or None.
     image_path

@@ -8,5 +8,5 @@ def test_predict_counts_images_and_warns_of_too_few_training_images(finished_run
     done = CliRunner().invoke(load_commands(), [*arguments, "--jobs", "1"])
     assert done.exit_code == 0, done.output
     assert "of 6 images" in done.output
-    assert "false alarm in 7 images" in done.output
+    assert "one false positive in 7 images" in done.output
     assert (tmp_path / "new" / "predictions.csv").is_file()

@@ -1,6 +1,7 @@
 """The command line as a user meets it: help with examples, one-line errors, exit codes."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from segvote.cli.app import COMMANDS
 
 def run(*arguments):
     command = [sys.executable, "-m", "segvote", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"})
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"})
 
 
 def test_alone_it_says_what_to_do_first():

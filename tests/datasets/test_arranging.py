@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from segvote.datasets.arranging import MAX_COVERED, draw_clutter, draw_thing, place_inside, place_on_border, scatter
+from segvote.datasets.arranging import MAX_COVERED, draw_clutter, draw_object, place_inside, place_on_border, scatter
 from segvote.datasets.composing import Sprite
 
 
@@ -26,11 +26,11 @@ def test_on_the_border_means_a_part_is_cut_off(rng):
         assert alpha[0].any() or alpha[-1].any() or alpha[:, 0].any() or alpha[:, -1].any()
 
 
-def test_a_thing_larger_than_the_image_still_covers_it(rng):
+def test_a_object_larger_than_the_image_still_covers_it(rng):
     assert place_inside(make_square(50), 30, 40, rng).spread(30, 40)[1].all()
 
 
-def test_scattered_things_hardly_overlap(rng):
+def test_scattered_objects_hardly_overlap(rng):
     placed = scatter([make_square(12)] * 8, [place_inside(make_square(20), 80, 100, rng)], 80, 100, rng)
     layers = [sprite.spread(80, 100)[1] for sprite in placed]
     for index, layer in enumerate(layers[1:], start=1):
@@ -52,7 +52,7 @@ def test_clutter_holds_only_the_kinds_allowed(rng):
 def test_appearances_differ_in_hue():
     def measure_hues(appearances):
         rng = np.random.default_rng(0)
-        sprites = [draw_thing("flower", 900, appearances, rng) for _ in range(12)]
+        sprites = [draw_object("flower", 900, appearances, rng) for _ in range(12)]
         return np.array([sprite.image[sprite.alpha > 0.9].mean(axis=0) for sprite in sprites])
 
     assert np.ptp(measure_hues(4), axis=0).max() > 3 * np.ptp(measure_hues(1), axis=0).max()

@@ -8,8 +8,8 @@ from segvote.datasets.base import DataItem, DataSet, find_folder, oppose_classes
 from segvote.errors import BadInputError, UnknownNameError
 
 
-def make_item(name, tag="with"):
-    return DataItem(name, tag, (Path(name),), masks={0: lambda: np.zeros((2, 2), np.uint8)})
+def make_item(name, bag_label="with"):
+    return DataItem(name, bag_label, (Path(name),), masks={0: lambda: np.zeros((2, 2), np.uint8)})
 
 
 @pytest.mark.parametrize("name", DATASETS)

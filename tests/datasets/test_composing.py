@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from segvote.datasets.composing import GROUNDS, Sprite, develop, paint_ground, paint_sprite, recolour, transform
-from segvote.datasets.cutouts import THINGS, Cutout
+from segvote.datasets.cutouts import OBJECTS, Cutout
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_light_and_grain_keep_shape_and_give_bytes(rng):
 
 
 def test_inputs_are_not_modified(rng):
-    cup = THINGS["cup"]()[0]
+    cup = OBJECTS["cup"]()[0]
     before = cup.image.copy()
     recolour(cup, 50)
     transform(cup, 500, 20, flip=True)

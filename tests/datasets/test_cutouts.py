@@ -3,13 +3,13 @@ import pytest
 from scipy import ndimage
 
 from segvote.datasets import cutouts
-from segvote.datasets.cutouts import THINGS, cut_card, cut_thing, open_bundled
+from segvote.datasets.cutouts import OBJECTS, cut_card, cut_object, open_bundled
 from segvote.errors import MissingPartError, UnknownNameError
 
 
-@pytest.mark.parametrize("name", THINGS)
-def test_every_thing_is_one_piece_with_its_box_filled(name):
-    for cutout in THINGS[name]():
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_object_is_one_piece_with_its_box_filled(name):
+    for cutout in OBJECTS[name]():
         assert cutout.image.shape == (*cutout.alpha.shape, 3)
         assert cutout.image.dtype == cutout.alpha.dtype == np.float32
         assert cutout.image.min() >= 0 and cutout.image.max() <= 1
@@ -20,7 +20,7 @@ def test_every_thing_is_one_piece_with_its_box_filled(name):
 
 
 def test_coins_are_many_and_round():
-    coins = THINGS["coin"]()
+    coins = OBJECTS["coin"]()
     assert len(coins) >= 60  # 20 or more of the 24 in the picture, in three metals
     fills = [np.mean(coin.alpha > 0.5) for coin in coins]
     assert min(fills) > 0.65 and max(fills) < 0.85  # a disc fills pi / 4 of its box
@@ -28,7 +28,7 @@ def test_coins_are_many_and_round():
 
 def test_the_cup_leaves_the_table_behind():
     # Wood beside the saucer is lighter and less red than the glaze at the saucer's rim.
-    cup = THINGS["cup"]()[0]
+    cup = OBJECTS["cup"]()[0]
     assert cup.alpha[0, 0] == cup.alpha[-1, -1] == cup.alpha[-1, 0] == 0
     assert 0.7 < np.mean(cup.alpha) < 0.8
 
@@ -41,9 +41,9 @@ def test_no_two_cards_are_alike():
     assert all(max(card.alpha.shape) <= cutouts.CARD_SIDE for card in cards)
 
 
-def test_unknown_thing_lists_the_known_ones():
+def test_unknown_object_lists_the_known_ones():
     with pytest.raises(UnknownNameError, match="badge, coin, cup"):
-        cut_thing("hat", np.random.default_rng(0))
+        cut_object("hat", np.random.default_rng(0))
 
 
 def test_a_picture_that_is_not_installed_is_named():

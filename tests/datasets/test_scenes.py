@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segvote.datasets.cutouts import THINGS, open_bundled
+from segvote.datasets.cutouts import OBJECTS, open_bundled
 from segvote.datasets.scenes import SHARED_GROUND, SceneStyle, _choose_grounds, make_scenes, write_scenes
 from segvote.errors import BadInputError, UnknownNameError
 
 
 def test_scenes_have_the_shapes_tags_and_masks_they_promise():
     scenes = list(make_scenes(3, 2, size=(160, 120)))
-    assert [scene.tag for scene in scenes] == ["with"] * 3 + ["without"] * 2
+    assert [scene.bag_label for scene in scenes] == ["with"] * 3 + ["without"] * 2
     assert len({scene.name for scene in scenes}) == 5
     for scene in scenes:
         assert scene.image.shape == (120, 160, 3) and scene.image.dtype == np.uint8
         assert scene.mask.shape == (120, 160) and scene.mask.dtype == np.bool_
-        assert scene.mask.any() == (scene.tag == "with")
+        assert scene.mask.any() == (scene.bag_label == "with")
 
 
 def test_the_same_scene_whatever_the_number_of_others():
@@ -32,12 +32,12 @@ def test_no_network_is_touched(monkeypatch):
 
     monkeypatch.setattr(socket, "socket", refuse)
     open_bundled.cache_clear()
-    for thing in THINGS.values():
-        thing.cache_clear()
+    for target in OBJECTS.values():
+        target.cache_clear()
     assert len(list(make_scenes(2, 2, size=(80, 60)))) == 4
 
 
-def test_the_mask_is_where_the_thing_is():
+def test_the_mask_is_where_the_object_is():
     # The cup is much redder than what surrounds it in a scene without colour in the ground.
     for scene in make_scenes(4, 0, seed=1):
         redness = scene.image[..., 0].astype(float) - scene.image[..., 1:].mean(axis=2)
@@ -88,6 +88,6 @@ def test_a_bad_style_is_an_error(style):
         next(make_scenes(1, 0, **style))
 
 
-def test_an_unknown_thing_is_an_error():
+def test_an_unknown_object_is_an_error():
     with pytest.raises(UnknownNameError, match="cup"):
-        SceneStyle(thing="hat")
+        SceneStyle(target="hat")

@@ -6,7 +6,7 @@ from segvote.datasets import DATASETS
 from segvote.errors import BadInputError
 
 XML = (
-    "<annotation><filename>{name}.jpg</filename><object><name>{thing}</name><bndbox>"
+    "<annotation><filename>{name}.jpg</filename><object><name>{target}</name><bndbox>"
     "<xmin>3</xmin><ymin>2</ymin><xmax>12</xmax><ymax>9</ymax></bndbox></object></annotation>"
 )
 
@@ -50,8 +50,8 @@ def test_boxes_of_both_parts_find_their_frames(ranges):
 def test_v23_is_found_from_each_of_its_folders(tmp_path, write_picture, start):
     folder = tmp_path / "YTOdevkit/YTO"
     (folder / "Annotations").mkdir(parents=True)
-    for name, thing in (("cat_00000012", "cat"), ("cow_00000007", "cow"), ("cow_00000099", "cow")):
-        (folder / "Annotations" / f"{name}.xml").write_text(XML.format(name=name, thing=thing))
+    for name, target in (("cat_00000012", "cat"), ("cow_00000007", "cow"), ("cow_00000099", "cow")):
+        (folder / "Annotations" / f"{name}.xml").write_text(XML.format(name=name, target=target))
         if not name.endswith("99"):  # an annotation whose image is missing
             write_picture(folder / "JPEGImages" / f"{name}.jpg")
     data = DATASETS["youtube-objects-v2.3"](tmp_path / start)

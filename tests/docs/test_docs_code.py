@@ -35,7 +35,7 @@ def stage(tmp_path_factory):
     shutil.copytree(folder / "without", folder / "photos/without")
     shutil.copytree(folder / "without", folder / "NEW")
     write_scenes(folder / "cups", n_with=3, n_without=0, seed=5, **TINY)
-    write_scenes(folder / "plates", n_with=3, n_without=0, seed=6, thing="plate", **TINY)
+    write_scenes(folder / "plates", n_with=3, n_without=0, seed=6, target="plate", **TINY)
     shutil.copytree(folder / "cups/with", folder / "ROOT/cow")
     shutil.copytree(folder / "plates/with", folder / "ROOT/aeroplane")
     shutil.copytree(folder / "without", folder / "ROOT/none")

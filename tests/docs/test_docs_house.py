@@ -33,7 +33,7 @@ def test_the_parts_of_the_page_annotate_and_export(added, scenes, tmp_path):
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     lines = export(run.folder.path, "boxes").read_text().splitlines()
     assert lines[0].startswith("image,label,left")
-    assert len(lines) == 1 + 6  # a box for every image with the thing
+    assert len(lines) == 1 + 6  # a box for every image with the object
 
 
 def test_the_segmenter_of_the_page_cuts_as_promised(added):

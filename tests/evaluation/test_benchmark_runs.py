@@ -30,18 +30,18 @@ PLAN = Plan(voters=("ekde",), features=("color",))
 def videos(tmp_path_factory):
     """Two videos with a red patch, two without, four frames each, masks for two frames."""
     root, rng = tmp_path_factory.mktemp("videos") / "red", np.random.default_rng(0)
-    for tag in (WITH, WITHOUT):
+    for bag_label in (WITH, WITHOUT):
         for video in "ab":
             for number in range(4):
                 frame = rng.integers(60, 120, (40, 60, 3)).astype(np.uint8)
                 mask = np.zeros((40, 60), dtype=np.uint8)
                 mask[10:30, 10 + 5 * number : 35 + 5 * number] = 255
-                if tag == WITH:
+                if bag_label == WITH:
                     frame[mask > 0] = [220, 20, 20]
-                path = root / tag / video / f"{number:05d}.png"
+                path = root / bag_label / video / f"{number:05d}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(frame).save(path)
-                if tag == WITH and number % 2:
+                if bag_label == WITH and number % 2:
                     target = root / "masks" / video / f"{number:05d}.png"
                     target.parent.mkdir(parents=True, exist_ok=True)
                     Image.fromarray(mask).save(target)
@@ -74,7 +74,7 @@ def test_a_class_is_laid_out_as_links(videos, tmp_path):
 
 
 def test_a_class_without_negatives_is_refused(videos, tmp_path):
-    items = tuple(item for item in DATASETS["neutral"](videos).items["red"] if item.tag == WITH)
+    items = tuple(item for item in DATASETS["neutral"](videos).items["red"] if item.bag_label == WITH)
     with pytest.raises(BadInputError, match="without red"):
         lay_out_class(DataSet("made", {"red": items}), "red", tmp_path, 1, None)
 
@@ -154,10 +154,10 @@ def test_benchmarks_are_written_as_markdown_latex_and_json(tmp_path):
 
 
 def test_a_set_without_any_truth_says_so(scenes, tmp_path):
-    for tag in (WITH, WITHOUT):
-        (tmp_path / "bare" / tag).mkdir(parents=True)
-        source = next(iter(sorted((scenes / tag).iterdir())))
-        (tmp_path / "bare" / tag / source.name).write_bytes(source.read_bytes())
+    for bag_label in (WITH, WITHOUT):
+        (tmp_path / "bare" / bag_label).mkdir(parents=True)
+        source = next(iter(sorted((scenes / bag_label).iterdir())))
+        (tmp_path / "bare" / bag_label / source.name).write_bytes(source.read_bytes())
     with pytest.raises(UnknownNameError, match="has truth"):
         benchmark("neutral", tmp_path / "bare", tmp_path / "out", PLAN, QUICK, n_jobs=1)
 

@@ -20,8 +20,8 @@ QUICK = Settings(features="color", n_segments=40, size=160)
 
 
 def copy_scenes(scenes, folder):
-    for tag in ("with", "without"):
-        shutil.copytree(scenes / tag, folder / tag)
+    for bag_label in ("with", "without"):
+        shutil.copytree(scenes / bag_label, folder / bag_label)
     return folder / "with", folder / "without"
 
 
@@ -93,23 +93,23 @@ def test_what_the_doctor_kept_is_used_by_annotate(folders, tmp_path):
 
 
 def make_table(n_bags=20, n_per_bag=6):
-    """Bags of which the first half are *with*; their first segment is the thing."""
+    """Bags of which the first half are *with*; their first segment is the object."""
     rng = np.random.default_rng(0)
-    tags = np.arange(n_bags) < n_bags // 2
+    bag_labels = np.arange(n_bags) < n_bags // 2
     X = rng.normal(size=(n_bags, n_per_bag, 5))
-    X[tags, 0] += 4
+    X[bag_labels, 0] += 4
     bags = np.repeat(np.arange(n_bags), n_per_bag)
     areas = np.full(n_bags * n_per_bag, 10)
     offsets = np.arange(n_bags + 1) * n_per_bag
     votes = X[..., 0].ravel()
-    return Table(X.reshape(-1, 5), bags, offsets, tags, areas, np.zeros(len(bags)), [], None), votes
+    return Table(X.reshape(-1, 5), bags, offsets, bag_labels, areas, np.zeros(len(bags)), [], None), votes
 
 
 def test_planted_bags_are_suspected_first():
     table, votes = make_table()
-    tags = table.tags.copy()
-    tags[[3, 15]] = ~tags[[3, 15]]
-    table = Table(table.X, table.bags, table.offsets, tags, table.areas, table.border, [], None)
+    bag_labels = table.tags.copy()
+    bag_labels[[3, 15]] = ~bag_labels[[3, 15]]
+    table = Table(table.X, table.bags, table.offsets, bag_labels, table.areas, table.border, [], None)
     suspicions = judge_bags(table, votes)
     assert set(np.argsort(-suspicions)[:2]) == {3, 15} and (suspicions[[3, 15]] > 0.5).all()
 
@@ -127,17 +127,17 @@ def test_of_planted_cows_four_fifths_are_in_the_first_tenth(data_folder, tmp_pat
     for seed in range(3):
         rng = np.random.default_rng(seed)
         root = tmp_path / str(seed)
-        paths = {tag: sorted((data_folder / "cows" / tag).iterdir()) for tag in ("with", "without")}
+        paths = {bag_label: sorted((data_folder / "cows" / bag_label).iterdir()) for bag_label in ("with", "without")}
         planted = set()
-        for tag, other in (("with", "without"), ("without", "with")):
-            (root / tag).mkdir(parents=True, exist_ok=True)
+        for bag_label, other in (("with", "without"), ("without", "with")):
+            (root / bag_label).mkdir(parents=True, exist_ok=True)
             (root / other).mkdir(parents=True, exist_ok=True)
-            chosen = set(rng.choice(len(paths[tag]), round(0.05 * len(paths[tag])), replace=False))
-            for index, path in enumerate(paths[tag]):
-                place = other if index in chosen else tag
-                shutil.copy(path, root / place / f"{tag}-{path.name}")
+            chosen = set(rng.choice(len(paths[bag_label]), round(0.05 * len(paths[bag_label])), replace=False))
+            for index, path in enumerate(paths[bag_label]):
+                place = other if index in chosen else bag_label
+                shutil.copy(path, root / place / f"{bag_label}-{path.name}")
                 if index in chosen:
-                    planted.add(f"{place}/{tag}-{path.name}")
+                    planted.add(f"{place}/{bag_label}-{path.name}")
         suspects = diagnose_folders(root / "with", root / "without").suspects
         found += len(planted & {suspect.name for suspect in suspects[: len(suspects) // 10]})
         total += len(planted)
@@ -151,16 +151,16 @@ def test_folders_that_nobody_can_tell_apart_raise_no_suspicion():
 
 
 def test_an_opinion_counts_as_far_as_it_tells_the_folders_apart():
-    tags = np.array([True, True, False, False])
-    assert measure_power(np.array([3, 2, 1, 0]), tags) == 1
-    assert measure_power(np.array([1, 0, 1, 0]), tags) == 0
-    assert measure_power(np.array([0, 1, 2, 3]), tags) == 0
+    bag_labels = np.array([True, True, False, False])
+    assert measure_power(np.array([3, 2, 1, 0]), bag_labels) == 1
+    assert measure_power(np.array([1, 0, 1, 0]), bag_labels) == 0
+    assert measure_power(np.array([0, 1, 2, 3]), bag_labels) == 0
 
 
 def test_an_opinion_whose_folders_are_not_apart_suspects_nobody():
-    values, tags = np.array([17.0, 3.0, -2.0, -2.0, 5.0, -2.0]), np.array([False, False, True, True, True, False])
-    assert not judging._centre(values, tags).any()
-    assert not judging._centre(np.zeros(6), tags).any()
+    values, bag_labels = np.array([17.0, 3.0, -2.0, -2.0, 5.0, -2.0]), np.array([False, False, True, True, True, False])
+    assert not judging._centre(values, bag_labels).any()
+    assert not judging._centre(np.zeros(6), bag_labels).any()
 
 
 def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):

@@ -48,7 +48,7 @@ def make_scene(height=60, width=90):
 
 def test_maps_are_pooled_over_segments(map_model):
     extractor = BackboneFeatures(map_model, size=48)
-    features = extractor.describe(*make_scene())
+    features = extractor.extract(*make_scene())
     assert extractor.blocks == (5,)
     assert features.shape == (6, 5)
     cells = extractor.compute_maps(make_scene()[0])[0]
@@ -61,7 +61,7 @@ def test_maps_are_pooled_over_segments(map_model):
 def test_tokens_give_what_maps_give(map_model, n_extra, tmp_path):
     tokens = BackboneFeatures(make_token_model(tmp_path / "tokens.onnx", n_extra), size=48)
     maps = BackboneFeatures(map_model, size=48)
-    np.testing.assert_allclose(tokens.describe(*make_scene()), maps.describe(*make_scene()), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(tokens.extract(*make_scene()), maps.extract(*make_scene()), rtol=1e-4, atol=1e-5)
 
 
 def test_tokens_lie_row_by_row():
@@ -103,14 +103,14 @@ def test_outputs_that_are_no_maps_are_passed_over(tmp_path):
     assert BackboneFeatures(path, size=48).blocks == (5,)
     path.write_bytes(graph.build({pooled: (1, 5)}))
     with pytest.raises(BadInputError, match="without its pooling"):
-        BackboneFeatures(path, size=48).describe(*make_scene())
+        BackboneFeatures(path, size=48).extract(*make_scene())
 
 
 def test_weights_beside_the_model_are_found_and_hashed(map_model, tmp_path):
     path = tmp_path / "large.onnx"
     onnx.save_model(onnx.load(map_model), path, save_as_external_data=True, location="large.weights", size_threshold=0)
     extractor, inside = BackboneFeatures(path, size=48), BackboneFeatures(map_model, size=48)
-    np.testing.assert_array_equal(extractor.describe(*make_scene()), inside.describe(*make_scene()))
+    np.testing.assert_array_equal(extractor.extract(*make_scene()), inside.extract(*make_scene()))
     before = extractor.get_key()
     data = bytearray((tmp_path / "large.weights").read_bytes())
     data[5] ^= 1
@@ -120,9 +120,9 @@ def test_weights_beside_the_model_are_found_and_hashed(map_model, tmp_path):
 
 def test_copies_describe_the_same_and_the_key_is_json(map_model):
     extractor = make_features(str(map_model), size=48, pooling="max")
-    expected = extractor.describe(*make_scene())
+    expected = extractor.extract(*make_scene())
     copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does
-    np.testing.assert_array_equal(copy.describe(*make_scene()), expected)
+    np.testing.assert_array_equal(copy.extract(*make_scene()), expected)
     assert json.loads(json.dumps(copy.get_key()))["pooling"] == "max"
 
 
@@ -133,7 +133,7 @@ def test_a_side_that_the_model_cannot_take_is_explained(map_model, tmp_path):
     path.write_bytes(graph.build({value: (1, 5, 6, 6)}))
     assert BackboneFeatures(path, size=48).blocks == (5,)
     with pytest.raises(BadInputError, match="size and multiple"):
-        BackboneFeatures(path, size=48).describe(*make_scene())
+        BackboneFeatures(path, size=48).extract(*make_scene())
 
 
 def test_files_that_are_no_models_are_named(tmp_path):
@@ -141,7 +141,7 @@ def test_files_that_are_no_models_are_named(tmp_path):
         make_features(str(tmp_path / "nothing.onnx"))
     (tmp_path / "text.onnx").write_text("hello, this is no model")
     with pytest.raises(BadInputError, match=r"text\.onnx"):
-        make_features(str(tmp_path / "text.onnx")).describe(*make_scene())
+        make_features(str(tmp_path / "text.onnx")).extract(*make_scene())
 
 
 def test_other_inputs_than_one_image_are_refused(tmp_path):
@@ -150,7 +150,7 @@ def test_other_inputs_than_one_image_are_refused(tmp_path):
     path = tmp_path / "vector.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
     with pytest.raises(BadInputError, match="expected one input"):
-        BackboneFeatures(path).describe(*make_scene())
+        BackboneFeatures(path).extract(*make_scene())
 
 
 @pytest.mark.parametrize("options", [{"mean": (1, 2)}, {"std": (1, 0, 1)}, {"size": 0}, {"pooling": "sum"}])

@@ -33,7 +33,7 @@ def test_histograms_equal_a_count_point_by_point(fitted):
         if vector.any():
             word = ((fitted.words_ - vector) ** 2).sum(axis=1).argmin()
             expected[LABELS[dense.rows[i], dense.columns[j]], word] += 1
-    found = fitted.describe(image, LABELS)
+    found = fitted.extract(image, LABELS)
     assert found.sum() == expected.sum()
     assert np.abs(found - expected).sum() < 0.01 * expected.sum()  # grey levels may be rounded the other way
 
@@ -41,7 +41,7 @@ def test_histograms_equal_a_count_point_by_point(fitted):
 def test_a_segment_without_contrast_keeps_a_zero_vector(fitted):
     image = np.full((90, 140, 3), 128, np.uint8)
     image[60:, 105:] = np.random.default_rng(0).integers(0, 256, (30, 35, 3))
-    features = fitted.describe(image, LABELS)
+    features = fitted.extract(image, LABELS)
     assert not features[0].any()
     assert features[11].any()
 
@@ -50,7 +50,7 @@ def test_the_size_of_the_label_map_does_not_move_words(fitted):
     image = skimage.data.chelsea()
     small = np.arange(4).reshape(2, 2).repeat(80, axis=0).repeat(120, axis=1)
     large = small.repeat(2, axis=0).repeat(2, axis=1)
-    np.testing.assert_array_equal(fitted.describe(image, small), fitted.describe(image, large))
+    np.testing.assert_array_equal(fitted.extract(image, small), fitted.extract(image, large))
 
 
 def test_fitting_twice_gives_the_same_words(images, fitted):
@@ -62,10 +62,10 @@ def test_the_state_carries_the_words(fitted):
     again = make_features("bow", n_words=40, size=160)
     again.set_state(fitted.get_state())
     image = skimage.data.coffee()
-    expected = fitted.describe(image, LABELS)
-    np.testing.assert_array_equal(again.describe(image, LABELS), expected)
+    expected = fitted.extract(image, LABELS)
+    np.testing.assert_array_equal(again.extract(image, LABELS), expected)
     copy = pickle.loads(pickle.dumps(again))  # noqa: S301 - what a process pool does
-    np.testing.assert_array_equal(copy.describe(image, LABELS), expected)
+    np.testing.assert_array_equal(copy.extract(image, LABELS), expected)
     assert json.dumps(again.get_key()) == json.dumps(fitted.get_key())
 
 
@@ -76,7 +76,7 @@ def test_a_state_of_another_shape_is_refused(fitted):
 
 def test_describing_before_fitting_says_so():
     with pytest.raises(BadInputError, match="no words yet"):
-        make_features("bow").describe(skimage.data.chelsea(), LABELS)
+        make_features("bow").extract(skimage.data.chelsea(), LABELS)
 
 
 def test_too_few_descriptors_for_the_words_are_reported():
@@ -110,4 +110,4 @@ def test_roots_are_taken_on_request(fitted):
     rooted = make_features("bow", n_words=40, size=160, root=True)
     rooted.set_state(fitted.get_state())
     image = skimage.data.coffee()
-    np.testing.assert_allclose(rooted.describe(image, LABELS) ** 2, fitted.describe(image, LABELS), rtol=1e-5)
+    np.testing.assert_allclose(rooted.extract(image, LABELS) ** 2, fitted.extract(image, LABELS), rtol=1e-5)

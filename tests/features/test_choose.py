@@ -24,7 +24,7 @@ class CountingFeatures(FeatureExtractor):
         self.seen_ = np.array([sum(1 for _ in images), rng.random()])
         return self
 
-    def describe(self, image, labels):
+    def extract(self, image, labels):
         return np.tile(self.seen_.astype(np.float32), (labels.max() + 1, 1))
 
     def get_key(self):
@@ -59,8 +59,8 @@ def test_a_join_concatenates_blocks():
     joined = make_features("lite0+color", size=64)
     parts = make_features("lite0", size=64), make_features("color")
     image = skimage.data.chelsea()
-    expected = np.hstack([part.describe(image, LABELS) for part in parts])
-    np.testing.assert_array_equal(joined.describe(image, LABELS), expected)
+    expected = np.hstack([part.extract(image, LABELS) for part in parts])
+    np.testing.assert_array_equal(joined.extract(image, LABELS), expected)
     assert joined.blocks == parts[0].blocks + parts[1].blocks
     assert joined.n_dims == expected.shape[1]
     assert joined.standardise == (True, True, True, False)
@@ -81,7 +81,7 @@ def test_a_join_keeps_and_takes_the_state_of_its_parts():
     again = JoinedFeatures([make_features("color"), CountingFeatures()])
     again.set_state(joined.get_state())
     image = skimage.data.chelsea()
-    np.testing.assert_array_equal(again.describe(image, LABELS), joined.describe(image, LABELS))
+    np.testing.assert_array_equal(again.extract(image, LABELS), joined.extract(image, LABELS))
 
 
 def test_a_state_for_an_extractor_that_learns_nothing_is_refused():
@@ -97,9 +97,9 @@ def test_keys_tell_joins_apart_and_are_json():
 
 def test_joins_can_be_copied_to_other_processes():
     joined = make_features("lite0+color", size=64)
-    expected = joined.describe(skimage.data.chelsea(), LABELS)
+    expected = joined.extract(skimage.data.chelsea(), LABELS)
     copy = pickle.loads(pickle.dumps(joined))  # noqa: S301 - what a process pool does
-    np.testing.assert_array_equal(copy.describe(skimage.data.chelsea(), LABELS), expected)
+    np.testing.assert_array_equal(copy.extract(skimage.data.chelsea(), LABELS), expected)
 
 
 def test_every_name_has_a_section_in_the_documentation():

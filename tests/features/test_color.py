@@ -44,7 +44,7 @@ def test_the_image_may_have_another_size_than_the_labels(scene):
     image, labels = scene
     large = image.repeat(3, axis=0).repeat(3, axis=1)
     extractor = ColorFeatures()
-    np.testing.assert_allclose(extractor.describe(large, labels), extractor.describe(image, labels), atol=1e-5)
+    np.testing.assert_allclose(extractor.extract(large, labels), extractor.extract(image, labels), atol=1e-5)
     assert extractor.n_dims == N_WORDS
 
 

@@ -32,12 +32,12 @@ def test_brighter_pictures_have_the_same_patterns():
 def test_every_radius_is_a_block_of_length_one():
     rng = np.random.default_rng(0)
     image, labels = rng.integers(0, 256, (40, 50, 3)).astype(np.uint8), rng.integers(0, 5, (20, 25))
-    features = make_features("lbp").describe(image, labels).reshape(5, len(RADII), N_PATTERNS)
+    features = make_features("lbp").extract(image, labels).reshape(5, len(RADII), N_PATTERNS)
     np.testing.assert_allclose(np.linalg.norm(features, axis=2), 1, rtol=1e-5)
 
 
 def test_tiny_pictures_are_described():
-    features = make_features("lbp").describe(np.zeros((1, 2, 3), np.uint8), np.zeros((1, 2), int))
+    features = make_features("lbp").extract(np.zeros((1, 2, 3), np.uint8), np.zeros((1, 2), int))
     assert np.isfinite(features).all()
 
 
@@ -45,7 +45,7 @@ def test_stripes_and_noise_are_told_apart():
     image = np.random.default_rng(0).integers(0, 256, (40, 80, 3)).astype(np.uint8)
     image[:, :40] = np.where(np.arange(40) % 8 < 4, 50, 200)[:, None]
     labels = np.arange(4).repeat(20)[None].repeat(40, axis=0)
-    features = make_features("lbp").describe(image, labels)
+    features = make_features("lbp").extract(image, labels)
     products = features @ features.T / 3
     assert products[0, 1] > 0.9
     assert products[2, 3] > 0.9

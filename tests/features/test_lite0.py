@@ -111,7 +111,7 @@ def test_maps_have_strides_8_16_and_32(extractor):
 
 @pytest.mark.parametrize("shape", [(300, 451), (1, 1), (2000, 3), (31, 900)])
 def test_every_image_shape_is_described(extractor, labels, shape):
-    features = extractor.describe(np.full((*shape, 3), 99, np.uint8), labels)
+    features = extractor.extract(np.full((*shape, 3), 99, np.uint8), labels)
     assert features.shape == (24, 472)
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
@@ -119,18 +119,18 @@ def test_every_image_shape_is_described(extractor, labels, shape):
 
 def test_the_object_is_described_where_it_lies(extractor, labels):
     image = np.full((80, 120, 3), 127, np.uint8)
-    plain = extractor.describe(image, labels)
+    plain = extractor.extract(image, labels)
     image[60:, :20] = np.random.default_rng(0).integers(0, 256, (20, 20, 3))  # segment 18
-    change = np.linalg.norm(extractor.describe(image, labels)[:, :40] - plain[:, :40], axis=1)
+    change = np.linalg.norm(extractor.extract(image, labels)[:, :40] - plain[:, :40], axis=1)
     assert change.argmax() == 18
 
 
 def test_copies_in_other_processes_describe_the_same(extractor, labels):
     image = skimage.data.chelsea()
-    expected = extractor.describe(image, labels)
+    expected = extractor.extract(image, labels)
     copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does
     assert copy._session is None
-    np.testing.assert_array_equal(copy.describe(image, labels), expected)
+    np.testing.assert_array_equal(copy.extract(image, labels), expected)
 
 
 def test_the_key_is_json_and_tells_options_apart():
@@ -152,4 +152,4 @@ def test_absent_weights_say_what_to_install(monkeypatch):
 @pytest.mark.parametrize("image", [np.zeros((5, 5), np.uint8), np.zeros((5, 5, 4), np.uint8), np.zeros((5, 5, 3))])
 def test_other_arrays_than_images_are_refused(extractor, labels, image):
     with pytest.raises(BadInputError, match="uint8"):
-        extractor.describe(image, labels)
+        extractor.extract(image, labels)

@@ -78,7 +78,7 @@ def describe(path):
     features = make_features(str(path))
     features.get_key()
     labels = np.repeat([[0, 1]], 40, axis=0).repeat(30, axis=1)
-    return features.describe(np.full((40, 60, 3), 100, np.uint8), labels)
+    return features.extract(np.full((40, 60, 3), 100, np.uint8), labels)
 
 
 @pytest.mark.parametrize("kind", REFUSED)

@@ -99,11 +99,11 @@ def test_the_names_are_torchvision_s():
 
 def test_a_segment_has_1280_numbers(weight_file):
     extractor = Vgg19Features(weight_file, size=32)
-    features = extractor.describe(skimage.data.chelsea(), LABELS)
+    features = extractor.extract(skimage.data.chelsea(), LABELS)
     assert features.shape == (12, 1280)
     assert extractor.blocks == (256, 512, 512)
     copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does
-    np.testing.assert_array_equal(copy.describe(skimage.data.chelsea(), LABELS), features)
+    np.testing.assert_array_equal(copy.extract(skimage.data.chelsea(), LABELS), features)
     assert json.loads(json.dumps(extractor.get_key()))["size"] == 32
 
 

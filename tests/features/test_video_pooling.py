@@ -11,7 +11,7 @@ from segvote.features.video_pooling import FramePooler, borrow_from_neighbours
 class MeanColour(FeatureExtractor):
     blocks = (3,)
 
-    def describe(self, image, labels):
+    def extract(self, image, labels):
         areas = np.bincount(labels.ravel())
         return np.stack([np.bincount(labels.ravel(), c.ravel()) / areas for c in np.moveaxis(image, 2, 0)], axis=1)
 
@@ -59,7 +59,7 @@ def test_motion_is_counted_by_direction():
     flow[:, 2:4, 0], flow[:, 4:6, 1] = 3, -3
     pooler = MotionPooler()
     pooler.add(flow, labels)
-    histograms = pooler.describe(5)
+    histograms = pooler.extract(5)
     assert histograms.shape == (5, N_MOTION_DIMS)
     np.testing.assert_allclose(histograms[:4].sum(axis=1), 1)
     assert histograms[0, -1] == histograms[3, -1] == 1

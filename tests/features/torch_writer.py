@@ -30,23 +30,23 @@ class Persistent:
 class Writer(pickle._Pickler):
     """A pickler that can write names of modules which are not installed."""
 
-    def persistent_id(self, thing):
-        return thing.identity if isinstance(thing, Persistent) else None
+    def persistent_id(self, target):
+        return target.identity if isinstance(target, Persistent) else None
 
-    def save(self, thing, save_persistent_id=True):
-        if isinstance(thing, Named):
-            self.write(pickle.GLOBAL + f"{thing.module}\n{thing.name}\n".encode())
-        elif isinstance(thing, Call):
-            self.save(thing.function)
-            self.save(thing.arguments)
+    def save(self, target, save_persistent_id=True):
+        if isinstance(target, Named):
+            self.write(pickle.GLOBAL + f"{target.module}\n{target.name}\n".encode())
+        elif isinstance(target, Call):
+            self.save(target.function)
+            self.save(target.arguments)
             self.write(pickle.REDUCE)
         else:
-            super().save(thing, save_persistent_id)
+            super().save(target, save_persistent_id)
 
 
-def dump(thing, protocol=2):
+def dump(target, protocol=2):
     file = io.BytesIO()
-    Writer(file, protocol).dump(thing)
+    Writer(file, protocol).dump(target)
     return file.getvalue()
 
 

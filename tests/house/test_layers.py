@@ -1,9 +1,10 @@
-"""Imports point down: a layer may import the layers below it, never one beside or above it."""
+"""Imports point down: a room may import the rooms below it, never one beside or above it; and nothing hides a cycle."""
 
 import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import pytest
+from typing import NamedTuple
 
 import segvote
 
@@ -24,34 +25,97 @@ LAYERS = [
     ["memory_budget", "plain_text", "types", "errors", "registry", "progress"],
 ]
 RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
+# Who may import a module of segvote inside a function, and why. A cycle is no reason.
+DEFERRED = {
+    "segvote.cli": "a command loads what it runs when it runs, so that help and completion are quick",
+    "segvote.features.choose": "OpenCV, which the list of features does without",
+    "segvote.features.lite0": "onnx, which only building the network needs",
+    "segvote.features.vgg19": "onnx, which only building the network needs",
+    "segvote.review": "starlette and uvicorn, which are optional",
+    "segvote.segmentation.supervoxels": "numba, which is optional",
+    "segvote.steps.label_maps": "higra, which only published contour maps need",
+}
 ROOT = Path(segvote.__file__).parent
-FILES = sorted(ROOT.rglob("*.py"))
 
 
-def find_layer(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+class Import(NamedTuple):
+    importer: str
+    imported: str
+    deferred: bool
 
 
-def list_imported_layers(path: Path) -> set[str]:
-    layers = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: write imports in full"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
+def name_module(path: Path) -> str:
+    return ".".join(["segvote", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+
+
+MODULES = {name_module(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def list_targets(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "write imports in full"
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+        return [name if name in MODULES else str(node.module) for name in names]
+    return []
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def walk_imports(node: ast.AST, inside: bool, with_types: bool) -> Iterator[tuple[str, bool]]:
+    for child in ast.iter_child_nodes(node):
+        if is_for_types(child) and not with_types:
             continue
-        layers |= {name.split(".")[1] for name in names if name.startswith("segvote.")}
-    return layers - {"__version__"}
+        yield from ((target, inside) for target in list_targets(child))
+        yield from walk_imports(child, inside or isinstance(child, ast.FunctionDef), with_types)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down(path):
-    layer = find_layer(path)
-    if layer in ("__init__", "__main__"):
-        return
-    for imported in list_imported_layers(path) - {layer}:
-        below = RANKS[imported] < RANKS[layer]
-        base = RANKS[imported] == 0
-        assert below or base, f"{path.relative_to(ROOT)} ({layer}) imports {imported}, which is not below it"
+def list_imports(with_types: bool = False) -> list[Import]:
+    """Imports of segvote's own modules; those for type checkers alone on demand."""
+    return [
+        Import(name, target, inside)
+        for name, path in MODULES.items()
+        for target, inside in walk_imports(ast.parse(path.read_text()), False, with_types)
+        if target in MODULES and target != "segvote"
+    ]
+
+
+def find_layer(module: str) -> str:
+    return module.split(".")[1]
+
+
+def points_down(one: Import) -> bool:
+    here, there = find_layer(one.importer), find_layer(one.imported)
+    return here == there or RANKS[there] < RANKS[here] or RANKS[there] == 0
+
+
+def test_imports_point_down():
+    rooms = [one for one in list_imports(with_types=True) if one.importer not in ("segvote", "segvote.__main__")]
+    assert [f"{one.importer} imports {one.imported}" for one in rooms if not points_down(one)] == []
+
+
+def test_every_room_has_its_line():
+    rooms = {find_layer(name) for name in MODULES if "." in name}
+    assert rooms - {"__main__"} == set(RANKS)
+
+
+def test_imports_inside_functions_have_a_listed_reason():
+    strangers = [
+        f"{one.importer} imports {one.imported}"
+        for one in list_imports()
+        if one.deferred and not any(f"{one.importer}.".startswith(f"{known}.") for known in DEFERRED)
+    ]
+    assert strangers == []
+
+
+def test_no_import_inside_a_function_hides_a_cycle():
+    graph: dict[str, set[str]] = {}
+    for one in list_imports():
+        graph.setdefault(one.importer, set()).add(one.imported)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" imports ".join(reversed(error.args[1]))) from None

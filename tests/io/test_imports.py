@@ -403,7 +403,7 @@ def list_places(data, place=()):
 
 
 def damage(data, rng):
-    """The same data with one thing replaced or deleted."""
+    """The same data with one object replaced or deleted."""
     data = copy.deepcopy(data)
     *way, last = rng.choice([place for place in list_places(data) if place])
     parent = data

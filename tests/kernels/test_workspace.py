@@ -29,8 +29,8 @@ def clustered():
     return X.astype(np.float32), np.arange(3000) // 20
 
 
-def carry(thing):
-    return pickle.loads(pickle.dumps(thing))  # noqa: S301 (our own)
+def carry(target):
+    return pickle.loads(pickle.dumps(target))  # noqa: S301 (our own)
 
 
 def send(function, items):

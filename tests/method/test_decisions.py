@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import UnknownNameError
-from segvote.masks import measure_doubt, scale_heat
+from segvote.masks import measure_uncertainty, scale_heat
 from segvote.method import DECISIONS, Scores, decide, prefer_inside, vote_again
 
 
@@ -56,5 +56,5 @@ def test_heat_is_one_half_at_the_threshold():
 
 def test_doubt_is_none_for_two_levels_and_full_for_one():
     scores, areas = np.array([0.0, 0.0, 1.0]), np.ones(3)
-    assert measure_doubt(scores, scores > 0.5, areas) == pytest.approx(0)
-    assert measure_doubt(np.ones(3), np.array([True, False, False]), areas) == 1
+    assert measure_uncertainty(scores, scores > 0.5, areas) == pytest.approx(0)
+    assert measure_uncertainty(np.ones(3), np.array([True, False, False]), areas) == 1

@@ -12,20 +12,20 @@ from segvote.run.settings import Settings
 HEIGHT, WIDTH, N_SEGMENTS = 60, 80, 10
 LOG = (
     {"step": "start", "settings": {"voter": "ekde"}},
-    {"step": "bags", "n_jobs": 2, "worker_seconds": {"segment": 1.5, "describe": 2.5}},
-    {"step": "describe", "seconds": 3.25},
+    {"step": "bags", "n_jobs": 2, "worker_seconds": {"segment": 1.5, "extract": 2.5}},
+    {"step": "extract", "seconds": 3.25},
     {"step": "vote", "seconds": 0.5},
     {"step": "write", "seconds": 0.25},
     {"step": "model", "seconds": 0.01},
 )
 
 
-def make_bag(name, tag, doubt=0.0, score=0.5):
-    is_with = tag == "with"
+def make_bag(name, bag_label, uncertainty=0.0, score=0.5):
+    is_with = bag_label == "with"
     return {
-        "name": f"{tag}/{name}",
-        "tag": tag,
-        "stem": f"{tag}/{name.rsplit('.', 1)[0]}",
+        "name": f"{bag_label}/{name}",
+        "bag_label": bag_label,
+        "stem": f"{bag_label}/{name.rsplit('.', 1)[0]}",
         "digest": "0" * 64,
         "segments": "5" * 32,
         "features": "f" * 32,
@@ -36,7 +36,7 @@ def make_bag(name, tag, doubt=0.0, score=0.5):
         "area": 0.25 if is_with else 0.0,
         "score": score,
         "threshold": 0.1 if is_with else 0.0,
-        "doubt": doubt,
+        "uncertainty": uncertainty,
     }
 
 
@@ -52,19 +52,19 @@ DEFAULT_BAGS = (
 def write_run(folder, bags=DEFAULT_BAGS, problems=(), log=LOG, inputs=None):
     """Write a run folder whose pictures are noise; returns the folder."""
     rng = np.random.default_rng(0)
-    inputs = inputs or {tag: folder.parent / f"{folder.name}-{tag}" for tag in ("with", "without")}
+    inputs = inputs or {bag_label: folder.parent / f"{folder.name}-{bag_label}" for bag_label in ("with", "without")}
     run = RunFolder(folder)
     for bag in bags:
         image = rng.integers(0, 256, (bag["height"], bag["width"], 3), dtype=np.uint8)
-        path = inputs[bag["tag"]] / bag["name"].split("/", 1)[1]
+        path = inputs[bag["bag_label"]] / bag["name"].split("/", 1)[1]
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(path)
         mask = np.zeros(image.shape[:2], bool)
-        mask[10:40, 20:60] = bag["tag"] == "with"
+        mask[10:40, 20:60] = bag["bag_label"] == "with"
         write_mask(run.mask_path(bag["stem"]), mask)
         write_jpeg(run.heatmap_path(bag["stem"]), blend_heat(image, rng.random(image.shape[:2])))
     n_segments = sum(bag["n_segments"] for bag in bags)
-    is_with = np.repeat([bag["tag"] == "with" for bag in bags], [bag["n_segments"] for bag in bags])
+    is_with = np.repeat([bag["bag_label"] == "with" for bag in bags], [bag["n_segments"] for bag in bags])
     scores = rng.normal(size=n_segments)
     write_arrays(
         run.votes_path,
@@ -78,7 +78,7 @@ def write_run(folder, bags=DEFAULT_BAGS, problems=(), log=LOG, inputs=None):
         {
             "segvote": "0.1.0",
             "versions": {"python": "3.11.7", "numpy": "2.0.0"},
-            "inputs": {tag: str(path) for tag, path in inputs.items()},
+            "inputs": {bag_label: str(path) for bag_label, path in inputs.items()},
             "settings": Settings().to_dict(),
             "key": "k",
             "complete": True,

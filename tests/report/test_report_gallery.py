@@ -2,14 +2,14 @@
 
 from made_runs import DEFAULT_BAGS, make_bag
 
-from segvote.report.gallery import choose_ratio, count_false_alarms, format_card, list_cards, sort_bags
+from segvote.report.gallery import choose_ratio, count_false_positives, format_card, list_cards, sort_bags
 from segvote.report.thumbnails import Triplet
 from segvote.run.bag_record import BagRecord
 
 BAGS = [BagRecord(**bag) for bag in DEFAULT_BAGS]
 
 
-def test_doubt_comes_first_then_the_loudest_false_alarm():
+def test_uncertain_masks_come_first_then_the_highest_score():
     names = [BAGS[index].name.split("/")[1] for index in sort_bags(BAGS)]
     assert names == ["torn.png", "fair.png", "clear.png", "loud.png", "quiet.png"]
 
@@ -19,20 +19,20 @@ def test_order_does_not_depend_on_the_order_of_the_bags():
     assert [turned[index] for index in sort_bags(turned)] == [BAGS[index] for index in sort_bags(BAGS)]
 
 
-def test_a_false_alarm_is_an_image_without_above_the_threshold():
-    assert count_false_alarms(BAGS) == 1
+def test_a_false_positive_is_an_image_without_above_the_threshold():
+    assert count_false_positives(BAGS) == 1
 
 
-def test_cards_say_score_threshold_doubt_area_and_segments():
+def test_cards_say_score_threshold_uncertainty_area_and_segments():
     card = format_card(BAGS[1], Triplet(), 0)
     for told in ("0.61", "0.200", "0.100", "25 %", "3 of 10", "80 × 60", 'data-rank="0"'):
         assert told in card
 
 
-def test_a_card_without_tells_its_false_alarm_and_no_doubt():
+def test_a_card_without_tells_its_highest_score_and_no_uncertainty():
     card = format_card(BAGS[4], Triplet(), 0)
-    assert "false-alarm score" in card and "0.300" in card and "above" in card
-    assert "doubt" not in card
+    assert "highest score" in card and "0.300" in card and "above" in card
+    assert "uncertainty" not in card
 
 
 def test_pictures_stop_where_the_page_is_full(make_run, monkeypatch):

@@ -37,7 +37,7 @@ f.onload = () => {
     find("controls").dispatchEvent(new view.Event("input"));
   };
   const press = (key) => find("viewer").dispatchEvent(new view.KeyboardEvent("keydown", { key, bubbles: true }));
-  said.doubt = listNames();
+  said.uncertainty = listNames();
   choose("sort", "name"); said.name = listNames();
   choose("sort", "score"); said.score = listNames();
   choose("tag", "without"); said.without = listNames(); said.count = find("count").textContent;
@@ -67,7 +67,7 @@ def test_controls_and_viewer_work_under_the_policy(make_run, tmp_path):
     said = json.loads(unescape(re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)[1]))
     odd = "<img src=x onerror=alert(1)>.png"
     assert said == {
-        "doubt": ["torn.png", odd, "fair.png", "clear.png", "loud.png", "quiet.png"],
+        "uncertainty": ["torn.png", odd, "fair.png", "clear.png", "loud.png", "quiet.png"],
         "name": [odd, "clear.png", "fair.png", "loud.png", "quiet.png", "torn.png"],
         "score": ["clear.png", odd, "fair.png", "loud.png", "torn.png", "quiet.png"],
         "without": ["loud.png", "quiet.png"],

@@ -16,24 +16,24 @@ VOID = {"meta", "link", "img", "input", "line", "rect", "stop"}
 
 
 class Outline(HTMLParser):
-    """Elements of a page with their attributes; fails on a closing tag that closes nothing."""
+    """Elements of a page with their attributes; fails on a closing bag label that closes nothing."""
 
     def __init__(self, text):
         super().__init__()
         self.elements, self.open = [], []
         self.feed(text)
 
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
+    def handle_starttag(self, bag_label, attrs):
+        self.elements.append((bag_label, dict(attrs)))
+        if bag_label not in VOID:
+            self.open.append(bag_label)
 
-    def handle_endtag(self, tag):
-        if tag not in VOID:
-            assert self.open.pop() == tag
+    def handle_endtag(self, bag_label):
+        if bag_label not in VOID:
+            assert self.open.pop() == bag_label
 
-    def find(self, tag, **wanted):
-        return [found for name, found in self.elements if name == tag and wanted.items() <= found.items()]
+    def find(self, bag_label, **wanted):
+        return [found for name, found in self.elements if name == bag_label and wanted.items() <= found.items()]
 
 
 def read_page(run):
@@ -84,7 +84,7 @@ def test_a_name_that_is_no_unicode_does_not_cost_the_report(make_run):
 
 
 def test_equal_runs_differ_in_the_marked_block_alone(make_run):
-    inputs = {tag: make_run("first").folder.path / tag for tag in ("with", "without")}
+    inputs = {bag_label: make_run("first").folder.path / bag_label for bag_label in ("with", "without")}
     slower = tuple({**line, "seconds": 60.0} if "seconds" in line else line for line in LOG)
     one, other = (read_page(make_run("a", inputs=inputs)), read_page(make_run("b", inputs=inputs, log=slower)))
     assert one != other
@@ -114,7 +114,7 @@ def test_what_has_vanished_is_said_in_its_row(make_run, what):
 def test_page_tells_parameters_versions_times_and_unreadable_files(make_run):
     problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]
     text = read_page(make_run(problems=problems))
-    for told in ("border_survival", "numpy", "2.0.0", "segment and describe", "3.2 s", "with/bad.jpg"):
+    for told in ("border_prior", "numpy", "2.0.0", "segment and extract features", "3.2 s", "with/bad.jpg"):
         assert told in text
     assert ">the file is truncated<" in text  # the path is not repeated
 

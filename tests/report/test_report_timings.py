@@ -7,7 +7,7 @@ from segvote.report.markup import format_duration, format_number, format_share
 from segvote.report.timings import format_timings, list_calls
 
 STOPPED = LOG[:3]
-IDLE = ({"step": "start"}, {"step": "bags", "worker_seconds": {}}, {"step": "describe", "seconds": 0.1})
+IDLE = ({"step": "start"}, {"step": "bags", "worker_seconds": {}}, {"step": "extract", "seconds": 0.1})
 AGAIN = (*IDLE, {"step": "vote", "seconds": 7.0}, {"step": "model", "seconds": 1.0})
 
 
@@ -19,6 +19,11 @@ def test_a_call_ends_where_the_next_one_starts():
 def test_a_call_that_found_everything_done_does_not_hide_the_times():
     block = format_timings([*LOG, *IDLE])
     assert "3.2 s" in block and "nothing to do" in block
+
+
+def test_the_steps_of_earlier_versions_are_known():
+    old = [{**line, "step": "describe"} if line.get("step") == "extract" else line for line in LOG]
+    assert list_calls(old) == list_calls(LOG)
 
 
 def test_last_results_count():

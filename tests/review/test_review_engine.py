@@ -9,7 +9,7 @@ from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
-from segvote.steps.reopening import list_described
+from segvote.steps.reopening import list_segmented_images
 
 
 def wait_for(engine, action):
@@ -146,7 +146,7 @@ def test_export_writes_what_annotate_would_write(engine, run, scenes):
 def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
     """Otherwise an export would look for an image where a folder of frames lies."""
     run.bags[0] = replace(run.bags[0], n_frames=3)
-    assert [bag.n_frames for bag in list_described(run)][:2] == [3, 0]
+    assert [bag.n_frames for bag in list_segmented_images(run)][:2] == [3, 0]
 
 
 def test_segments_that_the_frame_shown_does_not_have_cannot_be_said(run):

@@ -229,7 +229,7 @@ def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, op
     page.locator("#export").click()
     page.locator("#toast", has_text="COCO").wait_for()
     after = Run(run_copy)
-    assert after.bags[0].tag == "without" and not after.read_mask(0).any()
+    assert after.bags[0].bag_label == "without" and not after.read_mask(0).any()
     assert before.find_image(0).is_file() and after.find_image(0) == before.find_image(0)
 
 
@@ -289,7 +289,7 @@ def test_a_click_before_the_new_image_is_there_says_nothing_of_it(address, open_
 def test_the_doctors_button_moves_a_planted_image(open_page, run_copy, serve_in_thread):
     """An image of *without* filed under *with* in the books: the doctor finds it, the button files it back."""
     run = Run(run_copy)
-    planted = next(index for index, bag in enumerate(run.bags) if bag.tag == "without")
+    planted = next(index for index, bag in enumerate(run.bags) if bag.bag_label == "without")
     log = CorrectionLog(run_copy / "review.sqlite")
     log.append(Action("move", run.bags[planted].digest, run.bags[planted].name, 1))
     log.close()

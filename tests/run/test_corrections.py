@@ -109,4 +109,4 @@ def test_corrections_survive_other_segments_and_sizes():
 def test_a_moved_bag_keeps_its_name_and_file(tmp_path):
     bag = Bag("with/a.png", "with", tmp_path / "a.png", "a")
     (moved,) = move_bags([bag], replay([Action("move", "a", value=0)]))
-    assert (moved.tag, moved.name, moved.path) == ("without", "with/a.png", bag.path)
+    assert (moved.bag_label, moved.name, moved.path) == ("without", "with/a.png", bag.path)

@@ -12,8 +12,8 @@ def test_a_notebook_shows_counts_and_pictures(finished_run):
 
 
 def test_pictures_that_went_away_are_left_out_and_names_are_escaped(finished_run, scenes, tmp_path):
-    for tag in ("with", "without"):
-        shutil.copytree(scenes / tag, tmp_path / "<b>" / tag)
+    for bag_label in ("with", "without"):
+        shutil.copytree(scenes / bag_label, tmp_path / "<b>" / bag_label)
     run = annotate(
         tmp_path / "<b>" / "with", tmp_path / "<b>" / "without", tmp_path / "<i>", finished_run.settings, n_jobs=1
     )
@@ -26,7 +26,7 @@ def test_pictures_that_went_away_are_left_out_and_names_are_escaped(finished_run
 def test_tables_have_one_row_per_bag(finished_run):
     rows = finished_run.to_table()
     assert [row["name"] for row in rows] == [bag.name for bag in finished_run.bags]
-    assert rows[0].keys() >= {"tag", "score", "area", "doubt"}
+    assert rows[0].keys() >= {"bag_label", "score", "area", "uncertainty"}
 
 
 def test_coco_lists_every_image_and_the_masks_found(finished_run):

@@ -90,13 +90,13 @@ def test_what_cannot_be_read_is_left_for_the_worker_to_name(tmp_path):
 
 def test_label_maps_are_sent_along(places):
     images, out = places
-    for tag in ("with", "without"):
-        for path in (images / tag).iterdir():
+    for bag_label in ("with", "without"):
+        for path in (images / bag_label).iterdir():
             height, width = read_image(path).shape[:2]
             labels = (
                 np.arange(8).repeat(-(-height // 8))[:height, None] * 8 + np.arange(8).repeat(-(-width // 8))[:width]
             )
-            target = images / "maps" / tag / f"{path.stem}.npy"
+            target = images / "maps" / bag_label / f"{path.stem}.npy"
             target.parent.mkdir(parents=True, exist_ok=True)
             np.save(target, labels.astype(np.int32))
     far, near = annotate_twice(images, out, QUICK, segments=images / "maps")

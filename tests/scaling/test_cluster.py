@@ -62,8 +62,8 @@ def test_two_workers_write_the_same_bytes_as_one_process(cluster, scenes, tmp_pa
         )
     assert read_files(tmp_path / "run") == expected
     # One bar for all workers, from nothing to everything.
-    described = [done for step, done, _ in steps if step == "segment and describe"]
-    assert described == list(range(13))
+    segmented = [done for step, done, _ in steps if step == "segment and extract features"]
+    assert segmented == list(range(13))
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, scenes, tmp_path, expected):
@@ -76,13 +76,13 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, scenes, tmp_path
 
     with work_with(cluster.run_on_all):
         annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
-    assert killed == ["segment and describe", "write masks"]
+    assert killed == ["segment and extract features", "write masks"]
     assert read_files(tmp_path / "run") == expected
 
 
 def test_workers_who_are_sent_the_files_write_the_same_bytes(cluster, scenes, tmp_path, expected):
     def kill_at_the_third(step, done, total):
-        if done == 3 and step == "segment and describe":
+        if done == 3 and step == "segment and extract features":
             kill_one(cluster)
 
     with work_with(Carrier(cluster.run_on_all), shares_disk=False):

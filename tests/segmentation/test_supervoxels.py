@@ -34,14 +34,14 @@ def segment(frames, **options):
 
 
 @pytest.mark.parametrize("window", [1, 3, 8, 20])
-def test_supervoxels_follow_a_thing_that_moves(window):
+def test_supervoxels_follow_a_object_that_moves(window):
     frames, masks = make_video()
     labels = segment(frames, window=window)
     assert labels.shape == masks.shape and labels.dtype == np.int32
     inside, total = np.bincount(labels[masks], minlength=labels.max() + 1), np.bincount(labels.ravel())
-    of_thing = np.flatnonzero(inside > total / 2)
-    assert len(of_thing) <= 3  # the same few from the first frame to the last
-    found = np.isin(labels, of_thing)
+    of_object = np.flatnonzero(inside > total / 2)
+    assert len(of_object) <= 3  # the same few from the first frame to the last
+    found = np.isin(labels, of_object)
     assert (found & masks).sum() > 0.95 * (found | masks).sum()
 
 
@@ -164,7 +164,7 @@ def test_flow_finds_a_shift():
     assert np.abs(np.median(flow[20:80, 20:100], axis=(0, 1)) - [3, 0]).max() < 0.3
 
 
-def test_the_camera_is_taken_out_and_the_thing_stays():
+def test_the_camera_is_taken_out_and_the_object_stays():
     y, x = np.mgrid[:100, :150]
     flow = np.stack([3 + 0.02 * x - 0.01 * y, -1 + 0.03 * y], axis=2).astype(np.float32)
     flow[40:60, 60:90] += [5, 0]

@@ -45,7 +45,7 @@ def test_every_with_image_keeps_a_segment_and_every_without_image_is_empty(finis
     for index, bag in enumerate(finished_run.bags):
         mask = finished_run.read_mask(index)
         assert mask.shape == (bag.height, bag.width) == finished_run.read_image(index).shape[:2]
-        assert mask.any() == (bag.tag == "with") == (bag.n_selected > 0)
+        assert mask.any() == (bag.bag_label == "with") == (bag.n_selected > 0)
 
 
 def test_the_run_folder_holds_what_it_promises(finished_run):
@@ -83,7 +83,7 @@ def test_the_number_of_jobs_does_not_change_a_byte(finished_run, scenes, tmp_pat
 
 def test_a_repeated_run_does_nothing_twice(scenes, run_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
-    monkeypatch.setattr(ColorFeatures, "describe", None)
+    monkeypatch.setattr(ColorFeatures, "extract", None)
     monkeypatch.setattr(sys.modules["segvote.steps.job"], "fit_voter", None)
     run_quick(scenes, run_copy)
     after = {path: path.stat().st_mtime_ns for path in run_copy.rglob("*") if path.is_file()}
@@ -91,7 +91,7 @@ def test_a_repeated_run_does_nothing_twice(scenes, run_copy, monkeypatch):
 
 
 def test_another_voter_reuses_segments_and_features(scenes, run_copy, monkeypatch):
-    monkeypatch.setattr(ColorFeatures, "describe", None)
+    monkeypatch.setattr(ColorFeatures, "extract", None)
     run = run_quick(scenes, run_copy, replace(QUICK, voter="negmin", voter_options={}))
     assert run.settings.voter == "negmin"
 
@@ -109,7 +109,7 @@ def test_a_damaged_cache_file_is_made_again(scenes, finished_run, run_copy):
     assert read_outputs(run_copy) == read_outputs(finished_run.folder.path)
 
 
-def test_masks_lie_on_the_planted_thing(scenes, tmp_path):
+def test_masks_lie_on_the_planted_object(scenes, tmp_path):
     settings = Settings(n_segments=80, size=200, voter_options={"n_neighbors": 20})
     run = run_quick(scenes, tmp_path / "run", settings)
     assert evaluate(run, scenes / "masks").to_dict()["corloc"] >= 0.8

@@ -111,7 +111,7 @@ def test_on_another_machine_a_finished_run_is_not_done_again(store, monkeypatch,
     annotate(store)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
     _, steps = annotate(store)
-    assert steps["segment and describe"] == [(0, 0)]
+    assert steps["segment and extract features"] == [(0, 0)]
     assert "vote" not in steps
 
 
@@ -128,7 +128,7 @@ def test_stopped_in_the_middle_it_goes_on_elsewhere(any_store, finished_run, mon
     with pytest.raises(BadInputError, match=f"the run in {any_store}/out is not finished"):
         segvote.evaluate(f"{any_store}/out", f"{any_store}/masks")
     _, steps = annotate(any_store)
-    assert steps["segment and describe"] == [(0, 0)]
+    assert steps["segment and extract features"] == [(0, 0)]
     assert read_store(f"{any_store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
@@ -145,7 +145,7 @@ def test_killed_at_any_moment_it_goes_on_here_and_elsewhere(store, finished_run,
         process.wait()
         assert b'"complete": true' not in (out / "run.json").read_bytes() or process.returncode == 0
     run, steps = annotate(store)
-    assert steps["segment and describe"] == [(0, 0)]
+    assert steps["segment and extract features"] == [(0, 0)]
     masks = sorted(path.relative_to(run.folder.path) for path in run.folder.path.rglob("masks/**/*.png"))
     assert len(masks) == 12
     assert all((out / name).read_bytes() == (finished_run.folder.path / name).read_bytes() for name in masks)
@@ -339,7 +339,7 @@ def test_over_the_protocol_of_s3_the_bytes_are_those_of_a_run_on_disk(bucket, fi
         assert found[path.relative_to(finished_run.folder.path).as_posix()] == path.read_bytes()
     assert "fetch" not in annotate(bucket)[1]
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    assert annotate(bucket)[1]["segment and describe"] == [(0, 0)]
+    assert annotate(bucket)[1]["segment and extract features"] == [(0, 0)]
     with pytest.raises(BadInputError, match="no-such-bucket"):
         segvote.annotate("s3://no-such-bucket/with", f"{bucket}/without", f"{bucket}/other", QUICK)
 

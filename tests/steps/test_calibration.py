@@ -19,7 +19,7 @@ def calibration():
 def test_the_level_counts_the_negatives_that_score_as_high():
     negatives = np.array([0.1, 0.2, 0.3, 0.4])
     found = calibrate(np.concatenate([negatives, [0.9]]), np.array([False] * 4 + [True]))
-    assert found.measure_level(np.array([0.0, 0.3, 0.35, 0.5])).tolist() == [1.0, 0.6, 0.4, 0.2]
+    assert found.measure_p_value(np.array([0.0, 0.3, 0.35, 0.5])).tolist() == [1.0, 0.6, 0.4, 0.2]
 
 
 @given(st.floats(0.001, 0.999), st.integers(0, 1000))
@@ -29,7 +29,7 @@ def test_a_score_above_the_threshold_has_a_level_within_the_rate(rate, seed):
     found = calibrate(scores, np.arange(40) < 10)
     kept = max(rate, found.lowest_rate)
     asked = np.linspace(-4, 4, 81).round(1)
-    np.testing.assert_array_equal(asked > found.find_threshold(kept), found.measure_level(asked) <= kept + 1e-9)
+    np.testing.assert_array_equal(asked > found.find_threshold(kept), found.measure_p_value(asked) <= kept + 1e-9)
 
 
 def test_false_alarms_of_fresh_negatives_keep_the_rate():
@@ -76,12 +76,12 @@ def test_the_score_of_an_image_is_that_of_its_best_segment():
 
 def test_refits_never_see_the_bag_they_score():
     rng = np.random.default_rng(0)
-    bags, tags = np.repeat(np.arange(8), 5), np.arange(8) < 4
+    bags, bag_labels = np.repeat(np.arange(8), 5), np.arange(8) < 4
     X, free = rng.normal(size=(40, 3)), np.full(40, -1, np.int8)
-    votes = score_by_refits(Settings(voter="negmin"), X, tags, bags, np.ones(40), free)
+    votes = score_by_refits(Settings(voter="negmin"), X, bag_labels, bags, np.ones(40), free)
     moved = X.copy()
     moved[bags == 7, 0] += 100
-    other = score_by_refits(Settings(voter="negmin"), moved, tags, bags, np.ones(40), free)
+    other = score_by_refits(Settings(voter="negmin"), moved, bag_labels, bags, np.ones(40), free)
     same_fold = np.isin(bags, [3, 7])
     np.testing.assert_array_equal(votes[same_fold & (bags == 3)], other[same_fold & (bags == 3)])
     with pytest.raises(BadInputError, match="two training images"):

@@ -81,7 +81,7 @@ def test_each_image_is_found_in_its_class_and_in_no_other(class_runs):
         assert list(image.areas) == image.classes == list(image.scores)
 
 
-def test_the_masks_lie_on_the_things(class_runs, class_root):
+def test_the_masks_lie_on_the_objects(class_runs, class_root):
     for letter, name in (("a", "red"), ("b", "blue")):
         found = evaluate(class_runs.runs[name], class_root.parent / letter / "masks").to_dict()
         assert found["n_images"] == 4
@@ -168,7 +168,7 @@ def test_features_with_a_codebook_learn_it_once(class_root, tmp_path):
 
 def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
-    monkeypatch.setattr(ColorFeatures, "describe", None)
+    monkeypatch.setattr(ColorFeatures, "extract", None)
     monkeypatch.setattr(sys.modules["segvote.steps.classes.annotate"], "fit_voter", None)
     annotate_classes(class_root, runs_copy, QUICK, n_jobs=1)
     after = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
@@ -188,7 +188,7 @@ def test_an_image_of_two_classes_is_one_image_and_no_negative(own_root, tmp_path
     (index,) = [number for number, image in enumerate(runs.images) if len(image.classes) == 2]
     assert len(runs) == 12
     assert runs.images[index].name == "blue/shared.png"
-    assert [runs.runs[name].bags[index].tag for name in runs.names] == ["with", "with"]
+    assert [runs.runs[name].bags[index].bag_label for name in runs.names] == ["with", "with"]
     assert runs.runs["red"].find_source(index).parent == own_root / "red"
     (annotation,) = [one for one in runs.list_annotations() if one.name == "blue/shared.png"]
     assert [part.label for part in annotation.parts] == ["blue", "red"]
@@ -218,7 +218,9 @@ def test_an_image_removed_from_a_class_leaves_no_mask_behind(own_root, tmp_path)
 
 
 def test_the_run_of_a_class_predicts(class_runs, class_root, tmp_path):
-    found = predict(class_runs.folder.path / "classes/red", class_root, tmp_path / "new", false_alarms=0.3, n_jobs=1)
+    found = predict(
+        class_runs.folder.path / "classes/red", class_root, tmp_path / "new", false_positive_rate=0.3, n_jobs=1
+    )
     called = {one.name.split("/")[0] for one in found.images if one.contains}
     assert "red" in called
     with pytest.raises(BadInputError, match="classes/NAME"):
@@ -304,7 +306,7 @@ def test_an_unfinished_run_says_so(runs_copy):
 def test_the_run_of_a_class_opens_where_it_lies_now(runs_copy, tmp_path):
     moved = shutil.move(runs_copy / "classes/red", tmp_path / "moved")
     run = Run(moved)
-    index = next(number for number, bag in enumerate(run.bags) if bag.tag == "with")
+    index = next(number for number, bag in enumerate(run.bags) if bag.bag_label == "with")
     truth = read_mask(run.find_source(index).parents[2] / "a/masks" / f"{run.find_source(index).stem}.png")
     assert measure_iou(run.read_mask(index), truth) > 0
 
@@ -338,7 +340,7 @@ def test_videos_have_an_index_mask_for_every_frame(class_root, tmp_path):
     for name in ("red", "blue"):
         film = root / name / "film"
         film.mkdir()
-        for number in range(8):  # the thing is of both classes, in a film of their own each
+        for number in range(8):  # the object is of both classes, in a film of their own each
             shifted = np.roll(np.asarray(picture), number * 2, axis=1).copy()
             shifted[0, 0] = 1 if name == "red" else 2
             Image.fromarray(shifted).save(film / f"{number:04d}.png")

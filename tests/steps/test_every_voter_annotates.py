@@ -25,4 +25,4 @@ def test_every_voter_leaves_a_mask_in_every_with_image(name, scenes, out):
     assert run.settings.voter == name
     assert np.isfinite(run.votes["scores"]).all()
     for index, bag in enumerate(run.bags):
-        assert run.read_mask(index).any() == (bag.tag == "with")
+        assert run.read_mask(index).any() == (bag.bag_label == "with")

@@ -45,7 +45,7 @@ def test_the_unsure_band_grows_from_nothing_to_every_segment():
 
 def test_unsure_pixels_are_segments_close_to_the_threshold(finished_run, tmp_path):
     export(finished_run, "png", tmp_path, unsure=0.2)
-    index, bag = next((i, bag) for i, bag in enumerate(finished_run.bags) if bag.tag == "with")
+    index, bag = next((i, bag) for i, bag in enumerate(finished_run.bags) if bag.bag_label == "with")
     labels = finished_run.read_segments(index)["labels"]
     scores = finished_run.votes["scores"][finished_run.get_slice(index)]
     wanted = (np.abs(scores - bag.threshold) <= 0.2 * np.ptp(scores))[labels]

@@ -8,7 +8,7 @@ from segvote.io.arrays import read_arrays, write_arrays
 from segvote.kernels import Neighbours
 from segvote.run.run import Run
 from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
-from segvote.steps.reopening import list_described, reopen, vote
+from segvote.steps.reopening import list_segmented_images, reopen, vote
 from segvote.steps.voting_step import fit_voter
 
 
@@ -25,7 +25,7 @@ def path(run):
 
 def read(run, **other):
     name = other.get("name") or name_neighbours(
-        run.settings, list_described(run), run.settings.voter_options["n_neighbors"]
+        run.settings, list_segmented_images(run), run.settings.voter_options["n_neighbors"]
     )
     return read_neighbours(run.folder, name, other.get("n_segments", int(run.offsets[-1])))
 

@@ -1,4 +1,4 @@
-"""Images in the wrong folder: `annotate` takes their say, names them, and finds the thing all the same."""
+"""Images in the wrong folder: `annotate` takes their say, names them, and finds the object all the same."""
 
 import shutil
 
@@ -10,12 +10,12 @@ from segvote.datasets import write_scenes
 from segvote.run.settings import Settings
 from segvote.steps.judging import choose_muted
 
-FAST = {"n_segments": 60, "size": 160, "n_pieces": 0}
+FAST = {"n_segments": 60, "size": 160, "n_superpixels": 0}
 
 
 @pytest.fixture(scope="module")
 def misfiled(tmp_path_factory):
-    """Scenes of which two with the thing lie among those without."""
+    """Scenes of which two with the object lie among those without."""
     folder = tmp_path_factory.mktemp("misfiled")
     write_scenes(folder, 24, 22, seed=5)
     for path in sorted((folder / "with").iterdir())[:2]:
@@ -29,31 +29,31 @@ def run_on(folder, out, **change):
 
 def test_the_misplaced_have_no_say_and_are_named(misfiled, tmp_path):
     run = run_on(misfiled, tmp_path / "out")
-    muted = {bag.name for bag in run.bags if bag.muted}
+    muted = {bag.name for bag in run.bags if bag.excluded}
     wrong = {bag.name for bag in run.bags if "wrong-" in bag.name}
     assert wrong <= muted
-    assert all(bag.tag == "without" for bag in run.bags if bag.muted)
+    assert all(bag.bag_label == "without" for bag in run.bags if bag.excluded)
     page = run.folder.report_path.read_text()
     assert "Images that had no say" in page
     assert all(name in page for name in muted)
 
 
 def test_everybody_is_heard_if_so_wished(misfiled, tmp_path):
-    run = run_on(misfiled, tmp_path / "out", mute_suspects=False)
-    assert not any(bag.muted for bag in run.bags)
+    run = run_on(misfiled, tmp_path / "out", exclude_mislabelled=False)
+    assert not any(bag.excluded for bag in run.bags)
     assert "Images that had no say" not in run.folder.report_path.read_text()
 
 
 def test_a_voter_that_must_hear_all_hears_all(misfiled, tmp_path):
-    assert not any(bag.muted for bag in run_on(misfiled, tmp_path / "out", voter="negmin").bags)
+    assert not any(bag.excluded for bag in run_on(misfiled, tmp_path / "out", voter="negmin").bags)
 
 
 def test_suspects_are_muted_but_never_more_than_a_quarter_of_the_without_images():
-    tags = np.repeat([True, False], 20)
+    bag_labels = np.repeat([True, False], 20)
     suspicions = np.concatenate([np.full(20, 0.9), np.linspace(0.05, 1, 20)])
-    np.testing.assert_array_equal(np.flatnonzero(choose_muted(suspicions, tags)), [35, 36, 37, 38, 39])
-    np.testing.assert_array_equal(np.flatnonzero(choose_muted(suspicions - 0.4, tags)), [37, 38, 39])
-    assert not choose_muted(suspicions - 0.6, tags).any()
+    np.testing.assert_array_equal(np.flatnonzero(choose_muted(suspicions, bag_labels)), [35, 36, 37, 38, 39])
+    np.testing.assert_array_equal(np.flatnonzero(choose_muted(suspicions - 0.4, bag_labels)), [37, 38, 39])
+    assert not choose_muted(suspicions - 0.6, bag_labels).any()
 
 
 def test_few_images_judge_nobody():

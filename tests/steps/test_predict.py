@@ -20,22 +20,22 @@ def new_scenes(tmp_path_factory):
     """Scenes that the finished run has not seen: ``images/with``, ``images/without`` and ``masks``."""
     folder = tmp_path_factory.mktemp("new")
     write_scenes(folder / "made", n_with=4, n_without=4, size=(160, 120), object_area=(0.08, 0.16), seed=5)
-    for tag in ("with", "without"):
-        shutil.copytree(folder / "made" / tag, folder / "images" / tag)
+    for bag_label in ("with", "without"):
+        shutil.copytree(folder / "made" / bag_label, folder / "images" / bag_label)
     return folder
 
 
 @pytest.fixture(scope="module")
 def predicted(finished_run, new_scenes, tmp_path_factory):
     out = tmp_path_factory.mktemp("predicted") / "new"
-    return predict(finished_run.folder.path, new_scenes / "images", out, false_alarms=0.3, n_jobs=1)
+    return predict(finished_run.folder.path, new_scenes / "images", out, false_positive_rate=0.3, n_jobs=1)
 
 
 def shows(prediction):
     return prediction.name.startswith("with/")
 
 
-def test_images_that_show_the_thing_score_higher(finished_run, tmp_path):
+def test_images_that_show_the_object_score_higher(finished_run, tmp_path):
     """Colour words and six training images of each kind: far from sure, and far from chance."""
     # More images than elsewhere: of four and four, one more or less in order would decide.
     write_scenes(tmp_path / "made", n_with=12, n_without=12, size=(160, 120), object_area=(0.08, 0.16), seed=5)
@@ -46,11 +46,11 @@ def test_images_that_show_the_thing_score_higher(finished_run, tmp_path):
     assert measure_auc([one.probability for one in predicted.images], truth) > 0.75
 
 
-def test_masks_lie_on_the_thing_and_images_without_it_have_none(predicted, new_scenes):
+def test_masks_lie_on_the_object_and_images_without_it_have_none(predicted, new_scenes):
     overlaps = []
     for index, one in enumerate(predicted.images):
         mask = predicted.read_mask(index)
-        assert mask.any() == one.contains == (one.level <= predicted.rate) == (one.score > predicted.threshold)
+        assert mask.any() == one.contains == (one.p_value <= predicted.rate) == (one.score > predicted.threshold)
         assert one.area == pytest.approx(mask.mean(), abs=1e-5)
         if one.contains and shows(one):
             truth = read_mask(new_scenes / "made" / "masks" / f"{one.stem.split('/')[-1]}.png")
@@ -73,7 +73,7 @@ def test_the_files_say_what_the_object_says(predicted):
 
 def test_the_model_folder_alone_says_the_same(predicted, finished_run, new_scenes, tmp_path):
     shutil.copytree(finished_run.folder.model_path, tmp_path / "travelled")
-    again = predict(tmp_path / "travelled", new_scenes / "images", tmp_path / "new", false_alarms=0.3, n_jobs=1)
+    again = predict(tmp_path / "travelled", new_scenes / "images", tmp_path / "new", false_positive_rate=0.3, n_jobs=1)
     assert again.images == predicted.images
 
 
@@ -81,7 +81,9 @@ def test_one_image_is_judged_as_among_many(predicted, finished_run, new_scenes, 
     (tmp_path / "one" / "with").mkdir(parents=True)
     wanted = predicted.images[0]
     shutil.copy(new_scenes / "images" / wanted.name, tmp_path / "one" / wanted.name)
-    (found,) = predict(finished_run.folder.path, tmp_path / "one", tmp_path / "new", false_alarms=0.3, n_jobs=1).images
+    (found,) = predict(
+        finished_run.folder.path, tmp_path / "one", tmp_path / "new", false_positive_rate=0.3, n_jobs=1
+    ).images
     assert found == wanted
 
 
@@ -102,7 +104,7 @@ def test_training_images_score_as_in_the_run_where_their_bag_is_left_out(finishe
 def test_other_voters_are_fitted_again(scenes, finished_run, new_scenes, tmp_path, voter):
     settings = replace(finished_run.settings, voter=voter, voter_options={}, decision="global-otsu")
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    found = predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.5, n_jobs=1)
+    found = predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.5, n_jobs=1)
     assert len(found) == 8
 
 
@@ -110,11 +112,15 @@ def test_features_with_words_take_them_along(scenes, finished_run, new_scenes, t
     settings = replace(finished_run.settings, features="bow", feature_options={"n_words": 20})
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     shutil.rmtree(tmp_path / "run" / "features")
-    assert len(predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.5, n_jobs=1)) == 8
+    assert (
+        len(predict(run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.5, n_jobs=1)) == 8
+    )
 
 
 def test_a_rate_that_cannot_be_vouched_for_is_raised(finished_run, new_scenes, tmp_path):
-    found = predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.001, n_jobs=1)
+    found = predict(
+        finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.001, n_jobs=1
+    )
     assert found.rate == pytest.approx(1 / 7)
 
 
@@ -136,12 +142,12 @@ def test_folders_of_others_are_left_alone(finished_run, new_scenes, scenes, tmp_
     predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", n_jobs=1)
     with pytest.raises(BadInputError, match="another folder"):
         predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
-    predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=0.3, n_jobs=1)
+    predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=0.3, n_jobs=1)
 
 
 def test_wrong_arguments_are_refused_before_work(finished_run, new_scenes, tmp_path):
     with pytest.raises(BadInputError, match="share of images"):
-        predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_alarms=1.0)
+        predict(finished_run.folder.path, new_scenes / "images", tmp_path / "new", false_positive_rate=1.0)
     with pytest.raises(BadInputError, match="no model"):
         predict(tmp_path, new_scenes / "images", tmp_path / "new")
     with pytest.raises(BadInputError, match="folder of images"):
@@ -199,7 +205,9 @@ def test_videos_are_judged_as_a_whole(finished_run, new_scenes, tmp_path):
     with Image.open(new_scenes / "images" / "with" / "with-000.png") as picture:
         for number in range(12):
             picture.save(tmp_path / "new" / "clip" / f"{number:04d}.png")
-    (found,) = predict(finished_run.folder.path, tmp_path / "new", tmp_path / "out", false_alarms=0.99, n_jobs=1).images
+    (found,) = predict(
+        finished_run.folder.path, tmp_path / "new", tmp_path / "out", false_positive_rate=0.99, n_jobs=1
+    ).images
     assert found.name == "clip"
     assert len(list((tmp_path / "out" / "masks" / "clip").iterdir())) == 12
 

@@ -14,13 +14,13 @@ pytestmark = pytest.mark.real_data
 @pytest.fixture(scope="module")
 def predicted(data_folder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("halves")
-    for tag in ("with", "without"):
-        for number, path in enumerate(sorted((data_folder / "street-cars" / tag).iterdir())):
-            half = folder / ("known" if number % 2 else "unknown") / tag
+    for bag_label in ("with", "without"):
+        for number, path in enumerate(sorted((data_folder / "street-cars" / bag_label).iterdir())):
+            half = folder / ("known" if number % 2 else "unknown") / bag_label
             half.mkdir(parents=True, exist_ok=True)
             (half / path.name).symlink_to(path.resolve())
-    run = annotate(folder / "known/with", folder / "known/without", folder / "run", Settings(n_pieces=0))
-    return predict(run.folder.path, folder / "unknown", folder / "new", false_alarms=0.1)
+    run = annotate(folder / "known/with", folder / "known/without", folder / "run", Settings(n_superpixels=0))
+    return predict(run.folder.path, folder / "unknown", folder / "new", false_positive_rate=0.1)
 
 
 def test_false_alarms_on_held_out_photos_keep_the_rate(predicted):

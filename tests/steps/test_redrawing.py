@@ -11,7 +11,7 @@ from segvote.steps.reopening import reopen, vote
 from segvote.steps.superpixels import draw_mask
 from segvote.steps.voting_step import decide_bags, fit_voter
 
-SMALL = Settings(n_segments=40, size=160, features="color", n_pieces=300)
+SMALL = Settings(n_segments=40, size=160, features="color", n_superpixels=300)
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +26,9 @@ def test_a_segment_is_chosen_if_the_redrawn_mask_has_most_of_it(opened):
     scores = run.votes["scores"][run.get_slice(0)]
     heat = scale_heat(scores, record.threshold, float(run.votes["scores"].min()), float(scores.max()))
     decisions, free = scores > record.threshold, np.full(len(scores), -1, dtype=np.int8)
-    chosen = redraw_segments([Sketch(table.pictures[0], heat.astype(np.float32), decisions, SMALL.n_pieces)])[0]
+    chosen = redraw_segments([Sketch(table.pictures[0], heat.astype(np.float32), decisions, SMALL.n_superpixels)])[0]
     image = run.read_image(0)
-    mask = draw_mask(image, labels, heat.astype(np.float32), decisions, free, SMALL.n_pieces)
+    mask = draw_mask(image, labels, heat.astype(np.float32), decisions, free, SMALL.n_superpixels)
     # At the working size, which is the label map's.
     rows = np.arange(labels.shape[0]) * image.shape[0] // labels.shape[0]
     columns = np.arange(labels.shape[1]) * image.shape[1] // labels.shape[1]
@@ -40,7 +40,7 @@ def test_a_segment_is_chosen_if_the_redrawn_mask_has_most_of_it(opened):
 
 def test_the_last_vote_is_of_segments_that_redrawn_masks_have(opened):
     voter = fit_voter(opened.table, SMALL)
-    by_decision = fit_voter(opened.table, Settings(**{**SMALL.to_dict(), "n_pieces": 0}))
+    by_decision = fit_voter(opened.table, Settings(**{**SMALL.to_dict(), "n_superpixels": 0}))
     assert voter._elected is not None
     assert not np.array_equal(voter._elected, by_decision._elected)
     assert not voter._elected[~opened.table.tags[opened.table.bags]].any()
@@ -48,7 +48,7 @@ def test_the_last_vote_is_of_segments_that_redrawn_masks_have(opened):
 
 
 def test_nobody_is_elected_if_so_wished(opened):
-    assert fit_voter(opened.table, Settings(**{**SMALL.to_dict(), "elect": False}))._elected is None
+    assert fit_voter(opened.table, Settings(**{**SMALL.to_dict(), "revote": False}))._elected is None
 
 
 def test_a_finished_run_knows_who_was_elected(opened, monkeypatch):

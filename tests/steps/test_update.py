@@ -30,10 +30,10 @@ def parts(tmp_path_factory):
     """``old`` with five images of each kind, ``new`` with two more, ``all`` with both, ``masks`` beside them."""
     folder = tmp_path_factory.mktemp("parts")
     write_scenes(folder / "all", n_with=7, n_without=7, size=(160, 120), object_area=(0.08, 0.16))
-    for tag in ("with", "without"):
-        for number, path in enumerate(sorted((folder / "all" / tag).iterdir())):
+    for bag_label in ("with", "without"):
+        for number, path in enumerate(sorted((folder / "all" / bag_label).iterdir())):
             # Neither first nor last: order must not depend on which folder an image came from.
-            target = folder / ("new" if number in (2, 5) else "old") / tag
+            target = folder / ("new" if number in (2, 5) else "old") / bag_label
             target.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
     return folder
@@ -77,7 +77,11 @@ def test_adding_images_gives_the_bytes_of_a_fresh_run(old, parts, fresh):
 
 def test_removing_images_gives_the_bytes_of_a_fresh_run(fresh, parts, old_folder, tmp_path):
     copy = shutil.copytree(fresh.folder.path, tmp_path / "run")
-    gone = [f"{tag}/{path.name}" for tag in ("with", "without") for path in (parts / "new" / tag).iterdir()]
+    gone = [
+        f"{bag_label}/{path.name}"
+        for bag_label in ("with", "without")
+        for path in (parts / "new" / bag_label).iterdir()
+    ]
     updated = update(copy, remove=gone, n_jobs=1)
     assert_same(updated, Run(old_folder))
     assert not updated.folder.mask_path("with/with-002").exists()
@@ -88,15 +92,15 @@ def test_removing_images_gives_the_bytes_of_a_fresh_run(fresh, parts, old_folder
 
 
 def test_nothing_that_is_known_is_computed_again(old, parts, monkeypatch):
-    described = []
-    describe = ColorFeatures.describe
+    extracted = []
+    extract = ColorFeatures.extract
     monkeypatch.setattr(
-        ColorFeatures, "describe", lambda self, image, labels: described.append(1) or describe(self, image, labels)
+        ColorFeatures, "extract", lambda self, image, labels: extracted.append(1) or extract(self, image, labels)
     )
     update(old, add_with=[parts / "new/with"], n_jobs=1)
-    assert len(described) == 2
+    assert len(extracted) == 2
     update(old, remove=["with-001"], n_jobs=1)
-    assert len(described) == 2
+    assert len(extracted) == 2
 
 
 def test_an_updated_run_works_like_any_other(old, parts, fresh, tmp_path):
@@ -114,9 +118,9 @@ def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder,
     own = tmp_path / "own"
     shutil.copytree(parts / "old", own)
     run = annotate(own / "with", own / "without", tmp_path / "run", QUICK, n_jobs=1)
-    for tag in ("with", "without"):
-        for path in (parts / "new" / tag).iterdir():
-            shutil.copy(path, own / tag)
+    for bag_label in ("with", "without"):
+        for path in (parts / "new" / bag_label).iterdir():
+            shutil.copy(path, own / bag_label)
     assert_same(update(run, n_jobs=1), fresh)
     before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*") if path.is_file()}
     update(run.folder.path, n_jobs=1)
@@ -124,7 +128,7 @@ def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder,
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
-@pytest.mark.parametrize("step", ["describe_bags", "decide_bags"])
+@pytest.mark.parametrize("step", ["extract_bags", "decide_bags"])
 def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch, step):
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["segvote.steps.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -228,10 +232,10 @@ def test_annotate_says_how_to_go_on_with_an_updated_run(old, parts):
 
 def test_label_maps_of_one_s_own_are_asked_for_again(parts, tmp_path):
     maps = tmp_path / "maps"
-    for tag in ("with", "without"):
-        for path in (parts / "all" / tag).iterdir():
-            (maps / tag).mkdir(parents=True, exist_ok=True)
-            np.save(maps / tag / f"{path.stem}.npy", np.arange(120 * 160).reshape(120, 160) // 640)
+    for bag_label in ("with", "without"):
+        for path in (parts / "all" / bag_label).iterdir():
+            (maps / bag_label).mkdir(parents=True, exist_ok=True)
+            np.save(maps / bag_label / f"{path.stem}.npy", np.arange(120 * 160).reshape(120, 160) // 640)
     run = annotate(parts / "old/with", parts / "old/without", tmp_path / "run", QUICK, segments=maps, n_jobs=1)
     with pytest.raises(BadInputError, match="--segments"):
         update(run, add_with=[parts / "new/with"], n_jobs=1)

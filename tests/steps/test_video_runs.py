@@ -1,4 +1,4 @@
-"""Videos go through the main job like images: a thing that moves is found, frame by frame."""
+"""Videos go through the main job like images: an object that moves is found, frame by frame."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -29,14 +29,14 @@ HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
 
 
-def make_frames(seed, shows_thing):
+def make_frames(seed, shows_object):
     """Frames and masks: a red square walks over a ground of blue and green blocks."""
     rng = np.random.default_rng(seed)
     ground = rng.integers(40, 200, (HEIGHT // 12, WIDTH // 12, 3)) * [0.2, 1, 1]
     ground = ground.repeat(12, axis=0).repeat(12, axis=1).astype(np.uint8)
     for t in range(N_FRAMES):
         frame, mask = ground.copy(), np.zeros((HEIGHT, WIDTH), bool)
-        if shows_thing:
+        if shows_object:
             mask[24:48, 12 + 4 * t : 36 + 4 * t] = True
             frame[mask] = [220, 20, 20]
         yield frame, mask
@@ -50,7 +50,7 @@ def write_frames(folder, arrays):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Two folders of frames and a film with the thing; one of each and an image without."""
+    """Two folders of frames and a film with the object; one of each and an image without."""
     root = tmp_path_factory.mktemp("videos")
     for seed in range(2):
         frames, masks = zip(*make_frames(seed, True), strict=True)
@@ -95,7 +95,7 @@ def test_frames_are_images_when_asked_for(data):
         list_bags(data / "with", data / "without", "films")
 
 
-def test_the_thing_is_found_in_every_video(run, data):
+def test_the_object_is_found_in_every_video(run, data):
     evaluation = evaluate(run, data / "masks")
     figures = evaluation.to_dict()
     assert figures["n_videos"] == 3
@@ -129,7 +129,7 @@ def test_the_overlay_film_has_all_frames(run):
     assert len(frames) == N_FRAMES and frames[0].image.shape == (HEIGHT, WIDTH, 3)
 
 
-def test_the_track_file_follows_the_thing(run):
+def test_the_track_file_follows_the_object(run):
     root = ElementTree.parse(run.folder.path / "tracks/with/v0.cvat.xml").getroot()
     polygons = root.findall("track/polygon")
     assert [int(polygon.get("frame")) for polygon in polygons] == list(range(N_FRAMES))

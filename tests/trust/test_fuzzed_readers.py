@@ -59,7 +59,7 @@ def look_at_classes(folder):
 def describe_with(path):
     features = make_features(str(path))
     labels = np.repeat([[0, 1]], 16, axis=0).repeat(8, axis=1)
-    return features.get_key(), features.describe(np.zeros((16, 16, 3), np.uint8), labels)
+    return features.get_key(), features.extract(np.zeros((16, 16, 3), np.uint8), labels)
 
 
 def list_all_truth(path):

@@ -9,6 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
+from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research
 from segvote.cli.places import Place, format_place
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
@@ -38,73 +39,100 @@ SETTING_NAMES = {field.name for field in fields(Settings)}
 )
 def annotate(
     with_folder: Place | None = typer.Argument(
-        None, metavar="WITH", parser=Place, help="Folder of images that show the thing; a path or s3://bucket/folder."
+        None,
+        metavar="WITH",
+        parser=Place,
+        rich_help_panel=INPUT,
+        help="Folder of images that show the object; a path or s3://bucket/folder.",
     ),
     without_folder: Place | None = typer.Argument(
-        None, metavar="WITHOUT", parser=Place, help="Folder of images that do not."
+        None, metavar="WITHOUT", parser=Place, rich_help_panel=INPUT, help="Folder of images that do not."
     ),
-    out: Place = typer.Option(
+    classes: Place | None = option(
+        None,
+        panel=INPUT,
+        metavar="ROOT",
+        parser=Place,
+        help="Instead of both: a folder with a folder of images per class, and perhaps none/.",
+    ),
+    segments: Place | None = option(
+        None, panel=INPUT, metavar="DIR", parser=Place, help="Your own label maps, named like the images."
+    ),
+    frames: str = option(
+        DEFAULTS.frames,
+        panel=INPUT,
+        help=f"Which sub-folders are videos: {', '.join(FRAMES)}.",
+        **choice(FRAMES, "kind of frames"),
+    ),
+    every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
+    fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
+    strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
+    voter: str = option(
+        DEFAULTS.voter,
+        panel=METHOD,
+        help="How segments vote: ekde, or the name of a baseline.",
+        **choice(VOTERS, "voter"),
+    ),
+    features: str = option(
+        DEFAULTS.features,
+        panel=METHOD,
+        metavar="NAME",
+        autocompletion=make_completion(FEATURES),
+        help=f"{', '.join(FEATURES)}; several joined by +; or a path to an .onnx network.",
+    ),
+    segmenter: str = option(
+        DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
+    ),
+    n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
+    out: Place = option(
         ...,
         "-o",
         "--out",
+        panel=OUTPUT,
+        metavar="DIR",
         parser=Place,
-        help="Run folder to write, a path or s3://bucket/folder; an unfinished run there is continued.",
+        help="Run folder to write; an unfinished run there is continued.",
     ),
-    classes: Place | None = typer.Option(
-        None,
-        metavar="ROOT",
-        parser=Place,
-        help="Instead of WITH and WITHOUT: a folder with one folder of images for each class, and perhaps none/.",
-    ),
-    voter: str = typer.Option(DEFAULTS.voter, help=f"Who votes: {', '.join(VOTERS)}."),
-    features: str = typer.Option(
-        DEFAULTS.features,
-        help=f"What is seen of a segment: {', '.join(FEATURES)}; joined with +; or a path to an .onnx network.",
-    ),
-    segmenter: str = typer.Option(DEFAULTS.segmenter, help=f"How images are cut: {', '.join(SEGMENTERS)}."),
-    n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
-    size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are cut."),
-    border_survival: float = typer.Option(
-        DEFAULTS.border_survival, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
-    ),
-    motion_survival: float = typer.Option(
-        DEFAULTS.motion_survival,
-        min=0.0,
-        max=1.0,
-        help="Background prior of what moves with a video's ground.",
-    ),
-    mute_suspects: bool = typer.Option(
-        DEFAULTS.mute_suspects, help="Whether *without* images that look as if they show the thing lose their say."
-    ),
-    elect: bool = typer.Option(DEFAULTS.elect, help="Whether the segments that were taken vote once more, all alike."),
-    second_vote: float = typer.Option(
-        DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of neighbouring segments in the second voting; 0: none."
-    ),
-    decision: str = typer.Option(DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}."),
-    n_pieces: int = typer.Option(
-        DEFAULTS.n_pieces, min=0, help="Small pieces along which masks are redrawn; 0: masks of whole segments."
-    ),
-    label: str = typer.Option(DEFAULTS.label, help="What the thing is called in the files."),
-    frames: str = typer.Option(DEFAULTS.frames, help=f"Which sub-folders are videos: {', '.join(FRAMES)}."),
-    every: int = typer.Option(DEFAULTS.every, min=1, help="Of a video, every n-th frame."),
-    fps: float = typer.Option(DEFAULTS.fps, min=0.0, help="Of a video, about this many frames per second; 0: all."),
-    seed: int = typer.Option(DEFAULTS.seed, help="Of everything random."),
-    segments: Place | None = typer.Option(
-        None, parser=Place, help="Folder of your own label maps, named like the images."
-    ),
-    ucm: Place | None = typer.Option(
-        None, parser=Place, help="Folder of published contour maps (ucm2 in .mat files), named like the images."
-    ),
-    jobs: int = typer.Option(2, min=1, help="Number of processes; the answer does not depend on it."),
+    label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
+    jobs: int = option(2, panel=SCALE, min=1, help="Number of processes; does not change the result."),
     workers: int | None = WORKERS,
     scheduler: str | None = SCHEDULER,
     memory: str | None = MEMORY,
-    strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
+    size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
+    ucm: Place | None = research(
+        None,
+        metavar="DIR",
+        parser=Place,
+        help="Published contour maps (ucm2 in .mat files), named like the images, instead of a segmenter.",
+    ),
+    border_prior: float = research(
+        DEFAULTS.border_prior, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
+    ),
+    motion_prior: float = research(
+        DEFAULTS.motion_prior,
+        min=0.0,
+        max=1.0,
+        help="Background prior of what moves with the background of a video; 1: none.",
+    ),
+    exclude_mislabelled: bool = research(
+        DEFAULTS.exclude_mislabelled, help="Exclude *without* images that are likely mislabelled from the vote."
+    ),
+    revote: bool = research(DEFAULTS.revote, help="Vote again with the hard labels of the first decision."),
+    second_vote: float = research(
+        DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of adjacent segments in a segment's score; 0: none."
+    ),
+    decision: str = research(
+        DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
+    ),
+    n_superpixels: int = research(
+        DEFAULTS.n_superpixels, min=0, help="Superpixels along which masks are drawn; 0: masks of whole segments."
+    ),
+    seed: int = research(DEFAULTS.seed, help="Of everything random."),
 ) -> None:
-    """Find the thing that the images of one folder show and those of the other do not.
+    """Find the object that one folder of images shows and the other does not.
 
-    Leaves masks, heat maps, a COCO file and a report in the run folder. Killed, it goes on where it was; repeated, it
-    does nothing twice.
+    Writes masks, heat maps, a COCO file and a report into the run folder. An
+    interrupted run continues; a repeated one does nothing twice.
     """
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
     from segvote._api import annotate as run_annotate
@@ -154,10 +182,10 @@ def print_outcome(run: Any) -> None:
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
     # Where every class has its own *without* images, the run of each class tells.
-    muted = [bag.name for bag in getattr(run, "bags", ()) if bag.muted]
-    if muted:
-        names = ", ".join(map(make_plain, muted[:N_NAMED])) + (", …" if len(muted) > N_NAMED else "")
-        typer.echo(f"no say: {len(muted)} *without* looked as if they showed the thing: {names}", err=True)
+    excluded = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
+    if excluded:
+        names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
+        typer.echo(f"excluded: {len(excluded)} *without* images are likely mislabelled: {names}", err=True)
     typer.echo(f"masks    {format_place(run.folder.path / 'masks')}")
     typer.echo(f"coco     {format_place(run.folder.coco_path)}")
     typer.echo(f"report   {format_place(run.folder.report_path)}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import errno
 import importlib
+import importlib.resources
 import keyword
 import os
 import sys
@@ -14,6 +16,7 @@ import typer
 from typer.models import CommandInfo
 
 from segvote import __version__
+from segvote.cli.help import Command, CommandList
 from segvote.cli.stopping import find_exit_code, listen_for_stop
 from segvote.errors import SegvoteError
 from segvote.plain_text import make_plain
@@ -26,7 +29,7 @@ EXIT_INTERRUPTED = 130
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 FIRST_STEPS = """\
-Two folders to masks: segments of images with and without a thing vote on which of them are the thing.
+Two folders to masks: segments of images with and without an object vote on which of them are the object.
 
 First
   segvote demo                               see it work, on scenes it makes itself
@@ -43,7 +46,8 @@ Then
 
 app = typer.Typer(
     name="segvote",
-    help="Two folders to masks: segments of images with and without a thing vote on which of them are the thing.",
+    cls=CommandList,
+    help="Two folders to masks: segments of images with and without an object vote on which of them are the object.",
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -81,19 +85,34 @@ def start(
 
 
 def load_commands(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Let commands add themselves to the application."""
+    """Let commands add themselves to the application; of all others only the name and what it does are known."""
     for name in names:
-        # `import` is a word of Python, which a module cannot be called.
-        importlib.import_module(f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}")
+        importlib.import_module(name_module(name))
+    loaded = {get_name(command) for command in app.registered_commands}
+    for name in COMMANDS:
+        if name not in loaded:
+            app.command(name, help=read_summary(name))(lambda: None)
     arrange_commands()
     return app
 
 
+def name_module(name: str) -> str:
+    # `import` is a word of Python, which a module cannot be called.
+    return f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}"
+
+
+def read_summary(name: str) -> str:
+    """First line of a command's help, from the text of its module: importing all of them takes a second."""
+    source = importlib.resources.files("segvote.cli").joinpath(f"{name_module(name).rpartition('.')[2]}.py")
+    command = next(node for node in ast.parse(source.read_text()).body if isinstance(node, ast.FunctionDef))
+    return (ast.get_docstring(command) or "").partition("\n")[0]
+
+
 def arrange_commands() -> None:
-    """Put the loaded commands into the order and the panels of `PANELS`."""
+    """Put the commands into the order and the panels of `PANELS`."""
     panels = {name: panel for panel, names in PANELS.items() for name in names}
     for command in app.registered_commands:
-        command.rich_help_panel = panels[get_name(command)]
+        command.rich_help_panel, command.cls = panels[get_name(command)], Command
     app.registered_commands.sort(key=lambda command: list(panels).index(get_name(command)))
 
 
@@ -106,10 +125,7 @@ def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) ->
     if "_SEGVOTE_COMPLETE" in environment:  # the shell asks; its words come in a variable
         words = environment.get("_TYPER_COMPLETE_ARGS") or environment.get("COMP_WORDS", "")
         arguments = words.split()[1:]
-    elif not arguments or arguments[0] == "--version":
-        return ()
-    # While the first word is being typed, all names are wanted; so they are after a slip, for "did you mean".
-    return (arguments[0],) if arguments and arguments[0] in COMMANDS else COMMANDS
+    return (arguments[0],) if arguments and arguments[0] in COMMANDS else ()
 
 
 def _leave_output() -> None:

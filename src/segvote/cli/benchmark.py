@@ -28,7 +28,7 @@ def benchmark(
     frames: int = typer.Option(3, min=0, help="Frames used of each video, as images; 0: videos as they are."),
     max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
     time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
-    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and describe."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and extract features."),
 ) -> None:
     """Run the experiments of a data set on disk and put the figures beside the paper's.
 

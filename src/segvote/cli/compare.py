@@ -29,7 +29,7 @@ ALL = "all"
     )
 )
 def compare(
-    with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the thing."),
+    with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the object."),
     without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
     truth: Path = typer.Option(..., help="Truth, of any kind that `segvote evaluate` takes."),
     out: Path = typer.Option(..., "-o", "--out", help="Folder for results; what is there is not done again."),
@@ -39,13 +39,13 @@ def compare(
     ),
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
-    size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are cut."),
+    size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
     decision: str = typer.Option(DEFAULTS.decision, help=f"The common rule: {', '.join(DECISIONS)}."),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
     time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
-    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and describe."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and extract features."),
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
 

@@ -21,7 +21,7 @@ def demo(
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
     seed: int = typer.Option(0, help="Of the scenes."),
 ) -> None:
-    """Make scenes with and without a thing, annotate them, compare with the truth."""
+    """Make scenes with and without an object, annotate them, compare with the truth."""
     from segvote._api import annotate
     from segvote.datasets.scenes import write_scenes
     from segvote.evaluation.evaluate import evaluate

@@ -1,4 +1,4 @@
-"""`segvote doctor`: images that look filed in the wrong folder."""
+"""`segvote doctor`: images that are likely mislabelled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segvote.cli.progress import show_progress
 )
 def doctor(
     folder: Place = typer.Argument(
-        ..., metavar="WITH", parser=Place, help="Folder of images that show the thing; or a run folder."
+        ..., metavar="WITH", parser=Place, help="Folder of images that show the object; or a run folder."
     ),
     without_folder: Place | None = typer.Argument(
         None, metavar="WITHOUT", parser=Place, help="Folder of images that do not."
@@ -24,11 +24,11 @@ def doctor(
     out: Place | None = typer.Option(
         None, "-o", "--out", parser=Place, help="Run folder that keeps the work, for `annotate` to use."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print every image with its suspicion as JSON."),
-    lines: int = typer.Option(20, min=1, help="How many suspects to list."),
+    as_json: bool = typer.Option(False, "--json", help="Print every image with its score as JSON."),
+    lines: int = typer.Option(20, min=1, help="How many images to list."),
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
 ) -> None:
-    """Find images that look filed in the wrong folder, the same image twice, and files that cannot be read."""
+    """Find images that are likely mislabelled, near-duplicates, and files that cannot be read."""
     from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
     from segvote.io.remote.places import open_places
     from segvote.run.remote import open_run

@@ -1,4 +1,4 @@
-"""`segvote explain`: who voted for a segment."""
+"""`segvote explain`: the votes for a segment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def explain(
     html: Path | None = typer.Option(None, help="Write a page with pictures, too."),
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
-    """Say which segments voted for a segment and which against; the amounts sum to its score."""
+    """List the votes for and against a segment; they sum to its score."""
     from segvote.run.remote import open_run
 
     with open_run(run_folder) as (folder, _):

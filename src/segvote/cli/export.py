@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.options import choice
 from segvote.cli.places import Place, format_place
 from segvote.cli.progress import show_progress
 from segvote.io import EXPORTS
@@ -21,11 +22,11 @@ def export(
     run_folder: Place = typer.Argument(
         ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
     ),
-    format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}."),
+    format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
     out: Place | None = typer.Option(
         None, "-o", "--out", parser=Place, help="Folder to write; default RUN/exports/FORMAT."
     ),
-    label: str | None = typer.Option(None, help="What the thing is called there; default: as in the run."),
+    label: str | None = typer.Option(None, help="What the object is called there; default: as in the run."),
     unsure: float = typer.Option(
         0.0,
         min=0.0,

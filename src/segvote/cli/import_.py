@@ -35,9 +35,9 @@ def import_(
         help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too.",
     ),
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
-    confirm: bool = typer.Option(False, "--confirm", help="Masks that nobody changed are a person's word, too."),
+    confirm: bool = typer.Option(False, "--confirm", help="Unchanged masks are user labels, too."),
 ) -> None:
-    """Take over masks that a person corrected in another tool: their segments are fixed from then on.
+    """Take over masks that were corrected in another tool, as user labels of their segments.
 
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
@@ -63,7 +63,7 @@ def format_imported(imported: Imported, run: Run) -> str:
 
 def format_command(run: Run) -> str:
     """What votes again: `update`; for one class of several, the `annotate` that made them, with its options."""
-    with_folder, without_folder = (Path(run.record["inputs"][tag]) for tag in (WITH, WITHOUT))
+    with_folder, without_folder = (Path(run.record["inputs"][bag_label]) for bag_label in (WITH, WITHOUT))
     if without_folder not in with_folder.parents:
         return shlex.join(["segvote", "update", format_place(run.folder.path)])
     root, out = run.record["inputs"][WITHOUT], format_place(run.folder.path.parents[1])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import typer
+from segvote.cli.options import SCALE, option
 
 __all__ = ["MEMORY"]
 
-MEMORY = typer.Option(
-    None, metavar="SIZE", help="Memory that the vote may take, 4GB or 500MB; what does not fit is mapped from files."
+MEMORY = option(
+    None,
+    panel=SCALE,
+    metavar="SIZE",
+    help="Memory that the vote may take, 4GB or 500MB; the rest is mapped from files.",
 )

@@ -21,7 +21,9 @@ DEFAULTS = {name: one.default for name, one in inspect.signature(run_predict).pa
 
 
 @app.command(
-    epilog=format_examples("segvote predict out photos/new -o new", "segvote predict out new -o new --false-alarms 0.1")
+    epilog=format_examples(
+        "segvote predict out photos/new -o new", "segvote predict out new -o new --false-positive-rate 0.1"
+    )
 )
 def predict(
     model: Place = typer.Argument(
@@ -30,42 +32,43 @@ def predict(
         parser=Place,
         help="Run folder of `segvote annotate`, or the model folder in it, wherever it lies now, s3://bucket/run too.",
     ),
-    folder: Place = typer.Argument(
-        ..., metavar="NEW", parser=Place, help="Folder of images of which nobody knows what they show."
-    ),
+    folder: Place = typer.Argument(..., metavar="NEW", parser=Place, help="Folder of images of unknown content."),
     out: Place = typer.Option(..., "-o", "--out", parser=Place, help="Folder to write."),
-    false_alarms: float = typer.Option(
-        DEFAULTS["false_alarms"], help="Which share of images without the thing may be said to show it."
+    false_positive_rate: float = typer.Option(
+        DEFAULTS["false_positive_rate"],
+        help="Largest share of images without the object that may be predicted to show it.",
     ),
     jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
     workers: int | None = WORKERS,
     scheduler: str | None = SCHEDULER,
     strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
-    """Say of new images whether they show the thing, how probably, and where.
+    """Predict whether new images show the object, how probably, and where.
 
-    Leaves masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
+    Writes masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
     from segvote._api import predict as predict_places
 
     with open_workers(workers, scheduler, [model, folder, out]) as places, show_progress() as progress:
-        found = predict_places(*places, false_alarms=false_alarms, n_jobs=jobs, strict=strict, progress=progress)
+        found = predict_places(
+            *places, false_positive_rate=false_positive_rate, n_jobs=jobs, strict=strict, progress=progress
+        )
     for _, reason in found.problems:
         typer.echo(f"left out: {make_plain(reason)}", err=True)
-    if found.rate > false_alarms:
+    if found.rate > false_positive_rate:
         typer.echo(
-            f"note: so few training images vouch for a false alarm in {1 / found.rate:.0f} images at best, "
-            f"a rate of {found.rate:.3g}; annotate with more *without* images for {false_alarms:g}",
+            f"note: so few training images allow one false positive in {1 / found.rate:.0f} images at best, "
+            f"a rate of {found.rate:.3g}; annotate with more *without* images for {false_positive_rate:g}",
             err=True,
         )
     typer.echo(format_predictions(found))
 
 
 def format_predictions(found: Predictions) -> str:
-    """How many images show the thing, and where everything lies."""
+    """How many images show the object, and where everything lies."""
     n_contain = sum(one.contains for one in found.images)
     lines = [
-        f"shows it  {n_contain} of {len(found)} images (false alarms {found.rate:.3g})",
+        f"shows it  {n_contain} of {len(found)} images (false-positive rate {found.rate:.3g})",
         f"masks     {format_place(found.path / 'masks')}",
         f"coco      {format_place(found.path / 'annotations.coco.json')}",
         f"table     {format_place(found.path / 'predictions.csv')}",

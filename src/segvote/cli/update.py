@@ -29,7 +29,7 @@ def update(
         ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
     ),
     add_with: list[Place] = typer.Option(
-        [], parser=Place, help="Folder of more images that show the thing; may be repeated."
+        [], parser=Place, help="Folder of more images that show the object; may be repeated."
     ),
     add_without: list[Place] = typer.Option(
         [], parser=Place, help="Folder of more images that do not; may be repeated."

@@ -9,14 +9,13 @@ from typing import Any
 
 import typer
 
+from segvote.cli.options import SCALE, option
 from segvote.io.remote.addresses import find_place, is_url
 
 __all__ = ["SCHEDULER", "WORKERS", "open_workers"]
 
-WORKERS = typer.Option(None, min=1, help="Instead of --jobs: so many workers of Dask on this machine.")
-SCHEDULER = typer.Option(
-    None, metavar="ADDRESS", help="Instead of --jobs: the workers of a Dask scheduler, tcp://host:8786."
-)
+WORKERS = option(None, panel=SCALE, metavar="INT", min=1, help="Instead of --jobs: Dask workers on this machine.")
+SCHEDULER = option(None, panel=SCALE, metavar="ADDRESS", help="Instead of --jobs: a Dask scheduler, tcp://host:8786.")
 
 
 @contextlib.contextmanager

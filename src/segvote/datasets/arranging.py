@@ -1,4 +1,4 @@
-"""What lies in a made scene, and where: things drawn at random in size, colour and angle, and put down side by side."""
+"""What lies in a synthetic scene, and where: objects of random size, colour and angle, side by side."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import replace
 import numpy as np
 
 from segvote.datasets.composing import Sprite, recolour, transform
-from segvote.datasets.cutouts import cut_card, cut_thing
+from segvote.datasets.cutouts import cut_card, cut_object
 
-__all__ = ["draw_clutter", "draw_thing", "place_inside", "place_on_border", "scatter"]
+__all__ = ["draw_clutter", "draw_object", "place_inside", "place_on_border", "scatter"]
 
-N_TRIES = 20  # places tried for a thing of the clutter before it is left out
-MAX_COVERED = 0.1  # part of a thing that may lie over or under another
+N_TRIES = 20  # places tried for an object of the clutter before it is left out
+MAX_COVERED = 0.1  # part of an object that may lie over or under another
 COIN_AREA = 0.006  # a coin's part of the image
 
 
-def draw_thing(name: str, area: float, appearances: int, rng: np.random.Generator) -> Sprite:
-    """Draw the thing that the *with* images show.
+def draw_object(name: str, area: float, appearances: int, rng: np.random.Generator) -> Sprite:
+    """Draw the object that the *with* images show.
 
     Parameters
     ----------
     name
-        A key of `segvote.datasets.cutouts.THINGS`.
+        A key of `segvote.datasets.cutouts.OBJECTS`.
     area
         Its size in pixels.
     appearances
@@ -30,29 +30,29 @@ def draw_thing(name: str, area: float, appearances: int, rng: np.random.Generato
     rng
         Where colour, angle and side come from.
     """
-    cutout = cut_thing(name, rng)
+    cutout = cut_object(name, rng)
     turn = 360 * rng.integers(appearances) / appearances + rng.uniform(-5, 5)
     cutout = recolour(cutout, turn, rng.uniform(0.85, 1.1))
     return transform(cutout, area, rng.uniform(-1, 1) * cutout.max_turn, flip=rng.random() < 0.5)
 
 
 def draw_clutter(names: list[str], n_pixels: int, rng: np.random.Generator) -> list[Sprite]:
-    """Draw what lies about in the images of both folders, large things first.
+    """Draw what lies about in the images of both folders, large objects first.
 
     Parameters
     ----------
     names
-        Kinds of things that may lie about; each occurs in about half of the scenes, coins in all.
+        Kinds of objects that may lie about; each occurs in about half of the scenes, coins in all.
     n_pixels
-        Size of the image, to which the things' sizes belong.
+        Size of the image, to which the objects' sizes belong.
     rng
         Where everything comes from.
     """
     cards = [_draw_card(n_pixels, rng) for _ in range(rng.integers(3, 6))]
-    things = [_draw_any(name, n_pixels, rng) for name in names if name != "coin" and rng.random() < 0.5]
+    targets = [_draw_any(name, n_pixels, rng) for name in names if name != "coin" and rng.random() < 0.5]
     n_coins = rng.integers(2, 7) if "coin" in names else 0
-    coins = [draw_thing("coin", COIN_AREA * n_pixels * rng.uniform(0.7, 2), 1, rng) for _ in range(n_coins)]
-    return cards + things + coins
+    coins = [draw_object("coin", COIN_AREA * n_pixels * rng.uniform(0.7, 2), 1, rng) for _ in range(n_coins)]
+    return cards + targets + coins
 
 
 def _draw_card(n_pixels: int, rng: np.random.Generator) -> Sprite:
@@ -60,8 +60,8 @@ def _draw_card(n_pixels: int, rng: np.random.Generator) -> Sprite:
 
 
 def _draw_any(name: str, n_pixels: int, rng: np.random.Generator) -> Sprite:
-    """Draw a thing in any colour."""
-    cutout = cut_thing(name, rng)
+    """Draw an object in any colour."""
+    cutout = cut_object(name, rng)
     cutout = recolour(cutout, rng.normal(0, 35), rng.uniform(0.6, 1.2))
     return transform(
         cutout, rng.uniform(0.015, 0.06) * n_pixels, rng.uniform(-1, 1) * cutout.max_turn, rng.random() < 0.5

@@ -1,9 +1,9 @@
 """Made bags: features of segments without any picture, with a planted object, for tests of voters and for scaling.
 
 The background clusters occur in every bag. The object is a tight cluster beside one of them, repeated over the *with*
-bags. Two things mislead simple voters: *odd* segments, far from everything and never repeated, in the bags of both tags
-(they are farthest from all negatives, which NegMin takes for the object), and *look-alikes*, a few *without* segments
-near the object (they penalise it where CRANE counts penalties).
+bags. Two kinds mislead simple voters: *odd* segments, far from everything and never repeated, in bags of both
+labels (they are farthest from all negatives, which NegMin takes for the object), and *look-alikes*, a few *without*
+segments near the object (they penalise it where CRANE counts penalties).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def make_bags(
     Parameters
     ----------
     n_with, n_without
-        Number of bags of each tag.
+        Number of bags of each bag label.
     n_segments
         Segments per bag; `n_object` of them are object in a *with* bag, `n_odd` are odd in every bag.
     n_object, n_odd
@@ -48,7 +48,7 @@ def make_bags(
     Returns
     -------
     X, y, bags, truth
-        (n, n_dims) float64 features; (n,) int, the bag's tag copied to its segments; (n,) int bag ids, *with* bags
+        (n, n_dims) float64 features; (n,) int, the bag label copied to its segments; (n,) int bag ids, *with* bags
         first; (n,) bool, whether the segment is object.
     """
     if n_object + n_odd > n_segments or n_object < 1:

@@ -1,4 +1,4 @@
-"""What every loader gives: classes, each a list of images or videos with a tag, and where their truth lies.
+"""What every loader gives: classes, each a list of images or videos with a bag label, and where their truth lies.
 
 Nothing is read before it is asked for: an item holds paths and readers. Truth exists for some frames only, so it is
 kept by frame number. Masks are 255 object, 128 ignore, 0 background; boxes are (n, 4) x0, y0, x1, y1 with the ends left
@@ -24,13 +24,13 @@ Reader = Callable[[], np.ndarray]  # called when the truth is needed
 
 @dataclass(frozen=True)
 class DataItem:
-    """An image or a video, its tag and its truth.
+    """An image or a video, its bag label and its truth.
 
     Attributes
     ----------
     name
         Unique in its data set, with forward slashes.
-    tag
+    bag_label
         ``"with"`` or ``"without"``.
     frames
         The image, or the frames of the video in order.
@@ -43,15 +43,15 @@ class DataItem:
     """
 
     name: str
-    tag: str
+    bag_label: str
     frames: tuple[Path, ...]
     is_video: bool = False
     masks: Mapping[int, Reader] = field(default_factory=dict)
     boxes: Mapping[int, Reader] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.tag not in (WITH, WITHOUT):
-            raise BadInputError(f"{self.name}: a tag is {WITH!r} or {WITHOUT!r}, got {self.tag!r}")
+        if self.bag_label not in (WITH, WITHOUT):
+            raise BadInputError(f"{self.name}: a bag label is {WITH!r} or {WITHOUT!r}, got {self.bag_label!r}")
         if not self.frames or (len(self.frames) > 1 and not self.is_video):
             raise BadInputError(f"{self.name}: an image is one file and a video at least one, got {len(self.frames)}")
 
@@ -94,7 +94,7 @@ class DataSet:
 
     def __post_init__(self) -> None:
         for class_name, items in self.items.items():
-            if not any(item.tag == WITH for item in items):
+            if not any(item.bag_label == WITH for item in items):
                 raise BadInputError(
                     f"{self.name}: nothing on disk shows {class_name}; check that all files are unpacked"
                 )
@@ -103,9 +103,9 @@ class DataSet:
     def classes(self) -> list[str]:
         return list(self.items)
 
-    def select(self, class_name: str, tag: str) -> list[DataItem]:
-        """Items of a class's experiment with one tag."""
-        return [item for item in self.items[class_name] if item.tag == tag]
+    def select(self, class_name: str, bag_label: str) -> list[DataItem]:
+        """Items of a class's experiment with one bag label."""
+        return [item for item in self.items[class_name] if item.bag_label == bag_label]
 
 
 def pick_classes(known: Iterable[str], class_name: str | None) -> list[str]:
@@ -155,4 +155,4 @@ def oppose_classes(name: str, by_class: Mapping[str, list[DataItem]], class_name
 
 def _strip(item: DataItem) -> DataItem:
     """The same item in another class's experiment: nothing in it is the object."""
-    return replace(item, tag=WITHOUT, masks={}, boxes={})
+    return replace(item, bag_label=WITHOUT, masks={}, boxes={})

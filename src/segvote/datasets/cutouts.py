@@ -1,8 +1,8 @@
-"""Things cut out of the pictures that scikit-image and scikit-learn carry in their wheels, to make scenes of.
+"""Objects cut out of the pictures that scikit-image and scikit-learn carry in their wheels, to make scenes of.
 
 Pictures are opened as files, never through `skimage.data`, whose functions may download what is missing. A cutout is a
-colour image and how much of each pixel is the thing; outlines are the pictures' own (thresholds), or a few shapes drawn
-around the thing once.
+colour image and how much of each pixel is the object; outlines are the pictures' own (thresholds), or a few shapes
+drawn around the object once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy import ndimage
 
 from segvote.errors import MissingPartError, UnknownNameError
 
-__all__ = ["THINGS", "Cutout", "cut_card", "cut_thing", "open_bundled"]
+__all__ = ["OBJECTS", "Cutout", "cut_card", "cut_object", "open_bundled"]
 
 FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
@@ -39,14 +39,14 @@ CARD_PICTURES = (
 
 @dataclass(frozen=True)
 class Cutout:
-    """A thing without its surroundings.
+    """An object without its surroundings.
 
     Attributes
     ----------
     image
         (h, w, 3) float32 RGB in [0, 1].
     alpha
-        (h, w) float32 in [0, 1]: how much of the pixel is the thing.
+        (h, w) float32 in [0, 1]: how much of the pixel is the object.
     max_turn
         Largest angle in degrees by which it may be turned and still look right.
     """
@@ -78,11 +78,11 @@ def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
     return pixels
 
 
-def cut_thing(name: str, rng: np.random.Generator) -> Cutout:
-    """Cut out a thing by name; where there are several (coins), one of them is drawn."""
-    if name not in THINGS:
-        raise UnknownNameError(f"unknown thing {name!r}; the known ones are: {', '.join(THINGS)}")
-    choices = THINGS[name]()
+def cut_object(name: str, rng: np.random.Generator) -> Cutout:
+    """Cut out an object by name; where there are several (coins), one of them is drawn."""
+    if name not in OBJECTS:
+        raise UnknownNameError(f"unknown object {name!r}; the known ones are: {', '.join(OBJECTS)}")
+    choices = OBJECTS[name]()
     return choices[rng.integers(len(choices))]
 
 
@@ -137,8 +137,8 @@ def _cut_coins() -> list[Cutout]:
     # The plate under the coins is lit unevenly: each coin is brighter than the darkest shade around it.
     shade = ndimage.gaussian_filter(ndimage.minimum_filter(smooth, 61), 20)
     bright = ndimage.binary_opening(ndimage.binary_fill_holes(smooth - shade > 0.16), iterations=8)
-    pieces, n_pieces = ndimage.label(bright)
-    masks = [pieces == index for index in range(1, n_pieces + 1)]
+    pieces, n_superpixels = ndimage.label(bright)
+    masks = [pieces == index for index in range(1, n_superpixels + 1)]
     metals = np.array([(0.97, 0.98, 1.0), (1.0, 0.83, 0.42), (0.96, 0.6, 0.42)], dtype=np.float32)
     return [
         _trim(np.clip(grey[..., None] * metal * 1.15, 0, 1), _soften(mask))
@@ -192,7 +192,7 @@ def _soften(mask: np.ndarray) -> np.ndarray:
 
 
 def _trim(image: np.ndarray, alpha: np.ndarray, max_turn: float = 180.0) -> Cutout:
-    """Keep the smallest box that holds the thing."""
+    """Keep the smallest box that holds the object."""
     seen = alpha > 0.02
     rows, columns = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
     box = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
@@ -200,7 +200,7 @@ def _trim(image: np.ndarray, alpha: np.ndarray, max_turn: float = 180.0) -> Cuto
     return Cutout(image, alpha, max_turn)
 
 
-THINGS: dict[str, Callable[[], list[Cutout]]] = {
+OBJECTS: dict[str, Callable[[], list[Cutout]]] = {
     "badge": _cut_badge,
     "coin": _cut_coins,
     "cup": _cut_cup,

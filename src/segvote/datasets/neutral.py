@@ -36,11 +36,15 @@ def load_neutral(
         The data set's name.
     """
     folder = find_folder(root, WITH, WITHOUT)
-    images = {tag: list_images(folder / tag) for tag in (WITH, WITHOUT)}
+    images = {bag_label: list_images(folder / bag_label) for bag_label in (WITH, WITHOUT)}
     if videos is None:
-        videos = all(_looks_like_frames(folder / tag, paths) for tag, paths in images.items())
+        videos = all(_looks_like_frames(folder / bag_label, paths) for bag_label, paths in images.items())
     masks = _index_masks(folder / "masks")
-    items = [item for tag, paths in images.items() for item in _make_items(folder / tag, tag, paths, masks, videos)]
+    items = [
+        item
+        for bag_label, paths in images.items()
+        for item in _make_items(folder / bag_label, bag_label, paths, masks, videos)
+    ]
     return DataSet(name, {class_name or folder.resolve().name: tuple(items)})
 
 
@@ -79,21 +83,25 @@ def _make_key(folder: Path, path: Path) -> str:
     return path.relative_to(folder).with_suffix("").as_posix()
 
 
-def _make_items(folder: Path, tag: str, paths: list[Path], masks: dict[str, Path], videos: bool) -> list[DataItem]:
+def _make_items(
+    folder: Path, bag_label: str, paths: list[Path], masks: dict[str, Path], videos: bool
+) -> list[DataItem]:
     if not videos:
-        return [_make_item(folder, tag, path.relative_to(folder).as_posix(), [path], masks, False) for path in paths]
+        return [
+            _make_item(folder, bag_label, path.relative_to(folder).as_posix(), [path], masks, False) for path in paths
+        ]
     by_video: dict[str, list[Path]] = {}
     for path in paths:
         by_video.setdefault(path.parent.relative_to(folder).as_posix(), []).append(path)
-    return [_make_item(folder, tag, video, frames, masks, True) for video, frames in by_video.items()]
+    return [_make_item(folder, bag_label, video, frames, masks, True) for video, frames in by_video.items()]
 
 
 def _make_item(
-    folder: Path, tag: str, name: str, frames: list[Path], masks: dict[str, Path], is_video: bool
+    folder: Path, bag_label: str, name: str, frames: list[Path], masks: dict[str, Path], is_video: bool
 ) -> DataItem:
     readers: dict[int, Reader] = {}
     for number, frame in enumerate(frames):
         mask = masks.get(_make_key(folder, frame))
-        if mask is not None and tag == WITH:
+        if mask is not None and bag_label == WITH:
             readers[number] = partial(read_mask, mask)
-    return DataItem(f"{tag}/{name}", tag, tuple(frames), is_video, readers)
+    return DataItem(f"{bag_label}/{name}", bag_label, tuple(frames), is_video, readers)

@@ -101,14 +101,14 @@ def read_voc_boxes(path: Path) -> dict[str, np.ndarray]:
             f"{path}: expected a VOC annotation, which this is not ({error}); unpack it again"
         ) from error
     boxes: dict[str, list[list[float]]] = {}
-    for thing in root.iter("object"):
-        corners = [_read_side(thing, side, path) for side in ("xmin", "ymin", "xmax", "ymax")]
-        boxes.setdefault(thing.findtext("name", "").strip(), []).append(corners)
+    for target in root.iter("object"):
+        corners = [_read_side(target, side, path) for side in ("xmin", "ymin", "xmax", "ymax")]
+        boxes.setdefault(target.findtext("name", "").strip(), []).append(corners)
     return {name: order_corners(np.array(corners) - [1, 1, 0, 0]) for name, corners in boxes.items()}
 
 
-def _read_side(thing: ElementTree.Element, side: str, path: Path) -> float:
-    text = thing.findtext(f"bndbox/{side}", "")
+def _read_side(target: ElementTree.Element, side: str, path: Path) -> float:
+    text = target.findtext(f"bndbox/{side}", "")
     try:
         return float(text)
     except ValueError as error:

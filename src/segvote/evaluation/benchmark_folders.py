@@ -64,13 +64,13 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
     max_items
         At most so many items of each kind, evenly spread over the list; None: all.
     """
-    for tag in (WITH, WITHOUT):
-        shutil.rmtree(folder / tag, ignore_errors=True)
-        (folder / tag).mkdir(parents=True)
+    for bag_label in (WITH, WITHOUT):
+        shutil.rmtree(folder / bag_label, ignore_errors=True)
+        (folder / bag_label).mkdir(parents=True)
     shown = _spread(data.select(class_name, WITH), max_items)
     absent = _spread(data.select(class_name, WITHOUT), max_items)
     if not absent:
-        raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other things")
+        raise BadInputError(f"{data.name}: nothing on disk is without {class_name}; add images of other objects")
     readers: dict[str, TruthReader] = {}
     groups: dict[str, str] = {}
     for place, item in enumerate(shown):

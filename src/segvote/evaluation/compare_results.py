@@ -126,9 +126,6 @@ class Comparison:
     def measure_corloc(self, result: Result, rule: str = "common") -> Interval:
         return bootstrap_mean((result.measure_ious(rule) > self.threshold).astype(float))
 
-    def measure_miou(self, result: Result, rule: str = "common") -> Interval:
-        return bootstrap_mean(result.measure_ious(rule))
-
     def rank(self, rule: str = "common") -> list[Result]:
         """Good results, the best first: by CorLoc, then by mean IoU."""
         return sorted(

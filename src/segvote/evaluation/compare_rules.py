@@ -16,7 +16,7 @@ from segvote.steps.table import Table
 from segvote.steps.voting_step import Verdict, decide_bags
 from segvote.voters.thresholds import match_count
 
-__all__ = ["RULES", "decide_by_rules", "list_own_rule"]
+__all__ = ["RULES", "decide_by_rules"]
 
 RULES = ("common", "own", "matched")
 # Their papers take the best segment of each image.
@@ -53,13 +53,6 @@ def decide_by_rules(
     own = {**dict.fromkeys(BEST_SEGMENT, _select_best), **dict.fromkeys(COUNT_MATCHED, lambda *_: matched)}
     select = own.get(settings.voter, _select_positive)
     return verdict, {"common": verdict.decisions, "own": select(table, votes), "matched": matched}
-
-
-def list_own_rule(voter: str) -> str:
-    """In words, what ``own`` means for a voter."""
-    if voter in BEST_SEGMENT:
-        return "the best segment of each image"
-    return "as many segments as eKDE selects" if voter in COUNT_MATCHED else "the voter's own threshold"
 
 
 def _select_positive(table: Table, votes: np.ndarray) -> np.ndarray:

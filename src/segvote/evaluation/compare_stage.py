@@ -51,7 +51,7 @@ class Stage:
 
 def measure_segments(settings: Settings) -> Settings:
     """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
-    return replace(settings.vote_once(), n_pieces=0)
+    return replace(settings.vote_once(), n_superpixels=0)
 
 
 def prepare_stage(
@@ -62,7 +62,7 @@ def prepare_stage(
     n_jobs: int,
     progress: Progress = ignore_progress,
 ) -> Stage:
-    """Segment, describe and let the reference vote; count the truth of every segment."""
+    """Segment, extract features and let the reference vote; count the truth of every segment."""
     name = settings.features.removesuffix(LENGTHS)
     run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
     truth = _count_truth(run, readers)
@@ -105,7 +105,7 @@ def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], 
     found = False
     for bag in list_bags(*folders, frames):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
-        for reader in _find_readers(readers, bag) if bag.tag == WITH else ():
+        for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():
             truth, found = reader(), True
             for array in (truth.mask, truth.boxes):
                 digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())

@@ -1,6 +1,6 @@
 """The folder doctor: images that look filed in the wrong folder, the same image twice, files that cannot be read.
 
-How much an image shows the thing is judged by other images only: the votes of its own bag are never heard. An image
+How much an image shows the object is judged by other images only: the votes of its own bag are never heard. An image
 of *with* in which nothing stands out, or an image of *without* in which something does, is a suspect; so is one that
 has a twin.
 """
@@ -23,9 +23,9 @@ from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.steps.extract import Describer
+from segvote.steps.extract import BagExtractor
 from segvote.steps.judging import SUSPECT, judge_bags
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.table import gather_table
@@ -48,7 +48,7 @@ UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
     "same image twice",
     "nearly the same image",
     "nothing stands out",
-    "looks as if it shows the thing",
+    "looks as if it shows the object",
 )
 # Suspicions of what needs no vote; those of the vote lie in [0, 1], and one half is as like one folder as the other.
 CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}
@@ -62,7 +62,7 @@ class Suspect:
 
     Attributes
     ----------
-    name, tag
+    name, bag_label
         The bag, and where it is filed.
     kind
         What is wrong with it, in a few words.
@@ -75,7 +75,7 @@ class Suspect:
     """
 
     name: str
-    tag: str
+    bag_label: str
     kind: str
     suspicion: float
     reason: str
@@ -127,8 +127,8 @@ def diagnose_folders(
     run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)
-        good, described = _describe_bags(run, bags, settings, n_jobs, progress)
-    twins = find_twins([one.bag for one in described if not one.problem], progress)
+        good, segmented = _extract_bags(run, bags, settings, n_jobs, progress)
+    twins = find_twins([one.bag for one in segmented if not one.problem], progress)
     # An image that is in both folders says nothing about either.
     shared = {name for twin in twins if twin.exact and twin.across for name in (twin.one, twin.other)}
     voting = [one for one in good if one.bag.name not in shared]
@@ -136,11 +136,11 @@ def diagnose_folders(
     table = gather_table(run, voting, make_features(settings.features, **settings.feature_options))
     suspicions = judge_bags(table, fit_voter(table, settings.vote_once()).scores_)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
-    return Diagnosis(list_suspects(described, named, twins))
+    return Diagnosis(list_suspects(segmented, named, twins))
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
-    inputs = {tag: name_place(folder) for tag, folder in folders.items()}
+    inputs = {bag_label: name_place(folder) for bag_label, folder in folders.items()}
     if not run.record_path.exists():
         run.write_record(make_record(inputs, settings, "", complete=False))
     elif run.read_record().get("inputs") != inputs:
@@ -149,47 +149,49 @@ def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None
         )
 
 
-def _describe_bags(
+def _extract_bags(
     run: RunFolder, bags: Sequence[Bag], settings: Settings, n_jobs: int, progress: Progress
-) -> tuple[list[Described], list[Described]]:
+) -> tuple[list[SegmentedImage], list[SegmentedImage]]:
     """Those that can vote, and all."""
     extractor = make_features(settings.features, **settings.feature_options)
     if extractor.needs_fit:
         raise BadInputError(f"the doctor wants features that need no codebook; got {settings.features}, try lite0")
-    results = run_on_all(Describer(run, settings, extractor), list(bags), n_jobs)
-    described = list(count_along(results, "segment and describe", len(bags), progress))
-    return [one for one in described if not one.problem], described
+    results = run_on_all(BagExtractor(run, settings, extractor), list(bags), n_jobs)
+    segmented = list(count_along(results, "segment and extract features", len(bags), progress))
+    return [one for one in segmented if not one.problem], segmented
 
 
-def _check_both(voting: Sequence[Described]) -> None:
-    for tag in (WITH, WITHOUT):
-        if not any(one.bag.tag == tag for one in voting):
-            raise BadInputError(f"no image of *{tag}* is left that can be read and is in one folder only; add some")
+def _check_both(voting: Sequence[SegmentedImage]) -> None:
+    for bag_label in (WITH, WITHOUT):
+        if not any(one.bag.bag_label == bag_label for one in voting):
+            raise BadInputError(
+                f"no image of *{bag_label}* is left that can be read and is in one folder only; add some"
+            )
 
 
 def diagnose_run(run: Run, voted: Voted | None = None, twins: Sequence[Twin] | None = None) -> Diagnosis:
-    """Examine the images of a finished run, with the tags that a person gave them since."""
+    """Examine the images of a finished run, with the bag labels that a person gave them since."""
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
     twins = find_twins([one.bag for one in bags]) if twins is None else twins
     suspicions = judge_bags(voted.opened.table, voted.verdict.votes)
     named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
     problems = [
-        Described(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
+        SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
         for entry in run.record["problems"]
     ]
     return Diagnosis(list_suspects([*bags, *problems], named, twins))
 
 
-def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins: Sequence[Twin]) -> list[Suspect]:
+def list_suspects(bags: Sequence[SegmentedImage], suspicions: dict[str, float], twins: Sequence[Twin]) -> list[Suspect]:
     """One line per image, the most suspect first; an image with several faults keeps the gravest."""
     found: dict[str, Suspect] = {}
     for one in bags:
-        name, tag = one.bag.name, one.bag.tag
+        name, bag_label = one.bag.name, one.bag.bag_label
         if one.problem:
-            found[name] = Suspect(name, tag, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
+            found[name] = Suspect(name, bag_label, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
         elif name in suspicions:
-            found[name] = _suspect_vote(name, tag, float(suspicions[name]))
+            found[name] = _suspect_vote(name, bag_label, float(suspicions[name]))
     for twin in twins:
         for name, other in ((twin.one, twin.other), (twin.other, twin.one)):
             suspect = _suspect_twin(name, other, twin)
@@ -198,11 +200,11 @@ def list_suspects(bags: Sequence[Described], suspicions: dict[str, float], twins
     return sorted(found.values(), key=lambda one: (-one.suspicion, one.name))
 
 
-def _suspect_vote(name: str, tag: str, suspicion: float) -> Suspect:
-    kind = NOTHING if tag == WITH else LOOKS_LIKE
+def _suspect_vote(name: str, bag_label: str, suspicion: float) -> Suspect:
+    kind = NOTHING if bag_label == WITH else LOOKS_LIKE
     sure = "more like the other folder" if suspicion >= SUSPECT else "like its own folder"
     reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
-    return Suspect(name, tag, kind, suspicion, reason)
+    return Suspect(name, bag_label, kind, suspicion, reason)
 
 
 def _suspect_twin(name: str, other: str, twin: Twin) -> Suspect:

@@ -62,9 +62,9 @@ def find_twins(bags: Sequence[Bag], progress: Progress = ignore_progress) -> lis
         near = np.flatnonzero(exact | (different <= MAX_DIFFERENT))
         if len(near):
             # An exact twin before a near one, one in the other folder before one in its own.
-            best = min(near, key=lambda i: (not exact[i], kept[i].tag == kept[index].tag, i))
+            best = min(near, key=lambda i: (not exact[i], kept[i].bag_label == kept[index].bag_label, i))
             one, other = kept[best], kept[index]
-            twins.append(Twin(one.name, other.name, one.tag, other.tag, bool(exact[best])))
+            twins.append(Twin(one.name, other.name, one.bag_label, other.bag_label, bool(exact[best])))
     return twins
 
 

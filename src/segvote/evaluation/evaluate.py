@@ -211,7 +211,7 @@ def find_bag_truth(run: Run, readers: Mapping[str, TruthReader], where: object) 
     found = {
         index: reader
         for index, bag in enumerate(run.bags)
-        if bag.tag == WITH and (reader := find_truth(readers, bag.name))
+        if bag.bag_label == WITH and (reader := find_truth(readers, bag.name))
     }
     if not found:
         raise BadInputError(

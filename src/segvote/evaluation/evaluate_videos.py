@@ -51,7 +51,7 @@ def find_video_truth(run: Run, index: int, readers: Mapping[str, TruthReader]) -
 
 def list_video_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, dict[str, TruthReader]]:
     """Number of the bag to the truth of its frames, for every *with* video that has some."""
-    videos = [index for index, bag in enumerate(run.bags) if bag.n_frames and bag.tag == WITH]
+    videos = [index for index, bag in enumerate(run.bags) if bag.n_frames and bag.bag_label == WITH]
     found = {index: find_video_truth(run, index, readers) for index in videos}
     return {index: frames for index, frames in found.items() if frames}
 

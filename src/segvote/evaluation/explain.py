@@ -1,4 +1,4 @@
-"""Who voted for a segment: other images, what a person corrected, and its neighbours, which together make its score."""
+"""The votes for a segment: of other images, of user labels, and of adjacent segments; together they make its score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segvote.steps.table import Table
 __all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
 
 VOTE, NEIGHBOUR, CORRECTION = "vote", "neighbour", "correction"
-SAID = {-1: "", 0: "background, by a person's word", 1: "object, by a person's word"}
+USER_LABELS = {-1: "", 0: "background, by user label", 1: "object, by user label"}
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class VoteLine:
     Attributes
     ----------
     kind
-        ``"vote"``: a segment of another image; ``"neighbour"``: a segment beside it, in the second voting;
-        ``"correction"``: a segment like it, of any image, that a person corrected, or it itself.
+        ``"vote"``: a segment of another image; ``"neighbour"``: an adjacent segment;
+        ``"correction"``: a similar segment with a user label, of any image, or itself.
     bag, segment
         Number of its bag, and its own within the bag.
     amount
@@ -56,11 +56,11 @@ class SegmentExplanation:
     score, threshold, selected
         After the second voting; what it takes to be object in this bag; whether it is.
     said
-        -1, or the 0 or 1 that a person said.
+        -1, or the user label 0 or 1.
     lines
         The greatest amount first, whatever its sign.
     constant
-        What no single segment is answerable for.
+        The intercept: what no single segment adds.
     """
 
     bag: int
@@ -159,13 +159,13 @@ def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None
 def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int = 8) -> str:
     """The explanation as text; what is not listed is summed up, so that the figures add to the score."""
     record = run.bags[explanation.bag]
-    verdict = "object" if explanation.selected else "background"
+    decided = "object" if explanation.selected else "background"
     head = [
-        f"{make_plain(record.name)}  segment {explanation.segment} of {record.n_segments}: {verdict}",
+        f"{make_plain(record.name)}  segment {explanation.segment} of {record.n_segments}: {decided}",
         f"score {explanation.score:+.4f}, object above {explanation.threshold:+.4f} in this image",
     ]
     if explanation.said >= 0:
-        head.append(f"it is {SAID[explanation.said]}")
+        head.append(f"it is {USER_LABELS[explanation.said]}")
     body = [""]
     for sign, title in ((1, "votes for"), (-1, "votes against")):
         body += _format_group(title, explanation.list_best(sign), run, n_lines)
@@ -175,7 +175,7 @@ def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int =
             *head,
             *body,
             f"{format_amount(beside):>10}  neighbours in the same image",
-            f"{format_amount(explanation.constant):>10}  nobody in particular",
+            f"{format_amount(explanation.constant):>10}  intercept",
             f"{format_amount(explanation.score):>10}  score",
         ]
     )

@@ -18,7 +18,7 @@ __all__ = ["FeatureExtractor", "check_inputs", "check_outputs"]
 
 
 class FeatureExtractor(ABC):
-    """Describes the segments of an image.
+    """Extracts features of the segments of an image.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class FeatureExtractor(ABC):
         Whether the channels are standardised over all segments of a run before each block is L2-normalised: one answer,
         or one for each block.
     needs_fit
-        Whether `fit` must see the run's images before `describe`.
+        Whether `fit` must see the run's images before `extract`.
     """
 
     blocks: tuple[int, ...]
@@ -44,8 +44,8 @@ class FeatureExtractor(ABC):
         return self
 
     @abstractmethod
-    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Describe the segments of one image.
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Features of the segments of one image.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ class BowFeatures(FeatureExtractor):
         self.set_state({"words": learn_words(sample, self.n_words)})
         return self
 
-    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         check_inputs(image, labels)
         points = self._describe_points(image)
         rows, columns = _place_points(points, self._choose_shape(image), labels.shape)

@@ -7,6 +7,7 @@ from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError, UnknownNameError
 from segvote.features.base import FeatureExtractor
+from segvote.features.joined import JoinedFeatures
 from segvote.registry import Registry
 
 __all__ = ["FEATURES", "make_features"]
@@ -41,8 +42,6 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
     parts = [part.strip() for part in name.split("+")]
     if len(parts) == 1:
         return _make_one(name, options)
-    from segvote.features.joined import JoinedFeatures
-
     known = [_list_options(part) for part in parts]
     _refuse_unknown(name, options, set().union(*known))
     chosen = [{key: options[key] for key in options if key in keys} for keys in known]

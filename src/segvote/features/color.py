@@ -31,7 +31,7 @@ class ColorFeatures(FeatureExtractor):
     blocks = (N_WORDS,)
     standardise = False
 
-    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         check_inputs(image, labels)
         return count_color_words(resize_image(image, *labels.shape), labels)
 

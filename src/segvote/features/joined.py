@@ -36,8 +36,8 @@ class JoinedFeatures(FeatureExtractor):
             part.fit(images, rng)
         return self
 
-    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        return np.hstack([part.describe(image, labels) for part in self.parts])
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.hstack([part.extract(image, labels) for part in self.parts])
 
     def get_key(self) -> dict[str, Any]:
         return {"name": "joined", "parts": [part.get_key() for part in self.parts]}

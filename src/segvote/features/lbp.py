@@ -27,7 +27,7 @@ class LbpFeatures(FeatureExtractor):
     blocks = (N_PATTERNS,) * len(RADII)
     standardise = False
 
-    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         check_inputs(image, labels)
         gray = cv2.cvtColor(resize_image(image, *labels.shape), cv2.COLOR_RGB2GRAY)
         return np.hstack([_count_patterns(find_patterns(gray, radius), labels) for radius in RADII])

@@ -46,7 +46,7 @@ class MotionPooler:
         self._areas[:n_rows] += counts.sum(axis=1)
         self._distinct[:n_rows] += np.bincount(flat, measure_distinct(lengths).ravel(), minlength=n_rows)
 
-    def describe(self, n_supervoxels: int) -> np.ndarray:
+    def extract(self, n_supervoxels: int) -> np.ndarray:
         """(n_supervoxels, N_MOTION_DIMS) float32: shares of its pixels that move in each direction, or stand still."""
         histograms = grow_rows(self._histograms, n_supervoxels)
         return (histograms / np.maximum(histograms.sum(axis=1, keepdims=True), 1)).astype(np.float32)

@@ -50,7 +50,7 @@ class NetworkFeatures(FeatureExtractor):
         outputs = session.run(None, {session.get_inputs()[0].name: self._prepare(image)})
         return [output[0] for output in outputs]
 
-    def describe(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         check_inputs(image, labels)
         return np.hstack([self._pool(cells, labels) for cells in self.compute_maps(image)])
 

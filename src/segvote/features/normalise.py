@@ -54,7 +54,7 @@ class Standardiser:
         Parameters
         ----------
         X
-            (n_segments, n_dims) as an extractor described them; not changed.
+            (n_segments, n_dims) as an extractor gave them; not changed.
 
         Returns
         -------

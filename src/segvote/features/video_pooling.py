@@ -1,7 +1,7 @@
 """Features of supervoxels: those of single frames, averaged over time by area.
 
-Any extractor of images describes the frames; only sums are kept, so that a video of any length costs one row per
-supervoxel. A supervoxel that lives between two described frames takes the mean of its neighbours.
+Any extractor of images is used on frames; only sums are kept, so that a video of any length costs one row per
+supervoxel. A supervoxel that lives between two sampled frames takes the mean of its neighbours.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class FramePooler:
     Parameters
     ----------
     extractor
-        Describes single frames; fitted where it needs that.
+        Extracts features of single frames; fitted where it needs that.
     """
 
     def __init__(self, extractor: FeatureExtractor) -> None:
@@ -28,7 +28,7 @@ class FramePooler:
         self._areas = np.zeros(0, np.float32)
 
     def add(self, image: np.ndarray, labels: np.ndarray) -> None:
-        """Describe one frame.
+        """Add the features of one frame.
 
         Parameters
         ----------
@@ -40,10 +40,10 @@ class FramePooler:
         numbers, local = np.unique(labels, return_inverse=True)
         local = local.reshape(labels.shape).astype(np.int32)
         areas = np.bincount(local.ravel()).astype(np.float32)
-        described = self.extractor.describe(image, local)
+        features = self.extractor.extract(image, local)
         n_rows = int(numbers[-1]) + 1
         self._sums, self._areas = grow_rows(self._sums, n_rows), grow_rows(self._areas, n_rows)
-        self._sums[numbers] += described * areas[:, None]
+        self._sums[numbers] += features * areas[:, None]
         self._areas[numbers] += areas
 
     def finish(self, n_supervoxels: int, edges: np.ndarray) -> np.ndarray:
@@ -54,7 +54,7 @@ class FramePooler:
         n_supervoxels
             How many the video has.
         edges
-            (m, 2) neighbouring supervoxels, for those that no described frame shows.
+            (m, 2) neighbouring supervoxels, for those that no sampled frame shows.
 
         Returns
         -------

@@ -20,25 +20,25 @@ from segvote.io.polygons import bridge_holes, trace_polygons
 __all__ = ["CvatFunction", "create"]
 
 
-def create(model: str, false_alarms: float = 0.01) -> CvatFunction:
+def create(model: str, false_positive_rate: float = 0.01) -> CvatFunction:
     """What CVAT calls with the ``-p`` parameters.
 
     Parameters
     ----------
     model
         A run folder, its model folder, or the folder of a run on several classes.
-    false_alarms
-        Which share of images without the thing may be said to show it.
+    false_positive_rate
+        Which share of images without the object may be said to show it.
     """
-    return CvatFunction(model, false_alarms)
+    return CvatFunction(model, false_positive_rate)
 
 
 class CvatFunction:
     """A detection function as ``cvat_sdk.auto_annotation`` defines it: `spec` and `detect`."""
 
-    def __init__(self, model: str, false_alarms: float = 0.01) -> None:
+    def __init__(self, model: str, false_positive_rate: float = 0.01) -> None:
         self._cvat = _import_cvat()
-        self._predictors = open_predictors(model, false_alarms)
+        self._predictors = open_predictors(model, false_positive_rate)
         labels = [
             self._cvat.label_spec(label, number, type="mask") for number, label in enumerate(self._predictors, start=1)
         ]

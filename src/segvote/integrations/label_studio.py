@@ -30,7 +30,11 @@ __all__ = ["create_app", "make_backend", "predict_task"]
 
 
 def create_app(
-    model: str, false_alarms: float = 0.01, token: str | None = None, hosts: Collection[str] = (), **options: Any
+    model: str,
+    false_positive_rate: float = 0.01,
+    token: str | None = None,
+    hosts: Collection[str] = (),
+    **options: Any,
 ) -> Any:
     """The web application, for any WSGI server.
 
@@ -38,8 +42,8 @@ def create_app(
     ----------
     model
         A run folder, its model folder, or the folder of a run on several classes.
-    false_alarms
-        Which share of images without the thing may be said to show it.
+    false_positive_rate
+        Which share of images without the object may be said to show it.
     token, hosts
         See `TokenGuard`; no token: everybody who reaches the server may ask, so let another one guard it.
     options
@@ -48,16 +52,16 @@ def create_app(
     _import_base()
     from label_studio_ml.api import init_app
 
-    application = init_app(model_class=make_backend(model, false_alarms), **options)
+    application = init_app(model_class=make_backend(model, false_positive_rate), **options)
     if token is not None:
         application.wsgi_app = TokenGuard(application.wsgi_app, token, hosts)
     return application
 
 
-def make_backend(model: str, false_alarms: float = 0.01) -> type:
+def make_backend(model: str, false_positive_rate: float = 0.01) -> type:
     """The class that Label Studio's server makes one object of for each project."""
     base = _import_base()
-    predictors = open_predictors(model, false_alarms)
+    predictors = open_predictors(model, false_positive_rate)
 
     class SegvoteBackend(base):  # type: ignore[misc, valid-type]
         """Masks of tasks, by a learned decision."""
@@ -135,7 +139,9 @@ def main() -> None:
     """Serve from the command line."""
     parser = argparse.ArgumentParser(description="Masks for Label Studio.")
     parser.add_argument("model", help="run folder, its model folder, or the folder of a run on several classes")
-    parser.add_argument("--false-alarms", type=float, default=0.01, help="share of images without the thing")
+    parser.add_argument(
+        "--false-positive-rate", "--false-alarms", type=float, default=0.01, help="share of images without the object"
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=9090)
     secret = os.environ.get("SEGVOTE_TOKEN")
@@ -143,7 +149,7 @@ def main() -> None:
     arguments = parser.parse_args()
     token = arguments.token or secrets.token_urlsafe(24)
     hosts = LOCAL_HOSTS if arguments.host in LOCAL_HOSTS else ()
-    application = create_app(arguments.model, arguments.false_alarms, token, hosts)
+    application = create_app(arguments.model, arguments.false_positive_rate, token, hosts)
     print(f"address for Label Studio: http://{arguments.host}:{arguments.port}/{token}", flush=True)
     application.run(arguments.host, arguments.port)
 

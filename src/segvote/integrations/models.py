@@ -12,19 +12,19 @@ from segvote.steps.prediction.predictor import Predictor
 __all__ = ["open_predictors"]
 
 
-def open_predictors(path: Path | str, false_alarms: float = 0.01) -> dict[str, Predictor]:
+def open_predictors(path: Path | str, false_positive_rate: float = 0.01) -> dict[str, Predictor]:
     """Label to predictor.
 
     Parameters
     ----------
     path
         A run folder, its ``model`` folder, or the folder of a run on several classes: then one predictor for each.
-    false_alarms
-        Which share of images without the thing may be said to show it.
+    false_positive_rate
+        Which share of images without the object may be said to show it.
     """
     folder = Path(path)
     if find_class_record(RunFolder(folder)).is_file():
         models = [open_model(folder / "classes" / name) for name in ClassRuns(folder).names]
     else:
         models = [open_model(folder)]
-    return {model.settings.label: Predictor(model, false_alarms) for model in models}
+    return {model.settings.label: Predictor(model, false_positive_rate) for model in models}

@@ -97,10 +97,10 @@ def _split_runs(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Runs that begin with background to pieces of at most `_LONGEST`, and whether each piece is object."""
     is_object = np.arange(len(lengths)) % 2 == 1
     lengths, is_object = lengths[lengths > 0], is_object[lengths > 0]
-    n_pieces = -(-lengths // _LONGEST)
-    pieces = np.full(n_pieces.sum(), _LONGEST)
-    pieces[np.cumsum(n_pieces) - 1] = (lengths - 1) % _LONGEST + 1
-    return pieces, np.repeat(is_object, n_pieces)
+    n_superpixels = -(-lengths // _LONGEST)
+    pieces = np.full(n_superpixels.sum(), _LONGEST)
+    pieces[np.cumsum(n_superpixels) - 1] = (lengths - 1) % _LONGEST + 1
+    return pieces, np.repeat(is_object, n_superpixels)
 
 
 def _list_header_bits(n_bytes: int) -> np.ndarray:

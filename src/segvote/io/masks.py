@@ -104,7 +104,7 @@ def _encode_empty(shape: tuple[int, int]) -> bytes:
 
 
 def encode_png(picture: Image.Image, strategy: int = zlib.Z_RLE) -> bytes:
-    """PNG bytes of a picture, without time stamps or other things that change.
+    """PNG bytes of a picture, without time stamps or anything else that changes.
 
     Parameters
     ----------

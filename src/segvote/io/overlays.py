@@ -17,7 +17,7 @@ __all__ = ["blend_heat", "blend_mask", "count_degrees", "encode_jpeg", "paint_he
 COLOURS = np.array([[20, 24, 82], [30, 110, 140], [248, 211, 80], [214, 40, 40]], dtype=np.float64)
 STOPS = np.array([0.0, 0.42, 0.62, 1.0])
 SHADOW = np.float32(0.35)  # how much colour is left where the picture is black
-GLOW = np.float32(70)  # what a white pixel adds to the coldest colour, so that things can be told in the dark blue
+GLOW = np.float32(70)  # what a white pixel adds to the coldest colour, so that shapes can be told in the dark blue
 OUTLINE = (255, 255, 255)
 
 

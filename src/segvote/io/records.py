@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ Kind = TypeVar("Kind")
 MAX_WHOLE = 1 << 53  # beyond it JSON does not keep whole numbers
 
 
-def read_fields(kind: type[Kind], data: Any, where: object) -> Kind:
+def read_fields(kind: type[Kind], data: Any, where: object, old_names: Mapping[str, str] = {}) -> Kind:
     """Make a dataclass whose fields are text, whole numbers, finite numbers, truths and dictionaries.
 
     Parameters
@@ -27,9 +28,12 @@ def read_fields(kind: type[Kind], data: Any, where: object) -> Kind:
         What JSON gave.
     where
         Names the origin in errors.
+    old_names
+        Names that fields had in earlier versions, to those they have now.
     """
     if not isinstance(data, dict):
         raise DamagedFileError(f"{where}: expected an object, got {type(data).__name__}; restore the file")
+    data = {old_names.get(name, name): value for name, value in data.items()}
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     needed = {name for name, field in known.items() if field.default is MISSING and field.default_factory is MISSING}
     if strange := sorted(set(data) - set(known)) + sorted(needed - set(data)):

@@ -19,6 +19,7 @@ import numpy as np
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
+from segvote.io.video_files import read_film
 
 __all__ = [
     "Frame",
@@ -93,8 +94,6 @@ class VideoStream:
     def _read_all(self, problems: list[str]) -> Iterator[Frame]:
         if self.path.is_dir():
             return read_frame_folder(self.path, problems)
-        from segvote.io.video_files import read_film
-
         return (Frame(*parts) for parts in read_film(self.path, problems))
 
 

@@ -44,6 +44,6 @@ def draw_mask_along(
     warmth = np.bincount(cut.labels.ravel(), weights=heat.take(labels).ravel()) / cut.pieces.areas
     mask = sharpen(cut.pieces, warmth).take(cut.labels)
     if (fixed >= 0).any():
-        # A person's word about a segment stands to the pixel.
+        # A user label of a segment holds to the pixel.
         mask = np.where(fixed[labels] >= 0, fixed[labels] == 1, mask)
     return resize_labels(mask, shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["measure_doubt", "scale_heat"]
+__all__ = ["measure_uncertainty", "scale_heat"]
 
 
 def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
@@ -14,7 +14,7 @@ def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) ->
     return np.clip(np.where(scores > threshold, above, below), 0.0, 1.0)
 
 
-def measure_doubt(scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray) -> float:
+def measure_uncertainty(scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray) -> float:
     """How badly the decision explains the scores of a bag: 0 two clear levels, 1 no difference at all.
 
     One minus the share of the area-weighted variance that lies between the two sides.

@@ -2,7 +2,7 @@
 
 The image is cut into many small pieces. Each piece takes the heat of the segments it lies in; pieces that share a long
 boundary without an edge want the same answer, and a minimum cut gives every piece the answer that pleases all most. The
-colours of the image are heard too, but only as far as they agree with the vote about this very image: where the thing
+colours of the image are heard too, but only as far as they agree with the vote about this very image: where the object
 has the colours of its surroundings they would mislead.
 """
 

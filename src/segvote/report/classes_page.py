@@ -10,7 +10,7 @@ from urllib.parse import quote
 from segvote.io.atomic import write_text
 from segvote.io.exports.voc import make_voc_palette
 from segvote.report.compare_markup import format_grid, format_page
-from segvote.report.gallery import EVEN_DOUBT, count_false_alarms
+from segvote.report.gallery import UNCERTAIN, count_false_positives
 from segvote.report.markup import escape, format_share
 from segvote.report.summary import format_problems
 from segvote.report.thumbnails import make_triplet
@@ -23,7 +23,7 @@ __all__ = ["write_classes_report"]
 N_PICTURES = 6
 PICTURE_SIZE = 200
 PICTURE_BYTES = 40_000
-HEADS = ("class", "number and colour", "images with", "without", "median area", "in doubt", "false alarms")
+HEADS = ("class", "number and colour", "images with", "without", "median area", "uncertain", "false positives")
 EXPLANATION = (
     "<p>The images of the other classes and those of <em>none</em> are the negatives of each class. In "
     "<code>masks/</code> each image has one picture with the number of the class at every pixel, 0 for background.</p>"
@@ -52,7 +52,7 @@ def _format_table(runs: ClassRuns) -> str:
 
 
 def _format_row(number: int, name: str, run: Run) -> Sequence[str]:
-    shown = [bag for bag in run.bags if bag.tag == WITH]
+    shown = [bag for bag in run.bags if bag.bag_label == WITH]
     n_without = len(run) - len(shown)
     return (
         _format_link(name),
@@ -60,8 +60,8 @@ def _format_row(number: int, name: str, run: Run) -> Sequence[str]:
         f"{len(shown):,}",
         f"{n_without:,}",
         format_share(median(bag.area for bag in shown)),
-        f"{sum(bag.doubt >= EVEN_DOUBT for bag in shown):,}",
-        f"{count_false_alarms(run.bags):,}",
+        f"{sum(bag.uncertainty >= UNCERTAIN for bag in shown):,}",
+        f"{count_false_positives(run.bags):,}",
     )
 
 
@@ -78,9 +78,9 @@ def _format_link(name: str) -> str:
 
 
 def _format_pictures(name: str, run: Run) -> str:
-    """The masks of a class that are least in doubt."""
-    chosen = [index for index, bag in enumerate(run.bags) if bag.tag == WITH and bag.n_selected]
-    surest = sorted(chosen, key=lambda index: run.bags[index].doubt)[:N_PICTURES]
+    """The masks of a class that are least uncertain."""
+    chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and bag.n_selected]
+    surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
     pictures = "".join(_format_picture(run, index) for index in surest)
     return f'<div class="heat">{pictures}</div><p>All images: {_format_link(name)}</p>\n'
 

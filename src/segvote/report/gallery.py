@@ -1,4 +1,4 @@
-"""The gallery: one card per bag, the masks most in doubt first, then the loudest false alarms."""
+"""The gallery: one card per bag, the most uncertain masks first, then the false positives with the highest scores."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.types import WITH
 
-__all__ = ["EVEN_DOUBT", "choose_ratio", "count_false_alarms", "format_card", "list_cards", "sort_bags"]
+__all__ = ["UNCERTAIN", "choose_ratio", "count_false_positives", "format_card", "list_cards", "sort_bags"]
 
 # What evenly spread scores would get: a cut in the middle explains three quarters of their variance.
-EVEN_DOUBT = 0.25
+UNCERTAIN = 0.25
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
 # Reading, scaling and writing pictures lets go of the interpreter.
 N_THREADS = os.cpu_count() or 1
@@ -32,7 +32,7 @@ def sort_bags(bags: Sequence[BagRecord]) -> list[int]:
 
     def rank(index: int) -> tuple[bool, float, float, str]:
         bag = bags[index]
-        return bag.tag != WITH, -bag.doubt, -bag.score, bag.name
+        return bag.bag_label != WITH, -bag.uncertainty, -bag.score, bag.name
 
     return sorted(range(len(bags)), key=rank)
 
@@ -43,9 +43,9 @@ def choose_ratio(bags: Sequence[BagRecord]) -> str:
     return min(RATIOS, key=lambda name: abs(log(RATIOS[name] / ratio)))
 
 
-def count_false_alarms(bags: Sequence[BagRecord]) -> int:
+def count_false_positives(bags: Sequence[BagRecord]) -> int:
     """*Without* bags whose best segment is above the voter's global threshold, 0."""
-    return sum(bag.tag != WITH and bag.score > bag.threshold for bag in bags)
+    return sum(bag.bag_label != WITH and bag.score > bag.threshold for bag in bags)
 
 
 def list_cards(run: Run) -> Iterator[str]:
@@ -61,21 +61,21 @@ def list_cards(run: Run) -> Iterator[str]:
 
 
 def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> str:
-    """One card; `rank` is its place in the order of doubt, `film` the markup of a video's player."""
-    tag, name = escape(bag.tag), escape(bag.name.removeprefix(f"{bag.tag}/"))
+    """One card; `rank` is its place in the order of uncertainty, `film` the markup of a video's player."""
+    bag_label, name = escape(bag.bag_label), escape(bag.name.removeprefix(f"{bag.bag_label}/"))
     problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
     return (
-        f'<li class="card" data-tag="{tag}" data-rank="{rank}" data-score="{bag.score}"'
+        f'<li class="card" data-tag="{bag_label}" data-rank="{rank}" data-score="{bag.score}"'
         f' data-area="{bag.area}" data-name="{name}">\n'
         f'<button type="button" class="triplet">{_format_panes(bag, triplet, name)}</button>\n'
-        f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="tag {tag}">{tag}</span></div>\n'
+        f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="tag {bag_label}">{bag_label}</span></div>\n'
         f"{problem}{film}{_format_facts(bag)}{_format_files(bag)}</li>\n"
     )
 
 
 def _format_panes(bag: BagRecord, triplet: Triplet, name: str) -> str:
     mask = f"Mask on {name}, {format_share(bag.area)} of the image"
-    empty = "nothing taken" if not bag.n_selected else "no mask"
+    empty = "nothing selected" if not bag.n_selected else "no mask"
     return (
         _format_pane(triplet.image, f"Image {name}", "no image")
         + _format_pane(triplet.heat, f"Heat map of {name}", "no heat map")
@@ -91,15 +91,15 @@ def _format_pane(thumbnail: Thumbnail | None, description: str, missing: str) ->
 
 
 def _format_facts(bag: BagRecord) -> str:
-    facts = _list_with_facts(bag) if bag.tag == WITH else _list_without_facts(bag)
+    facts = _list_with_facts(bag) if bag.bag_label == WITH else _list_without_facts(bag)
     rows = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts)
     return f'<dl class="facts">{rows}</dl>\n'
 
 
 def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
-    level = "high" if bag.doubt >= EVEN_DOUBT else ""
+    level = "high" if bag.uncertainty >= UNCERTAIN else ""
     return [
-        ("doubt", f"{bag.doubt:.2f}{draw_bar(bag.doubt / (2 * EVEN_DOUBT), level, 0.5)}"),
+        ("uncertainty", f"{bag.uncertainty:.2f}{draw_bar(bag.uncertainty / (2 * UNCERTAIN), level, 0.5)}"),
         ("score", format_number(bag.score)),
         ("threshold", format_number(bag.threshold)),
         ("area", format_share(bag.area)),
@@ -111,7 +111,7 @@ def _list_with_facts(bag: BagRecord) -> list[tuple[str, str]]:
 def _list_without_facts(bag: BagRecord) -> list[tuple[str, str]]:
     alarm = ' <span class="alarm">above</span>' if bag.score > bag.threshold else ""
     return [
-        ("false-alarm score", f"{format_number(bag.score)}{alarm}"),
+        ("highest score", f"{format_number(bag.score)}{alarm}"),
         ("threshold", format_number(bag.threshold)),
         ("segments", f"{bag.n_segments}"),
         ("pixels", f"{bag.width} × {bag.height}"),

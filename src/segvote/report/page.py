@@ -18,8 +18,8 @@ from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape
 from segvote.report.summary import (
+    format_excluded,
     format_figures,
-    format_muted,
     format_parameters,
     format_problems,
     format_tiles,
@@ -106,7 +106,7 @@ def _format_gallery_head(run: Run) -> str:
     controls = _read_static("controls.html").replace("{count}", str(len(run)))
     return (
         '<section aria-labelledby="gallery">\n<div class="head"><h2 id="gallery" tabindex="-1">Gallery</h2>\n'
-        "<p>Image, heat map, mask. The masks most in doubt come first, then the images without, loudest first.</p>\n"
+        "<p>Image, heat map, mask. Most uncertain masks first, then images without, highest score first.</p>\n"
         f'<p class="legend"><span>unlikely</span>{draw_heat_scale()}<span>likely</span></p></div>\n'
         f'{controls}<ol id="cards" class="{choose_ratio(run.bags)}">\n'
     )
@@ -116,7 +116,7 @@ def _format_record(run: Run) -> str:
     return (
         '<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n'
         f'<div class="columns"><div>{format_timings(run.folder.read_log())}'
-        f"{format_problems(run.record['problems'])}{format_muted(run)}</div>\n"
+        f"{format_problems(run.record['problems'])}{format_excluded(run)}</div>\n"
         f"<div>{format_parameters(run)}</div></div>\n</section>\n"
     )
 

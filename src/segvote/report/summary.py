@@ -10,35 +10,35 @@ from typing import Any
 import numpy as np
 
 from segvote.report.figures import HistogramRow, draw_histograms, make_edges
-from segvote.report.gallery import EVEN_DOUBT, count_false_alarms
+from segvote.report.gallery import UNCERTAIN, count_false_positives
 from segvote.report.markup import escape, format_share, format_table
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["format_figures", "format_muted", "format_parameters", "format_problems", "format_tiles", "format_title"]
+__all__ = ["format_excluded", "format_figures", "format_parameters", "format_problems", "format_tiles", "format_title"]
 
 
 def format_title(run: Run) -> str:
     """The run in one line of plain text."""
-    n_with, n_without = _count_tags(run)
+    n_with, n_without = _count_labels(run)
     return f"{run.settings.label}: {n_with} {_plural('image', n_with)} with, {n_without} without"
 
 
 def format_tiles(run: Run) -> str:
     """The run in six numbers."""
-    shown = [bag for bag in run.bags if bag.tag == WITH]
-    n_without = _count_tags(run)[1]
+    shown = [bag for bag in run.bags if bag.bag_label == WITH]
+    n_without = _count_labels(run)[1]
     n_segments = sum(bag.n_segments for bag in run.bags)
     n_selected = sum(bag.n_selected for bag in run.bags)
-    n_doubtful = sum(bag.doubt >= EVEN_DOUBT for bag in shown)
+    n_uncertain = sum(bag.uncertainty >= UNCERTAIN for bag in shown)
     n_problems = len(run.record["problems"])
     tiles = [
         (f"{len(run):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
-        (f"{n_segments:,}", "segments", f"{n_selected:,} taken as {run.settings.label}"),
+        (f"{n_segments:,}", "segments", f"{n_selected:,} selected as {run.settings.label}"),
         (format_share(median(bag.area for bag in shown)), "of an image", "median area of a mask"),
-        (f"{n_doubtful:,}", "in doubt", f"of {len(shown):,} masks: doubt {EVEN_DOUBT} or more"),
-        (f"{count_false_alarms(run.bags):,}", "false alarms", f"of {n_without:,} images without: score above 0"),
+        (f"{n_uncertain:,}", "uncertain", f"of {len(shown):,} masks: uncertainty {UNCERTAIN} or more"),
+        (f"{count_false_positives(run.bags):,}", "false positives", f"of {n_without:,} images without: score above 0"),
         (f"{n_problems:,}", "unreadable", "left out, with reasons below" if n_problems else "every file could be read"),
     ]
     body = "".join(
@@ -50,25 +50,27 @@ def format_tiles(run: Run) -> str:
 
 def format_figures(run: Run) -> str:
     """Histograms of weights and scores over all segments."""
-    is_with = np.repeat([bag.tag == WITH for bag in run.bags], [bag.n_segments for bag in run.bags])
-    weights, scores, taken = (run.votes[name] for name in ("weights", "scores", "decisions"))
-    by_tag = [HistogramRow("with", WITH, weights[is_with]), HistogramRow("without", WITHOUT, weights[~is_with])]
+    is_with = np.repeat([bag.bag_label == WITH for bag in run.bags], [bag.n_segments for bag in run.bags])
+    weights, scores, selected = (run.votes[name] for name in ("weights", "scores", "decisions"))
+    by_label = [HistogramRow("with", WITH, weights[is_with]), HistogramRow("without", WITHOUT, weights[~is_with])]
     by_fate = [
-        HistogramRow("with, taken", WITH, scores[is_with & taken]),
-        HistogramRow("with, left", "left", scores[is_with & ~taken]),
+        HistogramRow("with, selected", WITH, scores[is_with & selected]),
+        HistogramRow("with, not selected", "left", scores[is_with & ~selected]),
         HistogramRow("without", WITHOUT, scores[~is_with]),
     ]
     return (
         '<div class="figures">\n'
         + _format_figure(
             "Weights",
-            "The soft label of every segment: 0 is background, 1 is object. Two heaps at the ends are a clear vote.",
-            draw_histograms(by_tag, make_edges(weights, 0.0, 1.0), "Histogram of weights, with and without"),
+            "The soft label of every segment: 0 is background, 1 is object. Two peaks at the ends are a clear vote.",
+            draw_histograms(by_label, make_edges(weights, 0.0, 1.0), "Histogram of weights, with and without"),
         )
         + _format_figure(
             "Scores",
-            "What decides, after neighbours have voted. The line is 0, the threshold for images of unknown content.",
-            draw_histograms(by_fate, make_edges(scores), "Histogram of scores: taken, left, without", mark=0.0),
+            "The score that decides. The line is 0, the threshold for images of unknown content.",
+            draw_histograms(
+                by_fate, make_edges(scores), "Histogram of scores: selected, not selected, without", mark=0.0
+            ),
         )
         + "</div>\n"
     )
@@ -85,10 +87,14 @@ def format_problems(problems: Iterable[dict[str, Any]]) -> str:
     return format_table(rows, "Unreadable files")
 
 
-def format_muted(run: Run) -> str:
-    """Images whose say was taken, and why; nothing where all were heard."""
-    rows = [(f"<bdi>{escape(bag.name)}</bdi>", "looks as if it showed the thing") for bag in run.bags if bag.muted]
-    return format_table(rows, "Images that had no say") if rows else ""
+def format_excluded(run: Run) -> str:
+    """Images that were excluded from the vote, and why; nothing where there is none."""
+    rows = [
+        (f"<bdi>{escape(bag.name)}</bdi>", "likely mislabelled: it looks like the images with the object")
+        for bag in run.bags
+        if bag.excluded
+    ]
+    return format_table(rows, "Images excluded from the vote") if rows else ""
 
 
 def format_parameters(run: Run) -> str:
@@ -97,8 +103,8 @@ def format_parameters(run: Run) -> str:
     chosen = [
         (escape(name), _format_value(value, value == defaults[name])) for name, value in run.settings.to_dict().items()
     ]
-    folders = [(f"folder {tag}", run.inputs.folders[tag]) for tag in (WITH, WITHOUT)]
-    folders += [(f"added {one.tag}", one.folder) for one in run.inputs.added]
+    folders = [(f"folder {bag_label}", run.inputs.folders[bag_label]) for bag_label in (WITH, WITHOUT)]
+    folders += [(f"added {one.bag_label}", one.folder) for one in run.inputs.added]
     folders += [("removed", name) for name in run.inputs.removed]
     sources = [(escape(name), f"<bdi>{escape(source)}</bdi>") for name, source in folders]
     versions = {"segvote": run.record["segvote"], **run.record["versions"]}
@@ -121,8 +127,8 @@ def _shorten(name: str, reason: str) -> str:
     return rest if separator and path.endswith(name.split("/", 1)[-1]) else reason
 
 
-def _count_tags(run: Run) -> tuple[int, int]:
-    n_with = sum(bag.tag == WITH for bag in run.bags)
+def _count_labels(run: Run) -> tuple[int, int]:
+    n_with = sum(bag.bag_label == WITH for bag in run.bags)
     return n_with, len(run) - n_with
 
 

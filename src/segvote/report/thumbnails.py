@@ -108,7 +108,7 @@ def _try_mask(run: Run, index: int, image: np.ndarray | None, size: int) -> tupl
         mask = run.read_mask(index)
     except UnreadableImageError as error:
         return None, f"the mask cannot be shown: {str(error).removeprefix(f'{path}: ')}"
-    if image is None:  # the mask alone still tells where the thing was
+    if image is None:  # the mask alone still tells where the object was
         image = np.full((*resize_image(mask.astype(np.uint8), size).shape, 3), 160, np.uint8)
     small = cv2.resize(mask.astype(np.float32), image.shape[1::-1], interpolation=cv2.INTER_AREA) >= 0.5
     return blend_mask(image, small), ""

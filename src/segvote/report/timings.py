@@ -14,10 +14,9 @@ __all__ = ["Call", "format_timings", "list_calls"]
 
 LAST_STEP = "model"  # a call that got here has written results
 STEPS = {
-    "describe": "segment and describe",
+    "extract": "segment and extract features",
     "gather": "gather features",
     "vote": "vote",
-    "keep votes": "keep who heard whom",
     "decide": "decide",
     "write": "write masks and heat maps",
     "model": "write the model",
@@ -43,7 +42,7 @@ class Call:
     def outcome(self) -> str:
         if LAST_STEP in self.seconds:
             return "finished"
-        return "nothing to do" if set(self.seconds) == {"describe"} else "stopped"
+        return "nothing to do" if set(self.seconds) == {"extract"} else "stopped"
 
 
 def list_calls(log: Sequence[Any]) -> list[Call]:
@@ -51,6 +50,7 @@ def list_calls(log: Sequence[Any]) -> list[Call]:
     calls: list[Call] = []
     for line in log:
         step = line.get("step") if isinstance(line, dict) else None
+        step = "extract" if step == "describe" else step  # as earlier versions called it
         if step == "start":
             settings = line.get("settings")
             voter = settings.get("voter", "") if isinstance(settings, dict) else ""
@@ -88,7 +88,7 @@ def _format_workers(call: Call) -> str:
         return '<p class="note">Segments and features were already in the folder and were used again.</p>'
     parts = ", ".join(f"{escape(name)} {format_duration(spent)}" for name, spent in call.worker_seconds.items())
     processes = "1 process" if call.n_jobs == 1 else f"{call.n_jobs} processes"
-    return f'<p class="note">Segmenting and describing, summed over {processes}: {parts}.</p>'
+    return f'<p class="note">Segmentation and features, summed over {processes}: {parts}.</p>'
 
 
 def _format_calls(calls: Sequence[Call]) -> str:

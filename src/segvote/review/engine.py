@@ -22,7 +22,7 @@ from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent,
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, fix_segments, replay
 from segvote.run.run import Run
-from segvote.steps.reopening import Voted, list_described, reopen, vote
+from segvote.steps.reopening import Voted, list_segmented_images, reopen, vote
 from segvote.steps.table import Table
 from segvote.steps.voting_step import Verdict, decide_bags, vote_on_tags
 from segvote.types import WITH, WITHOUT
@@ -198,9 +198,9 @@ class Engine:
 
     def _listen_alone(self) -> None:
         self.corrections = replay(self.log.read())
-        bags = list_described(self.run, self.corrections)
-        tags = np.array([bag.bag.tag == WITH for bag in bags])
-        moved = np.array([bag.bag.tag != bag.bag.name.split("/", 1)[0] for bag in bags])
+        bags = list_segmented_images(self.run, self.corrections)
+        tags = np.array([bag.bag.bag_label == WITH for bag in bags])
+        moved = np.array([bag.bag.bag_label != bag.bag.name.split("/", 1)[0] for bag in bags])
         looked = np.array([bag.bag.digest in self.corrections.looked for bag in bags])
         self.snapshot = say(self.snapshot, self.corrections.last, self._fix_all(), tags, moved, looked)
 
@@ -249,7 +249,7 @@ class Engine:
     def _revote_alone(self) -> Verdict:
         assert self._voted is not None
         opened, snapshot = self._voted.opened, self.snapshot
-        bags = list_described(self.run, self.corrections)
+        bags = list_segmented_images(self.run, self.corrections)
         table = replace(opened.table, tags=snapshot.tags)
         fixed = snapshot.fixed if (snapshot.fixed >= 0).any() else None
         voter = self._voted.voter
@@ -291,5 +291,5 @@ def _get_graph(voter: Any) -> Any:
 def _open_snapshot(run: Run) -> Snapshot:
     votes = run.votes
     areas = np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))])
-    tags = np.array([record.tag == WITH for record in run.bags])
+    tags = np.array([record.bag_label == WITH for record in run.bags])
     return make_snapshot(run.offsets, areas, tags, votes["scores"], votes["decisions"], votes["thresholds"])

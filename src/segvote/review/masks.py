@@ -29,9 +29,11 @@ def draw_shown(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     labels = run.read_segments(bag)["labels"]
     part = snapshot.get_slice(bag)
     decisions, fixed = snapshot.decisions[part], snapshot.fixed[part]
-    if run.bags[bag].n_frames or not run.settings.n_pieces or not decisions.any():
+    if run.bags[bag].n_frames or not run.settings.n_superpixels or not decisions.any():
         return decisions[labels]
-    cut = fetch_pieces(run.folder, run.bags[bag].segments, run.settings.n_pieces, labels, lambda: run.read_image(bag))
+    cut = fetch_pieces(
+        run.folder, run.bags[bag].segments, run.settings.n_superpixels, labels, lambda: run.read_image(bag)
+    )
     heat = scale_bag(snapshot, bag).astype(np.float32)
     return draw_mask_along(cut, labels, heat, decisions, fixed, labels.shape)  # type: ignore[arg-type]
 
@@ -42,7 +44,7 @@ def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
     Where the picture's edges contradict the segments, one of the two is wrong. Bags whose mask cannot be read count 0.
     """
     unlike = np.zeros(snapshot.n_bags)
-    for bag in np.flatnonzero(snapshot.tags & (run.settings.n_pieces > 0)):
+    for bag in np.flatnonzero(snapshot.tags & (run.settings.n_superpixels > 0)):
         labels = run.read_segments(int(bag))["labels"]
         try:
             mask = resize_labels(run.read_mask(int(bag)), labels.shape)  # type: ignore[arg-type]

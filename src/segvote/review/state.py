@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from segvote.masks import measure_doubt
+from segvote.masks import measure_uncertainty as measure_doubt
 
 __all__ = ["Snapshot", "hear", "make_snapshot", "measure_dissent", "note", "say"]
 

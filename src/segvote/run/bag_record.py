@@ -14,6 +14,9 @@ from segvote.types import WITH, WITHOUT
 
 __all__ = ["BagRecord", "is_inside", "read_bag"]
 
+# What the fields were called in runs of earlier versions.
+OLD_NAMES = {"tag": "bag_label", "doubt": "uncertainty", "muted": "excluded"}
+
 
 KEY = re.compile(r"[0-9a-f]{0,64}")  # names of files by content
 
@@ -24,7 +27,7 @@ class BagRecord:
 
     Attributes
     ----------
-    name, tag, stem
+    name, bag_label, stem
         The bag's name; ``with`` or ``without``; the name of its output files.
     digest, segments, features
         SHA-256 of the image; keys of its segments and features.
@@ -32,17 +35,17 @@ class BagRecord:
         Displayed size; number of segments.
     n_selected, area
         Segments taken as object, and the share of the image that the mask covers.
-    score, threshold, doubt
+    score, threshold, uncertainty
         Mean score of the selected segments (of the best segment for a *without* bag: its false alarm); the score above
-        which segments were taken; 0 sure to 1 in doubt.
+        which segments are selected; 0 certain to 1 uncertain.
     n_frames
         Frames of a video; 0 for an image.
-    muted
-        Whether the bag had no say: it is *without*, and looks as if it showed the thing.
+    excluded
+        Whether the bag was excluded from the vote: it is *without* and likely mislabelled.
     """
 
     name: str
-    tag: str
+    bag_label: str
     stem: str
     digest: str
     segments: str
@@ -54,18 +57,18 @@ class BagRecord:
     area: float
     score: float
     threshold: float
-    doubt: float
+    uncertainty: float
     n_frames: int = 0
-    muted: bool = False
+    excluded: bool = False
 
 
 def read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
     """A bag of the record, if nothing in it leads out of the folders it belongs to: runs are handed around."""
-    bag = read_fields(BagRecord, entry, folder.record_path)
+    bag = read_fields(BagRecord, entry, folder.record_path, OLD_NAMES)
     names = all(map(is_inside, (bag.name, bag.stem))) and bag.name.split("/", 1)[0] in (WITH, WITHOUT)
     keys = all(map(KEY.fullmatch, (bag.digest, bag.segments, bag.features)))
     sizes = min(bag.height, bag.width, bag.n_segments) >= 1 and min(bag.n_frames, bag.n_selected) >= 0
-    if not (names and keys and sizes and bag.tag in (WITH, WITHOUT)):
+    if not (names and keys and sizes and bag.bag_label in (WITH, WITHOUT)):
         raise DamagedFileError(f"{folder.record_path}: the entry of {bag.name!r:.80} is damaged; annotate again")
     return bag
 

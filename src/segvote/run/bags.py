@@ -18,13 +18,13 @@ __all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "l
 
 @dataclass(frozen=True)
 class Bag:
-    """An image or a video with a tag.
+    """An image or a video with a bag label.
 
     Attributes
     ----------
     name
         ``with/`` or ``without/`` and the path below that folder, forward slashes.
-    tag
+    bag_label
         WITH or WITHOUT.
     path
         The file, or the folder of a video's frames.
@@ -33,7 +33,7 @@ class Bag:
     """
 
     name: str
-    tag: str
+    bag_label: str
     path: Path
     digest: str
     problem: str = ""
@@ -57,11 +57,11 @@ def list_all_bags(with_folder: Path, without_folder: Path, frames: str = "auto")
     """As `list_bags`, for those who want to know of images that are in both folders."""
     _check_folders(with_folder, without_folder)
     folders = ((WITH, with_folder), (WITHOUT, without_folder))
-    return [bag for tag, folder in folders for bag in _list_folder(tag, folder, frames)]
+    return [bag for bag_label, folder in folders for bag in _list_folder(bag_label, folder, frames)]
 
 
 def list_unsorted_bags(folder: Path, frames: str = "auto") -> list[Bag]:
-    """All images and videos of a folder of which nobody knows what they show: no tag, none in their names."""
+    """All images and videos of a folder of which nobody knows what they show: no bag label, none in their names."""
     _check_folder(folder)
     bags = _list_folder("", folder, frames)
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
@@ -89,8 +89,8 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
         raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
 
 
-def _list_folder(tag: str, folder: Path, frames: str) -> list[Bag]:
-    return [_make_bag(tag, folder, path) for path in _list_paths(folder, frames)]
+def _list_folder(bag_label: str, folder: Path, frames: str) -> list[Bag]:
+    return [_make_bag(bag_label, folder, path) for path in _list_paths(folder, frames)]
 
 
 def _list_paths(folder: Path, frames: str) -> list[Path]:
@@ -102,18 +102,20 @@ def _list_paths(folder: Path, frames: str) -> list[Path]:
     return paths
 
 
-def _make_bag(tag: str, folder: Path, path: Path) -> Bag:
-    name = f"{tag}/{path.relative_to(folder).as_posix()}"
+def _make_bag(bag_label: str, folder: Path, path: Path) -> Bag:
+    name = f"{bag_label}/{path.relative_to(folder).as_posix()}"
     try:
-        return Bag(name, tag, path, hash_video(path))
+        return Bag(name, bag_label, path, hash_video(path))
     except UnreadableImageError as error:
-        return Bag(name, tag, path, "", str(error))
+        return Bag(name, bag_label, path, "", str(error))
 
 
 def check_shared(bags: Sequence[Bag]) -> None:
-    """An image cannot both show and not show the thing."""
-    with_names = {bag.digest: bag.name for bag in bags if bag.tag == WITH and bag.digest}
-    shared = [(with_names[bag.digest], bag.name) for bag in bags if bag.tag == WITHOUT and bag.digest in with_names]
+    """An image cannot both show and not show the object."""
+    with_names = {bag.digest: bag.name for bag in bags if bag.bag_label == WITH and bag.digest}
+    shared = [
+        (with_names[bag.digest], bag.name) for bag in bags if bag.bag_label == WITHOUT and bag.digest in with_names
+    ]
     if shared:
         more = f" (and {len(shared) - 1} more pairs)" if len(shared) > 1 else ""
         raise BadInputError(f"{shared[0][0]} and {shared[0][1]} are the same image{more}; remove it from one folder")

@@ -1,6 +1,6 @@
 """From one folder per class to bags: which images there are, which classes each shows, and as what each class sees it.
 
-An image that lies in several class folders shows several things; it is one image, and no negative of any of them.
+An image that lies in several class folders shows several objects; it is one image, and no negative of any of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ClassImage:
     Attributes
     ----------
     bag
-        The first of its copies; named by class and path below it (``cows/a.jpg``), without tag.
+        The first of its copies; named by class and path below it (``cows/a.jpg``), without bag label.
     names
         Class to the name of the copy in that class's folder; empty for an image of ``none``.
     """
@@ -35,11 +35,11 @@ class ClassImage:
     bag: Bag
     names: dict[str, str]
 
-    def tag(self, name: str) -> Bag:
+    def make_bag(self, name: str) -> Bag:
         """The bag as the run of one class sees it: *with* below the class's folder, or *without* below the root."""
         if name in self.names:
-            return replace(self.bag, name=f"{WITH}/{self.names[name].split('/', 1)[1]}", tag=WITH)
-        return replace(self.bag, name=f"{WITHOUT}/{self.bag.name}", tag=WITHOUT)
+            return replace(self.bag, name=f"{WITH}/{self.names[name].split('/', 1)[1]}", bag_label=WITH)
+        return replace(self.bag, name=f"{WITHOUT}/{self.bag.name}", bag_label=WITHOUT)
 
 
 @dataclass(frozen=True)

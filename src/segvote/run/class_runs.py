@@ -19,9 +19,9 @@ from segvote.io.tables import read_json
 from segvote.run.bag_record import is_inside
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.record_shape import CLASS_RECORD, check_shape
-from segvote.run.run import Run, read_settings
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import Settings, read_settings
 from segvote.types import Annotation
 
 __all__ = ["ClassRecord", "ClassRuns", "find_class_record"]
@@ -83,7 +83,7 @@ class ClassRuns:
 
     @cached_property
     def settings(self) -> Settings:
-        return read_settings(self.record.get("settings"), self.folder)
+        return read_settings(self.record.get("settings"), find_class_record(self.folder))
 
     @cached_property
     def offsets(self) -> np.ndarray:

@@ -45,7 +45,7 @@ CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing a person did.
+    """One action of the user.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""From a log of clicks to what `annotate` is told: which segments a person decided, which images changed folders.
+"""From a log of clicks to what `annotate` is told: which segments have a user label, which images another bag label.
 
 Corrections are kept as pixels, so they outlive the segments they were made on: on any other segmentation a segment
 takes the value that more than half of its pixels were given.
@@ -17,7 +17,7 @@ from segvote.io.rle import decode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, read_actions
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Corrections", "fix_segments", "fix_table", "move_bags", "read_corrections", "replay"]
@@ -35,9 +35,9 @@ class Corrections:
     strokes
         Image digest to its *set* actions, the oldest first.
     looked
-        Digests of images a person has looked at and accepted.
+        Digests of images the user has looked at and accepted.
     moved
-        Image digest to the tag a person gave it.
+        Image digest to the bag label the user gave it.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -97,16 +97,16 @@ def _replay_stacks(actions: Iterable[Action]) -> tuple[list[Action], list[Action
 
 
 def read_corrections(run: RunFolder) -> Corrections:
-    """What a person corrected in this run folder so far."""
+    """The corrections in this run folder so far."""
     return replay(read_actions(run.corrections_path))
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
-    """Give bags the tag a person said; name and file stay what they are."""
-    return [replace(bag, tag=corrections.moved.get(bag.digest, bag.tag)) for bag in bags]
+    """Give bags the bag label the user chose; name and file stay what they are."""
+    return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
 
 
-def fix_table(run: RunFolder, bags: Sequence[Described], corrections: Corrections) -> np.ndarray | None:
+def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corrections) -> np.ndarray | None:
     """(n_segments,) int8 over all bags in order: -1 unknown, 0 background, 1 object; None where nothing is known."""
     fixed = [np.full(bag.n_segments, UNDECIDED, dtype=np.int8) for bag in bags]
     for index, bag in enumerate(bags):
@@ -119,7 +119,7 @@ def fix_table(run: RunFolder, bags: Sequence[Described], corrections: Correction
 
 
 def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-    """What a person said of each segment.
+    """The user label of each segment.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from segvote.types import Annotation, Part
 __all__ = ["get_frame_mask_path", "list_frame_annotations"]
 
 
-TRACK = 1  # one thing, one track
+TRACK = 1  # one object, one track
 
 
 def get_frame_mask_path(run: RunFolder, stem: str, frame: str) -> Path:
@@ -34,7 +34,7 @@ def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, labe
     source
         The video itself.
     label
-        What the thing is called.
+        What the object is called.
     """
     indices = read_arrays(run.segments_path(record.segments))["frame_indices"]
     files = list_frames(source) if source.is_dir() else []

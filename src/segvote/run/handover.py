@@ -41,7 +41,7 @@ def _make_detections(supervision: Any, parts: Sequence[Part], names: list[str]) 
     if not parts:
         return supervision.Detections.empty()
     boxes = np.array([measure_box(part.mask) for part in parts], dtype=np.float64)
-    boxes[:, 2:] += boxes[:, :2] - 1  # corners, both of them pixels of the thing, as supervision measures masks
+    boxes[:, 2:] += boxes[:, :2] - 1  # corners, both of them pixels of the object, as supervision measures masks
     return supervision.Detections(
         xyxy=boxes,
         mask=np.stack([part.mask for part in parts]),

@@ -26,19 +26,19 @@ class Addition:
 
     Attributes
     ----------
-    tag, folder
+    bag_label, folder
         What its images are; where it lies.
     prefix
         Put before their names, where they would meet others of the same name; usually empty.
     """
 
-    tag: str
+    bag_label: str
     folder: str
     prefix: str = ""
 
     def name(self, below: str) -> str:
         """The name of a bag by its path below the folder."""
-        return "/".join(filter(None, [self.tag, self.prefix, below]))
+        return "/".join(filter(None, [self.bag_label, self.prefix, below]))
 
     def find(self, name: str) -> Path | None:
         """Where a bag of that name would lie, or None where it cannot be of this folder."""
@@ -68,8 +68,13 @@ class Inputs:
     def from_record(cls, record: dict[str, Any]) -> Inputs:
         """Read what `to_record` wrote."""
         try:
-            added = tuple(read_fields(Addition, entry, "run.json") for entry in record.get("added", []))
-            folders, removed = {tag: record[tag] for tag in (WITH, WITHOUT)}, tuple(record.get("removed", []))
+            added = tuple(
+                read_fields(Addition, entry, "run.json", {"tag": "bag_label"}) for entry in record.get("added", [])
+            )
+            folders, removed = (
+                {bag_label: record[bag_label] for bag_label in (WITH, WITHOUT)},
+                tuple(record.get("removed", [])),
+            )
             if not all(isinstance(one, str) for one in (*folders.values(), *removed)):
                 raise TypeError("a name is no text")
             return cls(folders, added, removed)
@@ -87,8 +92,8 @@ class Inputs:
 
     def find_source(self, name: str) -> Path:
         """The user's own file, or folder of frames."""
-        tag, below = name.split("/", 1)
-        first = find_place(self.folders[tag]) / below
+        bag_label, below = name.split("/", 1)
+        first = find_place(self.folders[bag_label]) / below
         places = [first, *filter(None, (one.find(name) for one in self.added))]
         return next((place for place in places if place.exists()), first)
 
@@ -97,30 +102,30 @@ class Inputs:
         bags = list_all_bags(find_place(self.folders[WITH]), find_place(self.folders[WITHOUT]), frames)
         for one in self.added:
             found = list_unsorted_bags(find_place(one.folder), frames)
-            bags += [replace(bag, name=one.name(bag.name), tag=one.tag) for bag in found]
+            bags += [replace(bag, name=one.name(bag.name), bag_label=one.bag_label) for bag in found]
         _check_names(bags)
         kept = sorted(
-            (bag for bag in bags if bag.name not in self.removed), key=lambda bag: (bag.tag != WITH, bag.name)
+            (bag for bag in bags if bag.name not in self.removed), key=lambda bag: (bag.bag_label != WITH, bag.name)
         )
-        for tag in (WITH, WITHOUT):
-            if not any(bag.tag == tag for bag in kept):
-                raise BadInputError(f"no *{tag}* image is left; a vote needs both kinds, keep one at least")
+        for bag_label in (WITH, WITHOUT):
+            if not any(bag.bag_label == bag_label for bag in kept):
+                raise BadInputError(f"no *{bag_label}* image is left; a vote needs both kinds, keep one at least")
         check_shared(kept)
         return kept
 
     def list_names(self, frames: str = "auto") -> list[str]:
         """Names of all bags, those that were removed too; no image is read."""
-        sources = [*(Addition(tag, folder) for tag, folder in self.folders.items()), *self.added]
+        sources = [*(Addition(bag_label, folder) for bag_label, folder in self.folders.items()), *self.added]
         return [one.name(below) for one in sources for below in list_names(find_place(one.folder), frames)]
 
-    def add(self, tag: str, folder: Path, frames: str = "auto") -> Inputs:
+    def add(self, bag_label: str, folder: Path, frames: str = "auto") -> Inputs:
         """The same with one more folder; one that is part of the run already is refused."""
         folder = folder.resolve()
         _check_apart(folder, [*self.folders.values(), *(one.folder for one in self.added)])
         taken = {*self.list_names(frames), *self.removed}
         below = list_names(folder, frames)
         prefixes = ("", folder.name, f"{folder.name}-{len(self.added)}")
-        tries = [Addition(tag, name_place(folder), prefix) for prefix in prefixes]
+        tries = [Addition(bag_label, name_place(folder), prefix) for prefix in prefixes]
         fitting = [one for one in tries if not taken & {one.name(name) for name in below}]
         if not fitting:
             raise BadInputError(f"{folder} holds images that are called like others of the run; rename the folder")

@@ -21,15 +21,15 @@ PICTURE_SIZE = 160
 
 
 def format_run(run: Run) -> str:
-    """HTML of a run: its counts and the masks it is least in doubt of.
+    """HTML of a run: its counts and the masks with the least uncertainty.
 
     Parameters
     ----------
     run
         A finished run. A picture that is not where it was is left out.
     """
-    chosen = [index for index, bag in enumerate(run.bags) if bag.tag == WITH]
-    surest = sorted(chosen, key=lambda index: run.bags[index].doubt)[:N_PICTURES]
+    chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
+    surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
     pictures = "".join(_format_picture(run, index) for index in surest)
     counts = f"{len(chosen)} with, {len(run) - len(chosen)} without, voter {run.settings.voter}"
     return f"<div><p><b>{escape(str(run.folder.path))}</b>: {escape(counts)}</p>{pictures}</div>"

@@ -11,7 +11,7 @@ from segvote import __version__
 from segvote.method.residual import RESIDUAL_VERSION
 from segvote.run.corrections import Corrections
 from segvote.run.run_folder import make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 
 __all__ = ["MODEL_VERSION", "describe_search", "list_versions", "make_record", "make_result_key"]
@@ -32,9 +32,9 @@ DECIDING_PACKAGES = (
 )
 
 
-def make_result_key(settings: Settings, described: Sequence[Described], corrections: Corrections) -> str:
+def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
     """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
-    bags = [(one.bag.name, one.features_key) for one in described]
+    bags = [(one.bag.name, one.features_key) for one in segmented]
     said = {"corrections": corrections.digest, "residual": RESIDUAL_VERSION} if corrections.digest else {}
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **said)
 

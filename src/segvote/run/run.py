@@ -14,7 +14,6 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
-from segvote.io.records import read_fields
 from segvote.io.tables import read_json
 from segvote.run.bag_record import BagRecord, read_bag
 from segvote.run.frame_annotations import list_frame_annotations
@@ -22,11 +21,11 @@ from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
 from segvote.run.notebook import format_run
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import read_settings
 from segvote.run.video_frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
 
-__all__ = ["Run", "read_settings"]
+__all__ = ["Run"]
 
 
 class Run:
@@ -43,14 +42,14 @@ class Run:
         self.record: dict[str, Any] = self.folder.read_record()
         if not self.record.get("complete"):
             raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
-        self.settings = read_settings(self.record.get("settings"), self.folder)
+        self.settings = read_settings(self.record.get("settings"), self.folder.record_path)
         self.bags = [read_bag(entry, self.folder) for entry in self.record["bags"]]
 
     def __len__(self) -> int:
         return len(self.bags)
 
     def __repr__(self) -> str:
-        n_with = sum(bag.tag == WITH for bag in self.bags)
+        n_with = sum(bag.bag_label == WITH for bag in self.bags)
         return f"<Run {self.folder.path}: {n_with} with, {len(self) - n_with} without, voter {self.settings.voter}>"
 
     def _repr_html_(self) -> str:
@@ -86,7 +85,7 @@ class Run:
         return found[0]
 
     def read_segments(self, index: int) -> dict[str, np.ndarray]:
-        """Label map, tree and geometry of a bag, as `describing` wrote them."""
+        """Label map, tree and geometry of a bag, as `segvote.steps.extract` wrote them."""
         return read_arrays(self.folder.segments_path(self.bags[index].segments))
 
     def read_mask(self, index: int) -> np.ndarray:
@@ -100,7 +99,7 @@ class Run:
 
     def find_source(self, index: int) -> Path:
         """The user's own file, or folder of frames; never copied into the run."""
-        # By the name, not by the tag: a person may have moved the bag, the file stays where it is.
+        # By the name, not by the bag label: the user may have moved the bag, the file stays where it is.
         return self.inputs.find_source(self.bags[index].name)
 
     def read_image(self, index: int) -> np.ndarray:
@@ -136,8 +135,3 @@ def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Pa
     """The annotation of a bag; a bag with an empty mask has no parts."""
     parts = (Part(label, mask, bag.score),) if mask.any() else ()
     return Annotation(bag.name, bag.height, bag.width, parts, image_path=image_path)
-
-
-def read_settings(data: Any, folder: RunFolder) -> Settings:
-    """Settings as a record keeps them; one that this version does not know is named."""
-    return read_fields(Settings, data, folder.record_path)

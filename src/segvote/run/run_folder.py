@@ -32,7 +32,7 @@ def make_key(**parameters: Any) -> str:
 class RunFolder:
     """Paths and record of one run.
 
-    Bags are named by tag and path below their folder (``with/sub/cow 1.jpg``), with forward slashes.
+    Bags are named by bag label and path below their folder (``with/sub/cow 1.jpg``), with forward slashes.
     """
 
     def __init__(self, path: Path | str) -> None:

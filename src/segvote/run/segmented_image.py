@@ -1,4 +1,4 @@
-"""What is known of one bag after its segments were described."""
+"""What is known of one bag after segmentation and feature extraction."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from segvote.run.bags import Bag
 
-__all__ = ["Described"]
+__all__ = ["SegmentedImage"]
 
 
 @dataclass(frozen=True)
-class Described:
-    """What is known of one bag after its segments were described; small enough to send between processes."""
+class SegmentedImage:
+    """What is known of one bag after segmentation and feature extraction; small enough to send between processes."""
 
     bag: Bag
     segments_key: str = ""

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-__all__ = ["Settings"]
+from segvote.io.records import read_fields
+
+__all__ = ["Settings", "read_settings"]
+
+# What the fields were called in runs of earlier versions.
+OLD_NAMES = {
+    "border_survival": "border_prior",
+    "motion_survival": "motion_prior",
+    "mute_suspects": "exclude_mislabelled",
+    "elect": "revote",
+    "n_pieces": "n_superpixels",
+}
 
 
 @dataclass(frozen=True)
@@ -20,24 +31,24 @@ class Settings:
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
-    border_survival
+    border_prior
         Background prior of segments on the image border; 1 switches it off.
-    motion_survival
-        Background prior of what moves with the ground of a video; 1 switches it off.
-    mute_suspects
-        Whether *without* bags that look like *with* bags lose their say; for voters that can do without some.
-    elect
-        Whether the segments that were taken vote once more, all alike, before it is decided for good.
+    motion_prior
+        Background prior of what moves with the background of a video; 1 switches it off.
+    exclude_mislabelled
+        Whether *without* bags that are likely mislabelled are excluded from the vote, where the voter can do so.
+    revote
+        Whether a second round votes with the hard labels of the first decision.
     second_vote
-        Share of the neighbours in the second voting; 0 switches it off.
+        Share of the adjacent segments in a segment's score; 0 switches it off.
     decision
         A name of `DECISIONS`.
-    n_pieces
-        Small pieces along which masks are redrawn after the decision; 0 leaves them made of whole segments.
+    n_superpixels
+        Superpixels along which masks are drawn after the decision; 0 leaves them made of whole segments.
     seed
         Of everything random (codebooks).
     label
-        What the thing is called in files.
+        What the object is called in files.
     frames
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
     every, fps
@@ -49,13 +60,13 @@ class Settings:
     segmenter: str = "ward"
     n_segments: int = 200
     size: int = 400
-    border_survival: float = 0.9
-    motion_survival: float = 0.7
-    mute_suspects: bool = True
-    elect: bool = True
+    border_prior: float = 0.9
+    motion_prior: float = 0.7
+    exclude_mislabelled: bool = True
+    revote: bool = True
     second_vote: float = 0.15
     decision: str = "outlines"
-    n_pieces: int = 1500
+    n_superpixels: int = 1500
     seed: int = 0
     label: str = "object"
     frames: str = "auto"
@@ -68,5 +79,18 @@ class Settings:
         return asdict(self)
 
     def vote_once(self) -> Settings:
-        """The same, but for what follows the first vote: nobody is muted, nobody elected."""
-        return replace(self, mute_suspects=False, elect=False)
+        """The same with the first vote only: no bag is excluded, no second round."""
+        return replace(self, exclude_mislabelled=False, revote=False)
+
+
+def read_settings(data: Any, where: object) -> Settings:
+    """Settings as a record keeps them, under their old names too; one that this version does not know is named.
+
+    Parameters
+    ----------
+    data
+        What JSON gave.
+    where
+        Names the origin in errors.
+    """
+    return read_fields(Settings, data, where, OLD_NAMES)

@@ -1,4 +1,4 @@
-"""Workers of Dask in the place of local processes: images are read, cut, described and drawn there, the vote is here.
+"""Workers of Dask in the place of local processes: images are read, segmented and drawn there, the vote is here.
 
 Inside ``with open_cluster(…)`` every step of the pipeline that works on one bag at a time is sent to the workers. They
 share the run folder and the folders of images with this process, or are sent the files, and have the same versions of

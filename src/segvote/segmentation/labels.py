@@ -19,7 +19,6 @@ from segvote.kernels.resizing import resize_labels
 __all__ = [
     "absorb_small",
     "check_labels",
-    "find_border",
     "find_neighbours",
     "list_edges",
     "measure_areas",
@@ -156,21 +155,6 @@ def absorb_small(labels: np.ndarray, min_size: int) -> np.ndarray:
         joins = sparse.coo_matrix((np.ones(len(small)), (small, nearest)), shape=shared.shape)
         labels = connected_components(joins, directed=False)[1][labels]
     return relabel_connected(labels)
-
-
-def find_border(labels: np.ndarray) -> np.ndarray:
-    """Which segments touch the border of the image (of any frame, in a video).
-
-    Parameters
-    ----------
-    labels
-        (h, w) or (frames, h, w), numbers 0 .. n-1.
-
-    Returns
-    -------
-    (n,) bool.
-    """
-    return measure_border(labels) > 0
 
 
 def measure_border(labels: np.ndarray) -> np.ndarray:

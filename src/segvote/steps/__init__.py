@@ -1,1 +1,1 @@
-"""Folders to run folder: read, segment, describe, vote, refine, decide, write; cached, resumable."""
+"""Folders to run folder: read, segment, extract features, vote, decide, write; cached, resumable."""

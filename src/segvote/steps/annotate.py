@@ -31,7 +31,7 @@ def annotate(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
-    """Find the thing that the images of one folder show and those of the other do not.
+    """Find the object that the images of one folder show and those of the other do not.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def annotate(
     check_names(settings)
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run = RunFolder(out)
-    inputs = Inputs({tag: name_place(folder) for tag, folder in folders.items()})
+    inputs = Inputs({bag_label: name_place(folder) for bag_label, folder in folders.items()})
     _check_owner(run, inputs)
     bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames)
     with run.lock():

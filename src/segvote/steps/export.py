@@ -49,7 +49,7 @@ def export(
     folder
         Where to write; default ``exports/FORMAT`` in the run folder.
     label
-        What the thing is called there; default: what the run calls it. Classes keep their names.
+        What the object is called there; default: what the run calls it. Classes keep their names.
     unsure
         Width of the band that is too close to call; see `find_unsure`. 0: none.
     instances, min_area, polygons, copy_images
@@ -128,7 +128,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 def _list_annotations(run: Run, label: str, band: float) -> Iterator[Annotation]:
     corrections = read_corrections(run.folder)
-    numbers = {bag.name: index for index, bag in enumerate(run.bags) if bag.tag == WITH and not bag.n_frames}
+    numbers = {bag.name: index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and not bag.n_frames}
     for annotation in run.list_annotations():
         parts = tuple(replace(part, label=label) for part in annotation.parts)
         index = numbers.get(annotation.name)

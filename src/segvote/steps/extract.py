@@ -1,4 +1,4 @@
-"""One bag at a time: read the image, segment it, describe its segments; what is on disk already is not done again."""
+"""One bag at a time: read the image, segment it, extract features; what is on disk already is not done again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segvote.io.images import hash_file, read_image, resize_image
 from segvote.io.videos import list_video_files
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
@@ -25,10 +25,10 @@ from segvote.segmentation.hierarchy import crop_segmentation, measure_means
 from segvote.segmentation.labels import list_edges, measure_areas, measure_border
 from segvote.steps.label_maps import CutImage, LabelMaps
 from segvote.steps.superpixels import PIECES_SEGMENTER, measure_pieces, store_pieces
-from segvote.steps.video.extract import describe_video
+from segvote.steps.video.extract import extract_video
 from segvote.types import WITH, Segmentation
 
-__all__ = ["Describer", "make_segments_key"]
+__all__ = ["BagExtractor", "make_segments_key"]
 
 # Raised when the way segments or features are computed changes: old files are then not used.
 SEGMENTS_VERSION = 2
@@ -47,8 +47,8 @@ def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
     )
 
 
-class Describer:
-    """Segments and describes bags; a process pool calls it once per bag.
+class BagExtractor:
+    """Segments bags and extracts their features; a process pool calls it once per bag.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Describer:
     settings
         How to segment.
     extractor
-        Describes segments; already fitted where it needs that.
+        Gives the features of segments; already fitted where it needs that.
     state_key
         Name of what the extractor learned from the run's images; empty if nothing.
     read_label_map
@@ -76,27 +76,27 @@ class Describer:
         self.state_key = state_key
         self.read_label_map = read_label_map
 
-    def __call__(self, bag: Bag) -> Described:
+    def __call__(self, bag: Bag) -> SegmentedImage:
         if bag.problem:
-            return Described(bag, problem=bag.problem)
+            return SegmentedImage(bag, problem=bag.problem)
         try:
             if bag.is_video:
-                return describe_video(self, bag)
-            return self._describe(bag)
+                return extract_video(self, bag)
+            return self._extract(bag)
         except (UnreadableImageError, BadInputError) as error:
-            return Described(bag, problem=str(error))
+            return SegmentedImage(bag, problem=str(error))
 
     def list_files(self, bag: Bag) -> list[Path]:
         """All files that are read for a bag."""
         maps = [] if self.read_label_map is None else self.read_label_map.list_files(bag)
         return [*list_video_files(bag.path), *maps]
 
-    def move(self, find: Callable[[Path], Path]) -> Describer:
-        """The same for folders that lie elsewhere; what describes segments stays where it is."""
+    def move(self, find: Callable[[Path], Path]) -> BagExtractor:
+        """The same for folders that lie elsewhere; the extractor stays where it is."""
         run, maps = RunFolder(find(self.run.path)), self.read_label_map and self.read_label_map.move(find)
-        return Describer(run, self.settings, self.extractor, self.state_key, maps)
+        return BagExtractor(run, self.settings, self.extractor, self.state_key, maps)
 
-    def find(self, bag: Bag) -> Described | None:
+    def find(self, bag: Bag) -> SegmentedImage | None:
         """An image whose segments and features are on disk, whole; None where there is something to do."""
         if bag.problem or bag.is_video or self.read_label_map is not None:
             return None
@@ -106,7 +106,7 @@ class Describer:
             return None
         return self._sum_up(bag, key, segments)
 
-    def _describe(self, bag: Bag) -> Described:
+    def _extract(self, bag: Bag) -> SegmentedImage:
         seconds: dict[str, float] = {}
         image = _LazyImage(bag, seconds)
         key, segments = self._get_segments(bag, image, seconds)
@@ -120,10 +120,10 @@ class Describer:
 
     def _sum_up(
         self, bag: Bag, key: str, segments: dict[str, np.ndarray], seconds: dict[str, float] | None = None
-    ) -> Described:
+    ) -> SegmentedImage:
         height, width = (int(side) for side in segments["shape"])
         n_segments, spent = len(segments["areas"]), _round(seconds or {})
-        return Described(bag, key, self._name_features(key), height, width, n_segments, seconds=spent)
+        return SegmentedImage(bag, key, self._name_features(key), height, width, n_segments, seconds=spent)
 
     def _get_segments(
         self, bag: Bag, image: _LazyImage, seconds: dict[str, float]
@@ -142,7 +142,7 @@ class Describer:
             write_arrays(path, compress=True, **found)
             if pieces is not None:
                 cut = measure_pieces(lab, segmentation.labels, pieces)
-                store_pieces(self.run, key, self.settings.n_pieces, cut)
+                store_pieces(self.run, key, self.settings.n_superpixels, cut)
         return key, found
 
     def _segment(
@@ -153,9 +153,13 @@ class Describer:
         if cut_own is not None:
             return cut_own(working, settings.n_segments), None
         segment = SEGMENTERS[settings.segmenter]
-        if settings.segmenter != PIECES_SEGMENTER or bag.tag != WITH or settings.n_pieces < settings.n_segments:
+        if (
+            settings.segmenter != PIECES_SEGMENTER
+            or bag.bag_label != WITH
+            or settings.n_superpixels < settings.n_segments
+        ):
             return segment(working, n_segments=settings.n_segments), None
-        fine = segment(working, n_segments=settings.n_pieces)
+        fine = segment(working, n_segments=settings.n_superpixels)
         return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
 
     def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:
@@ -164,8 +168,8 @@ class Describer:
             return
         picture = image.read()
         started = time.perf_counter()
-        features = self.extractor.describe(picture, labels.astype(np.int32))
-        seconds["describe"] = time.perf_counter() - started
+        features = self.extractor.extract(picture, labels.astype(np.int32))
+        seconds["extract"] = time.perf_counter() - started
         write_arrays(path, features=check_outputs(features, image.name, self.settings.features))
 
 

@@ -143,7 +143,7 @@ class _Reader:
         ]
 
     def _is_known(self, strokes: list[Action]) -> bool:
-        """The last thing that was said of the image is the same: the file was imported before."""
+        """The last user labels of the image are the same: the file was imported before."""
         last = self.corrections.strokes.get(strokes[0].image, [])[-len(strokes) :]
         return [(one.value, one.height, one.width, one.counts) for one in last] == [
             (one.value, one.height, one.width, one.counts) for one in strokes

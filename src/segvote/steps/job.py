@@ -14,12 +14,12 @@ from segvote.run.inputs import Inputs
 from segvote.run.record import make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
-from segvote.steps.prepare import check_names, describe_bags, keep_readable, list_problems
+from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.table import Table, gather_table
 from segvote.steps.voting_step import decide_bags, fit_voter
 
@@ -37,7 +37,7 @@ def annotate_bags(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
-    """Segment, describe, vote, decide and write.
+    """Segment, extract features, vote, decide and write.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ class _Job:
         self._claim(len(bags))
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
-        with self.run.time_step("describe"):
-            described = describe_bags(
+        with self.run.time_step("extract"):
+            segmented = extract_bags(
                 self.run, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
             )
-        good = keep_readable(described, strict)
+        good = keep_readable(segmented, strict)
         key = make_result_key(self.settings, good, corrections)
         if is_done(self.run, key) and self.run.read_record()["inputs"] == self.inputs:
             return
@@ -92,7 +92,7 @@ class _Job:
         with self.run.time_step("decide"):
             verdict = decide_bags(table, voter, self.settings, fixed)
         outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)
-        write_outcome(self.run, outcome, self.inputs, key, list_problems(described), self.n_jobs, self.progress)
+        write_outcome(self.run, outcome, self.inputs, key, list_problems(segmented), self.n_jobs, self.progress)
 
     def _claim(self, n_bags: int) -> None:
         """Say whose folder this is before anything else is in it."""
@@ -100,7 +100,7 @@ class _Job:
             self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
-    def _vote(self, table: Table, bags: Sequence[Described]) -> Any:
+    def _vote(self, table: Table, bags: Sequence[SegmentedImage]) -> Any:
         self.progress("vote", 0, 1)
         voter = fit_voter(table, self.settings, fetch_neighbours(self.run, bags, table, self.settings))
         self.progress("vote", 1, 1)

@@ -17,7 +17,7 @@ from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.kernels import Neighbours
 from segvote.run.record import list_versions
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.voters import VOTERS
@@ -29,7 +29,7 @@ NEIGHBOURS_VERSION = 1
 
 
 def fetch_neighbours(
-    run: RunFolder, bags: Sequence[Described], table: Table, settings: Settings, keep: bool = True
+    run: RunFolder, bags: Sequence[SegmentedImage], table: Table, settings: Settings, keep: bool = True
 ) -> Neighbours | None:
     """The neighbours that a voter asks for, from the run folder; searched, and kept, where they are not there.
 
@@ -48,7 +48,7 @@ def fetch_neighbours(
     return found
 
 
-def name_neighbours(settings: Settings, bags: Sequence[Described], n_heard: int) -> str:
+def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_heard: int) -> str:
     """Name of all that decides who is near whom: segments, features, and what searched. Tags do not."""
     return make_key(
         neighbours=NEIGHBOURS_VERSION,

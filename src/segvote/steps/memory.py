@@ -28,7 +28,7 @@ SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?B?)\s*", re.IGNORECASE)
 BASE = 250 * 10**6
 # Of one thread's block of queries: candidates, their bags, those measured.
 PER_THREAD = 150 * 10**6
-# Bytes of a segment for its bag, tag, prior, weights, scores, and the columns of the vote that leaves bags out.
+# Bytes of a segment for its bag, bag label, prior, weights, scores, and the columns of the vote that leaves bags out.
 PER_SEGMENT = 1000
 # The features with what a voter of another kind makes of them.
 COPIES = 4

@@ -11,7 +11,7 @@ from segvote.features import FeatureExtractor
 from segvote.progress import Progress
 from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
 from segvote.steps.prediction.model import write_model
@@ -29,16 +29,16 @@ class Outcome:
     Attributes
     ----------
     settings, extractor
-        What was chosen, and what described the segments.
+        What was chosen, and the extractor of features.
     bags, table
-        Bags that could be read, with their tags; their segments.
+        Bags that could be read, with their bag labels; their segments.
     voter, verdict
         The fitted voter and what it said.
     """
 
     settings: Settings
     extractor: FeatureExtractor
-    bags: Sequence[Described]
+    bags: Sequence[SegmentedImage]
     table: Table
     voter: Any
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""Everything before the vote, for all bags: words learned where features need them, images cut, segments described."""
+"""Everything before the vote, for all bags: words learned where features need them, segmentation, features."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.extract import Describer
+from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import VOTERS
 
-__all__ = ["check_names", "check_strict", "describe_bags", "describe_with", "keep_readable", "list_problems"]
+__all__ = ["check_names", "check_strict", "extract_bags", "extract_with", "keep_readable", "list_problems"]
 
 # Frames of a video from which words are learned: neighbours show the same.
 LEARNED_EVERY = 10
 
 
 def check_names(settings: Settings) -> FeatureExtractor:
-    """Fail on an unknown name before any work is done; returns what describes segments."""
+    """Fail on an unknown name before any work is done; returns the extractor of features."""
     VOTERS[settings.voter](**settings.voter_options)
     check_decision(settings.decision)
     SEGMENTERS.check(settings.segmenter)
     return make_features(settings.features, **settings.feature_options)
 
 
-def describe_bags(
+def extract_bags(
     run: RunFolder,
     bags: Sequence[Bag],
     settings: Settings,
@@ -46,27 +46,27 @@ def describe_bags(
     label_maps: LabelMaps | None,
     n_jobs: int,
     progress: Progress,
-) -> list[Described]:
+) -> list[SegmentedImage]:
     """Segments and features of all bags, in their order; what is on disk already is not done again."""
     state_key = _learn_words(run, bags, settings, extractor, progress)
-    described = describe_with(Describer(run, settings, extractor, state_key, label_maps), bags, n_jobs, progress)
+    segmented = extract_with(BagExtractor(run, settings, extractor, state_key, label_maps), bags, n_jobs, progress)
     totals: dict[str, float] = {}
-    for one in described:
+    for one in segmented:
         for name, seconds in one.seconds.items():
             totals[name] = totals.get(name, 0.0) + seconds
     run.log(step="bags", n_jobs=n_jobs, worker_seconds=totals)
-    return described
+    return segmented
 
 
-def describe_with(
-    describer: Describer, bags: Sequence[Bag], n_jobs: int, progress: Progress = ignore_progress
-) -> list[Described]:
-    """All bags by a describer that is ready, in their order."""
+def extract_with(
+    bag_extractor: BagExtractor, bags: Sequence[Bag], n_jobs: int, progress: Progress = ignore_progress
+) -> list[SegmentedImage]:
+    """All bags by an extractor that is ready, in their order."""
     # What is known is looked up here: no process has to start for it.
-    known = {bag.name: found for bag in bags if (found := describer.find(bag))}
+    known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
-    results = run_on_all(describer, missing, n_jobs)
-    known |= {one.bag.name: one for one in count_along(results, "segment and describe", len(missing), progress)}
+    results = run_on_all(bag_extractor, missing, n_jobs)
+    known |= {one.bag.name: one for one in count_along(results, "segment and extract features", len(missing), progress)}
     return [known[bag.name] for bag in bags]
 
 
@@ -96,31 +96,31 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
             elif not bag.problem:
                 yield read_image(bag.path)
         except UnreadableImageError:
-            continue  # reported when its turn to be described comes
+            continue  # reported when its turn comes
 
 
-def keep_readable(described: Sequence[Described], strict: bool) -> list[Described]:
+def keep_readable(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
     """Those that could be read; with `strict` the first that could not is an error."""
-    check_strict(described, strict)
-    bad = [one for one in described if one.problem]
-    good = [one for one in described if not one.problem]
-    for tag in (WITH, WITHOUT):
-        if not any(one.bag.tag == tag for one in good):
-            reason = next((one.problem for one in bad if one.bag.tag == tag), "there is none")
-            raise BadInputError(f"none of the *{tag}* images can be read; the first reason: {reason}")
+    check_strict(segmented, strict)
+    bad = [one for one in segmented if one.problem]
+    good = [one for one in segmented if not one.problem]
+    for bag_label in (WITH, WITHOUT):
+        if not any(one.bag.bag_label == bag_label for one in good):
+            reason = next((one.problem for one in bad if one.bag.bag_label == bag_label), "there is none")
+            raise BadInputError(f"none of the *{bag_label}* images can be read; the first reason: {reason}")
     return good
 
 
-def check_strict(described: Sequence[Described], strict: bool) -> None:
+def check_strict(segmented: Sequence[SegmentedImage], strict: bool) -> None:
     """With `strict` the first image that could not be read is an error."""
-    bad = [one for one in described if one.problem]
+    bad = [one for one in segmented if one.problem]
     if bad and strict:
         raise UnreadableImageError(
-            f"{len(bad)} of {len(described)} images cannot be read, and --strict is on: {bad[0].problem}"
+            f"{len(bad)} of {len(segmented)} images cannot be read, and --strict is on: {bad[0].problem}"
         )
 
 
-def list_problems(described: Sequence[Described]) -> list[dict[str, str]]:
+def list_problems(segmented: Sequence[SegmentedImage]) -> list[dict[str, str]]:
     """Name and reason of each bag that was left out, wholly or in part, as `run.json` keeps them."""
-    found = [one for one in described if one.problem or one.warning]
+    found = [one for one in segmented if one.problem or one.warning]
     return [{"name": one.bag.name, "reason": one.problem or one.warning} for one in found]

@@ -43,13 +43,15 @@ class Sketch:
     picture: Picture
     heat: np.ndarray
     decisions: np.ndarray
-    n_pieces: int
+    n_superpixels: int
 
     def measure_cover(self) -> np.ndarray:
         """(n_segments,) part of each segment that the redrawn mask covers."""
         picture = self.picture
         labels = read_arrays(picture.run.segments_path(picture.segments_key), ("labels",))["labels"]
-        cut = fetch_pieces(picture.run, picture.segments_key, self.n_pieces, labels, lambda: read_image(picture.path))
+        cut = fetch_pieces(
+            picture.run, picture.segments_key, self.n_superpixels, labels, lambda: read_image(picture.path)
+        )
         free = np.full(len(self.heat), -1, dtype=np.int8)
         mask = draw_mask_along(cut, labels, self.heat, self.decisions, free, labels.shape)  # type: ignore[arg-type]
         return np.bincount(labels.ravel(), weights=mask.ravel(), minlength=len(self.heat)) / measure_areas(labels)

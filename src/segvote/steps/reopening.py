@@ -12,13 +12,13 @@ from segvote.features import FeatureExtractor, make_features
 from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, fix_table, read_corrections
 from segvote.run.run import Run
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.table import Table, gather_table
 from segvote.steps.voting_step import Steps, Verdict, decide_bags, fit_voter
 from segvote.types import WITH
 
-__all__ = ["Reopened", "Voted", "list_described", "reopen", "vote"]
+__all__ = ["Reopened", "Voted", "list_segmented_images", "reopen", "vote"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Reopened:
     Attributes
     ----------
     run, bags, extractor
-        The run, its bags with the tags of now, and what described them.
+        The run, its bags with the bag labels of now, and the extractor of their features.
     table
         Segments of all bags.
     corrections, fixed
@@ -36,7 +36,7 @@ class Reopened:
     """
 
     run: Run
-    bags: list[Described]
+    bags: list[SegmentedImage]
     extractor: FeatureExtractor
     table: Table
     corrections: Corrections
@@ -52,28 +52,28 @@ class Voted:
     verdict: Verdict
 
 
-def list_described(run: Run, corrections: Corrections | None = None) -> list[Described]:
-    """The bags of a run as the describing step left them, with the tags a person gave them since."""
+def list_segmented_images(run: Run, corrections: Corrections | None = None) -> list[SegmentedImage]:
+    """The bags of a run as segmentation left them, with the bag labels the user gave them since."""
     moved = corrections.moved if corrections else {}
     bags = []
     for index, record in enumerate(run.bags):
-        bag = Bag(record.name, record.tag, run.find_source(index), record.digest)
-        bag = replace(bag, tag=moved.get(record.digest, bag.name.split("/", 1)[0]))
+        bag = Bag(record.name, record.bag_label, run.find_source(index), record.digest)
+        bag = replace(bag, bag_label=moved.get(record.digest, bag.name.split("/", 1)[0]))
         size = (record.height, record.width, record.n_segments)
-        bags.append(Described(bag, record.segments, record.features, *size, n_frames=record.n_frames))
+        bags.append(SegmentedImage(bag, record.segments, record.features, *size, n_frames=record.n_frames))
     return bags
 
 
 def reopen(run: Run) -> Reopened:
-    """Read features and corrections of a run; nothing is segmented or described again."""
+    """Read features and corrections of a run; nothing is segmented again."""
     corrections = read_corrections(run.folder)
-    bags = list_described(run, corrections)
+    bags = list_segmented_images(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
     table = _gather(run, bags, extractor)
     return Reopened(run, bags, extractor, table, corrections, fix_table(run.folder, bags, corrections))
 
 
-def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Table:
+def _gather(run: Run, bags: list[SegmentedImage], extractor: FeatureExtractor) -> Table:
     try:
         return gather_table(run.folder, bags, extractor, voter=run.settings.voter)
     except SegvoteError:
@@ -85,12 +85,12 @@ def _gather(run: Run, bags: list[Described], extractor: FeatureExtractor) -> Tab
 
 
 def _find_steps(opened: Reopened) -> Steps | None:
-    """What followed the vote of `annotate`, if the tags are still those it was held on."""
+    """What followed the vote of `annotate`, if the bag labels are still those it was held on."""
     elected = opened.run.votes.get("elected")
-    tags = np.array([record.tag == WITH for record in opened.run.bags])
-    if elected is None or elected.shape != (len(opened.table.X),) or not np.array_equal(tags, opened.table.tags):
+    bag_labels = np.array([record.bag_label == WITH for record in opened.run.bags])
+    if elected is None or elected.shape != (len(opened.table.X),) or not np.array_equal(bag_labels, opened.table.tags):
         return None
-    return Steps(np.array([record.muted for record in opened.run.bags]), elected.astype(bool))
+    return Steps(np.array([record.excluded for record in opened.run.bags]), elected.astype(bool))
 
 
 def vote(opened: Reopened, keep: bool = False) -> Voted:

@@ -33,9 +33,9 @@ PIECES_VERSION = 1
 PIECES_SEGMENTER = "ward"
 
 
-def cut_image(working: np.ndarray, segments: np.ndarray, n_pieces: int) -> CutImage:
+def cut_image(working: np.ndarray, segments: np.ndarray, n_superpixels: int) -> CutImage:
     """Cut an image (h, w, 3) at working size, in which `segments` (h, w) are known, into pieces."""
-    labels = SEGMENTERS[PIECES_SEGMENTER](working, n_segments=n_pieces).labels
+    labels = SEGMENTERS[PIECES_SEGMENTER](working, n_segments=n_superpixels).labels
     return measure_pieces(convert_to_lab(working), segments, labels)
 
 
@@ -54,7 +54,12 @@ def measure_pieces(lab: np.ndarray, segments: np.ndarray, labels: np.ndarray) ->
 
 
 def draw_mask(
-    image: np.ndarray, labels: np.ndarray, heat: np.ndarray, decisions: np.ndarray, fixed: np.ndarray, n_pieces: int
+    image: np.ndarray,
+    labels: np.ndarray,
+    heat: np.ndarray,
+    decisions: np.ndarray,
+    fixed: np.ndarray,
+    n_superpixels: int,
 ) -> np.ndarray:
     """Mask of an image at its own size.
 
@@ -66,36 +71,36 @@ def draw_mask(
         (h, w) label map at working size.
     heat, decisions, fixed
         (n_segments,) heat in [0, 1]; bool; -1 where no person said 0 or 1.
-    n_pieces
+    n_superpixels
         How many small pieces to redraw along; 0: the decided segments as they are.
     """
     cut = None
-    if n_pieces and decisions.any():
-        cut = cut_image(resize_image(image, max(labels.shape)), labels, n_pieces)
+    if n_superpixels and decisions.any():
+        cut = cut_image(resize_image(image, max(labels.shape)), labels, n_superpixels)
     return draw_mask_along(cut, labels, heat, decisions, fixed, image.shape[:2])  # type: ignore[arg-type]
 
 
 def fetch_pieces(
-    run: RunFolder, segments_key: str, n_pieces: int, segments: np.ndarray, read_image: Callable[[], np.ndarray]
+    run: RunFolder, segments_key: str, n_superpixels: int, segments: np.ndarray, read_image: Callable[[], np.ndarray]
 ) -> CutImage:
     """The pieces of a bag from the run folder; cut from the picture, and kept, where they are not there."""
-    arrays = read_if_whole(get_pieces_path(run, segments_key, n_pieces))
+    arrays = read_if_whole(get_pieces_path(run, segments_key, n_superpixels))
     if arrays is not None:
         return CutImage(arrays.pop("labels"), Pieces(**arrays))
-    cut = cut_image(resize_image(read_image(), max(segments.shape)), segments, n_pieces)
-    store_pieces(run, segments_key, n_pieces, cut)
+    cut = cut_image(resize_image(read_image(), max(segments.shape)), segments, n_superpixels)
+    store_pieces(run, segments_key, n_superpixels, cut)
     return cut
 
 
-def store_pieces(run: RunFolder, segments_key: str, n_pieces: int, cut: CutImage) -> None:
+def store_pieces(run: RunFolder, segments_key: str, n_superpixels: int, cut: CutImage) -> None:
     """Keep the pieces of a bag beside its segments."""
-    path = get_pieces_path(run, segments_key, n_pieces)
+    path = get_pieces_path(run, segments_key, n_superpixels)
     write_arrays(path, compress=True, labels=cut.labels, **vars(cut.pieces))
 
 
-def get_pieces_path(run: RunFolder, segments_key: str, n_pieces: int) -> Path:
+def get_pieces_path(run: RunFolder, segments_key: str, n_superpixels: int) -> Path:
     """Where the pieces of a bag lie."""
-    return run.segments_path(f"{segments_key}.pieces-{PIECES_VERSION}-{n_pieces}")
+    return run.segments_path(f"{segments_key}.pieces-{PIECES_VERSION}-{n_superpixels}")
 
 
 def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:

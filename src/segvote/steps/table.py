@@ -12,7 +12,7 @@ from segvote.io.arrays import read_arrays
 from segvote.kernels import Neighbours, Workspace, use_workspace
 from segvote.method import Likeness, Outlines, measure_outlines
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.memory import choose_workspace
 from segvote.steps.redrawing import Picture
 from segvote.types import WITH
@@ -81,7 +81,7 @@ class Table:
 
 def gather_table(
     run: RunFolder,
-    bags: Sequence[Described],
+    bags: Sequence[SegmentedImage],
     extractor: FeatureExtractor,
     standardiser: Standardiser | None = None,
     *,
@@ -113,7 +113,7 @@ def gather_table(
         X=X,
         bags=numbers,
         offsets=offsets,
-        tags=np.array([bag.bag.tag == WITH for bag in bags]),
+        tags=np.array([bag.bag.bag_label == WITH for bag in bags]),
         areas=np.concatenate([arrays["areas"] for arrays in geometry]),
         border=np.concatenate([arrays["border"] for arrays in geometry]),
         edges=[arrays["edges"] for arrays in geometry],
@@ -132,6 +132,6 @@ def _measure_outlines(arrays: dict[str, np.ndarray]) -> Outlines | None:
     return measure_outlines(arrays["edges"], arrays["lengths"], arrays["colours"])
 
 
-def _read_shards(run: RunFolder, bags: Sequence[Described]) -> Iterator[np.ndarray]:
+def _read_shards(run: RunFolder, bags: Sequence[SegmentedImage]) -> Iterator[np.ndarray]:
     for bag in bags:
         yield read_arrays(run.features_path(bag.features_key))["features"]

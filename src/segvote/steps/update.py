@@ -14,9 +14,9 @@ from segvote.errors import BadInputError, SegvoteError
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.inputs import Inputs
-from segvote.run.run import Run, read_settings
+from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import Settings, read_settings
 from segvote.steps.extract import make_segments_key
 from segvote.steps.job import annotate_bags
 from segvote.steps.label_maps import LabelMaps
@@ -64,7 +64,7 @@ def update(
     folder.read_record()  # what is no run folder is refused before a lock is put into it
     with folder.lock():
         record = folder.read_record()
-        settings = read_settings(record["settings"], folder)
+        settings = read_settings(record["settings"], folder.record_path)
         inputs = _change_inputs(record, settings, {WITH: add_with, WITHOUT: add_without}, remove, restore)
         bags = inputs.list_bags(settings.frames)
         if segments is None:
@@ -81,12 +81,12 @@ def _change_inputs(
     remove: Iterable[str],
     restore: Iterable[str],
 ) -> Inputs:
-    """What the run is to be made of; `added` is tag to folders."""
+    """What the run is to be made of; `added` is bag label to folders."""
     inputs = Inputs.from_record(record.get(PENDING) or record["inputs"])
     _check_two_folders(inputs)
-    for tag, folders in added.items():
+    for bag_label, folders in added.items():
         for one in folders:
-            inputs = inputs.add(tag, Path(one), settings.frames)
+            inputs = inputs.add(bag_label, Path(one), settings.frames)
     return inputs.restore(restore).remove(remove, settings.frames)
 
 

@@ -143,22 +143,22 @@ def refine_vote(voter: Any, table: Table, settings: Settings) -> Any:
     Twice: those decided, and those that the pictures leave of them when their masks are redrawn.
     """
     voter = _mute_suspects(voter, table, settings)
-    if settings.elect and hasattr(voter, "elect"):
+    if settings.revote and hasattr(voter, "elect"):
         survival = measure_motion(table, settings)
         voter.elect(decide_bags(table, voter, settings).decisions, survival)
-        if settings.n_pieces and any(table.pictures):
-            voter.elect(_redraw(table, decide_bags(table, voter, settings), settings.n_pieces), survival)
+        if settings.n_superpixels and any(table.pictures):
+            voter.elect(_redraw(table, decide_bags(table, voter, settings), settings.n_superpixels), survival)
     return voter
 
 
-def _redraw(table: Table, verdict: Verdict, n_pieces: int) -> np.ndarray:
+def _redraw(table: Table, verdict: Verdict, n_superpixels: int) -> np.ndarray:
     """(n_segments,) bool: the decisions as the redrawn masks have them; of bags without a picture as they are."""
     scores, decisions = table.split(verdict.scores), table.split(verdict.decisions.copy())
     low, sketches = float(verdict.scores.min()), {}
     for index in map(int, np.flatnonzero(table.tags)):
         if (picture := table.pictures[index]) is not None:
             heat = scale_heat(scores[index], float(verdict.thresholds[index]), low, float(scores[index].max()))
-            sketches[index] = Sketch(picture, heat.astype(np.float32), decisions[index], n_pieces)
+            sketches[index] = Sketch(picture, heat.astype(np.float32), decisions[index], n_superpixels)
     for index, redrawn in zip(sketches, redraw_segments(list(sketches.values())), strict=True):
         decisions[index][:] = redrawn
     return np.concatenate(decisions)
@@ -166,7 +166,7 @@ def _redraw(table: Table, verdict: Verdict, n_pieces: int) -> np.ndarray:
 
 def _mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
     """A *without* image that shows the thing talks it down everywhere: whoever looks misplaced has no say."""
-    if not (settings.mute_suspects and hasattr(voter, "mute")):
+    if not (settings.exclude_mislabelled and hasattr(voter, "mute")):
         return voter
     suspects = choose_muted(judge_bags(table, voter.scores_), table.tags)
     return voter.mute(suspects) if suspects.any() else voter
@@ -174,7 +174,7 @@ def _mute_suspects(voter: Any, table: Table, settings: Settings) -> Any:
 
 def measure_survival(table: Table, settings: Settings) -> np.ndarray:
     """(n_segments,) background prior: by the border of images and frames, and by motion in videos."""
-    return prefer_inside(table.border, settings.border_survival) * measure_motion(table, settings)
+    return prefer_inside(table.border, settings.border_prior) * measure_motion(table, settings)
 
 
 def measure_last_survival(table: Table, settings: Settings, voter: Any) -> np.ndarray:
@@ -192,9 +192,7 @@ def measure_motion(table: Table, settings: Settings) -> np.ndarray:
     survival = np.ones(len(table.X))
     for index, distinct in enumerate(table.motion):
         if distinct is not None:
-            survival[table.offsets[index] : table.offsets[index + 1]] *= prefer_moving(
-                distinct, settings.motion_survival
-            )
+            survival[table.offsets[index] : table.offsets[index + 1]] *= prefer_moving(distinct, settings.motion_prior)
     return survival
 
 

@@ -16,14 +16,14 @@ from segvote.io.images import read_image, read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.videos import list_video_files
-from segvote.masks import measure_doubt, scale_heat
+from segvote.masks import measure_uncertainty, scale_heat
 from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import name_bags
 from segvote.run.frame_annotations import list_frame_annotations
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video_frames import list_frame_files
 from segvote.steps.superpixels import fetch_pieces, get_pieces_path
@@ -52,7 +52,7 @@ class WriteTask:
 
 def write_results(
     run: RunFolder,
-    bags: Sequence[Described],
+    bags: Sequence[SegmentedImage],
     table: Table,
     verdict: Verdict,
     settings: Settings,
@@ -107,7 +107,7 @@ class MaskWriter:
             return Written(write_video(self.run, task, self.settings))
         light, shape = read_light(task.image_path, HEATMAP_SIZE)
         if shape != (record.height, record.width):
-            raise UnreadableImageError(f"{task.image_path}: changed since it was described; repeat the command")
+            raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
         mask = draw_mask_along(
             self._fetch_pieces(task, labels),
@@ -126,12 +126,12 @@ class MaskWriter:
         """Whether a bag takes far longer than reading and writing its pictures: videos, and images yet to be cut."""
         if not self._wants_pieces(task):
             return bool(task.record.n_frames)
-        return not get_pieces_path(self.run, task.record.segments, self.settings.n_pieces).exists()
+        return not get_pieces_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
 
     def list_files(self, task: WriteTask) -> list[Path]:
         """All files that are read for a bag."""
         segments, run = task.record.segments, self.run
-        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_pieces)]
+        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_superpixels)]
         frames = list_frame_files(run, segments) if task.record.n_frames else []
         return [*list_video_files(task.image_path), *kept, *frames]
 
@@ -140,13 +140,13 @@ class MaskWriter:
         return MaskWriter(RunFolder(find(self.run.path)), self.settings)
 
     def _wants_pieces(self, task: WriteTask) -> bool:
-        return bool(self.settings.n_pieces and not task.record.n_frames and task.decisions.any())
+        return bool(self.settings.n_superpixels and not task.record.n_frames and task.decisions.any())
 
     def _fetch_pieces(self, task: WriteTask, labels: np.ndarray) -> CutImage | None:
         if not self._wants_pieces(task):
             return None
-        n_pieces = self.settings.n_pieces
-        return fetch_pieces(self.run, task.record.segments, n_pieces, labels, lambda: read_image(task.image_path))
+        n_superpixels = self.settings.n_superpixels
+        return fetch_pieces(self.run, task.record.segments, n_superpixels, labels, lambda: read_image(task.image_path))
 
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:
@@ -154,7 +154,7 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
     return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
 
 
-def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> list[WriteTask]:
+def _list_tasks(bags: Sequence[SegmentedImage], table: Table, verdict: Verdict) -> list[WriteTask]:
     stems = name_bags([bag.bag for bag in bags])
     scores, decisions, areas, fixed = (
         table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
@@ -166,23 +166,23 @@ def _list_tasks(bags: Sequence[Described], table: Table, verdict: Verdict) -> li
             bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
         )
         if verdict.muted is not None:
-            record = replace(record, muted=bool(verdict.muted[index]))
+            record = replace(record, excluded=bool(verdict.muted[index]))
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
-        high = float(scores[index].max()) if bag.bag.tag == WITH else top
+        high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
         heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
         tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index]))
     return tasks
 
 
 def record_bag(
-    bag: Described, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
+    bag: SegmentedImage, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
 ) -> BagRecord:
     """What is kept of a bag once it is decided; the area of its mask is not known yet."""
     selected = decisions.any()
     score = np.average(scores[decisions], weights=areas[decisions]) if selected else scores.max()
     return BagRecord(
         name=bag.bag.name,
-        tag=bag.bag.tag,
+        bag_label=bag.bag.bag_label,
         stem=stem,
         digest=bag.bag.digest,
         segments=bag.segments_key,
@@ -195,7 +195,7 @@ def record_bag(
         area=0.0,
         score=float(score),
         threshold=float(threshold),
-        doubt=measure_doubt(scores, decisions, areas) if bag.bag.tag == WITH else 0.0,
+        uncertainty=measure_uncertainty(scores, decisions, areas) if bag.bag.bag_label == WITH else 0.0,
     )
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from segvote.voters.learning_bags import Bags, spread_out
 
-__all__ = ["BagLoss", "Concept", "SoftLoss", "climb", "measure_squares", "screen_starts"]
+__all__ = ["BagLoss", "Concept", "SoftLoss", "climb", "screen_starts"]
 
 # Squared distances are kept in this range: beyond, a probability is 0 or 1 to the last digit and has no logarithm.
 NEAREST, FARTHEST = 1e-9, 600.0
@@ -63,11 +63,6 @@ class _Squares:
         by_point = -2 * scale**2 * (moment - total * point)
         by_scale = 2 * scale * (moment_2 - 2 * point * moment + total * point**2)
         return np.concatenate([by_point, by_scale])
-
-
-def measure_squares(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """(n,) q of the rows for ``theta = (point, scale)``."""
-    return _Squares(X).measure(theta)
 
 
 class BagLoss:

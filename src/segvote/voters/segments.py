@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,9 +46,6 @@ class Segments:
     @property
     def n_bags(self) -> int:
         return len(self.bag_tags)
-
-    def with_features(self, X: np.ndarray) -> Segments:
-        return replace(self, X=X)
 
 
 def encode_tags(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 import cv2
 import numpy as np
@@ -26,7 +25,6 @@ from segvote.types import Annotation, Part
 
 __all__ = [
     "ExportOptions",
-    "Exporter",
     "FileNamer",
     "LabelTable",
     "check_name",
@@ -71,12 +69,6 @@ class ExportOptions:
     def __post_init__(self) -> None:
         if len(set(self.labels)) != len(self.labels) or not all(self.labels):
             raise BadInputError(f"labels must be different and not empty, got {self.labels}; name each class once")
-
-
-class Exporter(Protocol):
-    """The interface of every entry of `segvote.io.EXPORTS`."""
-
-    def __call__(self, annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path: ...
 
 
 class LabelTable:

@@ -1,4 +1,4 @@
-"""CVAT for video 1.1: one track, in each frame the outline of the thing's largest part.
+"""CVAT for video 1.1: one track, in each frame the outline of the object's largest part.
 
 CVAT follows outlines through a video, not masks; the masks themselves are in the run's ``masks`` folder.
 """
@@ -49,7 +49,7 @@ class TrackFile:
 
 
 def _outline_largest(mask: np.ndarray) -> str:
-    whole = Annotation("frame", mask.shape[0], mask.shape[1], (Part("thing", mask),))
+    whole = Annotation("frame", mask.shape[0], mask.shape[1], (Part("object", mask),))
     parts = split_instances(whole).parts if mask.any() else ()
     if not parts:
         return ""
@@ -69,7 +69,7 @@ def open_track_file(path: Path, name: str, label: str, size: tuple[int, int]) ->
     name
         Of the video.
     label
-        What the thing is called.
+        What the object is called.
     size
         (height, width) of the frames.
     """

@@ -73,7 +73,7 @@ def _is_plain(part: str) -> bool:
 
 
 def find_cache() -> Path:
-    """The folder for what can be fetched again: ``SEGVOTE_CACHE``, or where the system keeps such things."""
+    """The folder for what can be fetched again: ``SEGVOTE_CACHE``, or where the system keeps such files."""
     if chosen := os.environ.get(CACHE_VARIABLE):
         return Path(chosen).resolve()
     if sys.platform == "win32":

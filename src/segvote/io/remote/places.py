@@ -14,6 +14,7 @@ from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError, UnwritableFileError
 from segvote.io.remote.addresses import find_place, is_url
+from segvote.io.remote.mirrors import Mirror
 from segvote.progress import Progress, ignore_progress
 
 __all__ = ["Opened", "fetch_folder", "open_places"]
@@ -105,8 +106,6 @@ class _Sender:
 
 
 def _open_out(place: str, stack: contextlib.ExitStack, sender: _Sender) -> Path:
-    from segvote.io.remote.mirrors import Mirror
-
     mirror = Mirror(place)
     stack.enter_context(mirror.lock())
     mirror.fetch(sender._progress, is_run=True)
@@ -116,8 +115,6 @@ def _open_out(place: str, stack: contextlib.ExitStack, sender: _Sender) -> Path:
 
 def fetch_folder(place: str, progress: Progress, leave_out: Sequence[str] = ()) -> Path:
     """Fetch a folder of a store; returns its mirror."""
-    from segvote.io.remote.mirrors import Mirror
-
     mirror = Mirror(place)
     with mirror.lock():
         mirror.fetch(progress, leave_out=leave_out)

@@ -1,6 +1,6 @@
 """Several classes in one call: one folder per class in, one index mask per image out.
 
-The other classes are the negatives of each. Images are cut and described once, and neighbours are looked for once: a
+The other classes are the negatives of each. Images are segmented once, and neighbours are looked for once: a
 class costs one count of the votes. Below ``classes/NAME`` lies a run folder like any other for each class.
 """
 
@@ -31,14 +31,14 @@ from segvote.run.corrections import fix_table, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
 from segvote.steps.classes.masks import IndexWriter
 from segvote.steps.classes.sharing import share_parts
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
-from segvote.steps.prepare import check_names, check_strict, describe_bags, keep_readable, list_problems
+from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.table import Table, gather_table
 from segvote.steps.voting_step import decide_bags, fit_voter, vote_on_tags
 from segvote.types import WITH, WITHOUT, Annotation
@@ -56,7 +56,7 @@ def annotate_classes(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> ClassRuns:
-    """Find several things at once.
+    """Find several objects at once.
 
     Parameters
     ----------
@@ -103,34 +103,34 @@ class _Job:
         self.folder, self.root, self.settings, self.extractor = folder, root, settings, extractor
         self.n_jobs, self.progress = n_jobs, progress
         self.images: list[ClassImage] = []
-        self.described: list[Described] = []
+        self.segmented: list[SegmentedImage] = []
         self._voter: Any = None
 
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
         # Some class will draw masks of them: what that needs is made along with the segments.
-        bags = [replace(image.bag, tag=WITH if image.names else WITHOUT) for image in found.images]
-        described = describe_bags(
+        bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
+        segmented = extract_bags(
             self.folder, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
         )
-        check_strict(described, strict)
-        kept = [(image, one) for image, one in zip(found.images, described, strict=True) if not one.problem]
-        self.images, self.described = [image for image, _ in kept], [one for _, one in kept]
-        keys = {name: self._annotate(name, described, found) for name in found.names}
+        check_strict(segmented, strict)
+        kept = [(image, one) for image, one in zip(found.images, segmented, strict=True) if not one.problem]
+        self.images, self.segmented = [image for image, _ in kept], [one for _, one in kept]
+        keys = {name: self._annotate(name, segmented, found) for name in found.names}
         copies = [{"name": name, "reason": reason} for name, reason in found.problems]
-        self._join(found.names, make_key(version=__version__, classes=keys), list_problems(described) + copies)
+        self._join(found.names, make_key(version=__version__, classes=keys), list_problems(segmented) + copies)
 
     @cached_property
     def _table(self) -> Table:
-        return gather_table(self.folder, self.described, self.extractor, voter=self.settings.voter)
+        return gather_table(self.folder, self.segmented, self.extractor, voter=self.settings.voter)
 
-    def _annotate(self, name: str, described: Sequence[Described], found: ClassFolders) -> str:
+    def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
         run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
         inputs = {WITH: name_place(self.root / name), WITHOUT: name_place(self.root)}
         with run.lock():
             corrections = read_corrections(run)
-            bags = move_bags([image.tag(name) for image in found.images], corrections)
-            tagged = [replace(one, bag=bag) for one, bag in zip(described, bags, strict=True)]
+            bags = move_bags([image.make_bag(name) for image in found.images], corrections)
+            tagged = [replace(one, bag=bag) for one, bag in zip(segmented, bags, strict=True)]
             good = keep_readable(tagged, strict=False)
             key = make_result_key(settings, good, corrections)
             if is_done(run, key):
@@ -139,12 +139,12 @@ class _Job:
             share_parts(self.folder, run, good)
             fixed = fix_table(run, good, corrections)
             outcome = self._vote(settings, good, fixed)
-            write_outcome(run, outcome, inputs, key, list_problems(described), self.n_jobs, self.progress)
+            write_outcome(run, outcome, inputs, key, list_problems(segmented), self.n_jobs, self.progress)
         return key
 
-    def _vote(self, settings: Settings, bags: list[Described], fixed: np.ndarray | None) -> Outcome:
+    def _vote(self, settings: Settings, bags: list[SegmentedImage], fixed: np.ndarray | None) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
-        table = replace(self._table, tags=np.array([one.bag.tag == WITH for one in bags]))
+        table = replace(self._table, tags=np.array([one.bag.bag_label == WITH for one in bags]))
         # Who is near whom does not depend on the class.
         known = self._voter is not None
         self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)

@@ -13,20 +13,20 @@ from pathlib import Path
 
 from segvote.io.atomic import atomic_path
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.video_frames import get_poster_path
 
 __all__ = ["share_parts"]
 
 
-def share_parts(source: RunFolder, target: RunFolder, bags: list[Described]) -> None:
+def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:
     """Give `target` the segments, pieces, features and posters that `source` has of some bags."""
     for bag in bags:
         for path in _list_parts(source, bag):
             _link(path, target.path / path.relative_to(source.path))
 
 
-def _list_parts(run: RunFolder, bag: Described) -> Iterator[Path]:
+def _list_parts(run: RunFolder, bag: SegmentedImage) -> Iterator[Path]:
     segments = run.segments_path(bag.segments_key)
     yield segments
     yield from sorted(segments.parent.glob(f"{bag.segments_key}.pieces-*"))

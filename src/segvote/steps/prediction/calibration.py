@@ -1,4 +1,4 @@
-"""What a score means for an image never seen: how often an image without the thing scores as high, and how probable it
+"""What a score means for an image never seen: how often an image without the object scores as high, and how probable it
 is that the image shows it. Learned from the training images, each scored by a vote it had no part in."""
 
 from __future__ import annotations
@@ -38,59 +38,59 @@ class Calibration:
 
     @property
     def lowest_rate(self) -> float:
-        """The smallest rate of false alarms that so few *without* images can vouch for."""
+        """The smallest false-positive rate that so few *without* images allow."""
         return 1 / (len(self.negatives) + 1)
 
-    def measure_level(self, scores: np.ndarray) -> np.ndarray:
-        """(n,) share of images without the thing that score at least as high, the image itself counted among them.
+    def measure_p_value(self, scores: np.ndarray) -> np.ndarray:
+        """(n,) share of images without the object that score at least as high, the image itself counted among them.
 
-        An image without the thing, of the same kind as the training images, has a level of at most `a` with a
-        probability of at most `a` (a conformal p value).
+        An image without the object, of the same kind as the training images, has a p-value of at most `a` with a
+        probability of at most `a` (a conformal p-value).
         """
         n_higher = len(self.negatives) - np.searchsorted(self.negatives, scores, side="left")
         return (1 + n_higher) / (len(self.negatives) + 1)
 
     def find_threshold(self, rate: float) -> float:
-        """The score above which the level is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
+        """The score above which the p-value is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""
         n_false = int(np.floor(rate * (len(self.negatives) + 1) + 1e-9))
         return float(self.negatives[-int(np.clip(n_false, 1, len(self.negatives)))])
 
     def measure_probability(self, scores: np.ndarray) -> np.ndarray:
-        """(n,) probability that an image shows the thing, if that is as common as in the training folders."""
+        """(n,) probability that an image shows the object, if that is as common as in the training folders."""
         return expit(self.slope * np.asarray(scores) + self.offset)
 
 
-def calibrate(scores: np.ndarray, tags: np.ndarray) -> Calibration:
+def calibrate(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
     """Learn what scores mean.
 
     Parameters
     ----------
     scores
         (n_bags,) best segment's score of each training image, held out of the vote.
-    tags
-        (n_bags,) bool: the image shows the thing.
+    bag labels
+        (n_bags,) bool: the image shows the object.
     """
-    if tags.all() or not tags.any():
-        raise BadInputError("expected training images with and without the thing, got one kind only; annotate again")
-    slope, offset = _fit_curve(scores, tags)
-    return Calibration(np.sort(scores[~tags]), slope, offset)
+    if bag_labels.all() or not bag_labels.any():
+        raise BadInputError("expected training images with and without the object, got one kind only; annotate again")
+    slope, offset = _fit_curve(scores, bag_labels)
+    return Calibration(np.sort(scores[~bag_labels]), slope, offset)
 
 
-def _fit_curve(scores: np.ndarray, tags: np.ndarray) -> tuple[float, float]:
+def _fit_curve(scores: np.ndarray, bag_labels: np.ndarray) -> tuple[float, float]:
     """Logistic curve by maximum likelihood with a mild prior on the slope, so that clean data cannot make it a step."""
     from sklearn.linear_model import LogisticRegression
 
     centre, scale = float(scores.mean()), float(scores.std()) or 1.0
-    model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], tags)
-    # Scores that fall where the thing is say nothing; they must not say the opposite.
+    model = LogisticRegression(C=1.0).fit(((scores - centre) / scale)[:, None], bag_labels)
+    # Scores that fall where the object is say nothing; they must not say the opposite.
     steepness = max(float(model.coef_[0, 0]), 0.0)
     return steepness / scale, float(model.intercept_[0]) - steepness * centre / scale
 
 
-def make_folds(tags: np.ndarray, n_folds: int = N_FOLDS) -> np.ndarray:
+def make_folds(bag_labels: np.ndarray, n_folds: int = N_FOLDS) -> np.ndarray:
     """(n_bags,) number of each bag's group: both kinds spread evenly, neighbours by name in different groups."""
-    folds = np.empty(len(tags), dtype=np.int64)
-    for side in (tags, ~tags):
+    folds = np.empty(len(bag_labels), dtype=np.int64)
+    for side in (bag_labels, ~bag_labels):
         folds[side] = np.arange(side.sum()) % n_folds
     return folds
 
@@ -112,17 +112,17 @@ def score_images(scores: np.ndarray, bags: np.ndarray, edges: np.ndarray, share:
 
 
 def score_by_refits(
-    settings: Settings, X: np.ndarray, tags: np.ndarray, bags: np.ndarray, survival: np.ndarray, fixed: np.ndarray
+    settings: Settings, X: np.ndarray, bag_labels: np.ndarray, bags: np.ndarray, survival: np.ndarray, fixed: np.ndarray
 ) -> np.ndarray:
     """(n_segments,) votes, each bag heard by a voter of its own that was fitted without it; works for every voter."""
     votes = np.empty(len(X))
-    n_folds = min(N_FOLDS, int(tags.sum()), int((~tags).sum()))
+    n_folds = min(N_FOLDS, int(bag_labels.sum()), int((~bag_labels).sum()))
     if n_folds < 2:
         raise BadInputError("calibration needs two training images of each kind at least; annotate with more images")
-    folds = make_folds(tags, n_folds)[bags]
+    folds = make_folds(bag_labels, n_folds)[bags]
     for fold in range(n_folds):
         out = folds == fold
         voter: Any = VOTERS[settings.voter](**settings.voter_options)
-        voter.fit(X[~out], tags[bags[~out]], bags=bags[~out], survival=survival[~out], fixed=fixed[~out])
+        voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], survival=survival[~out], fixed=fixed[~out])
         votes[out] = voter.decision_function(X[out], survival=survival[out]) + voter.threshold_
     return votes

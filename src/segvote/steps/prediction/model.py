@@ -14,13 +14,12 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
-from segvote.io.records import read_fields
 from segvote.io.regular_files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import Settings
+from segvote.run.settings import Settings, read_settings
 from segvote.steps.prediction.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack
 from segvote.steps.table import Table
@@ -38,9 +37,9 @@ def write_model(
 ) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
-    The arrays are the segments that vote (a byte for each number), their bags, tags, weights, priors and neighbours,
-    the scales of the features, what the extractor and the voter learned, and how images score that had no part in the
-    vote: all that scoring and judging an unseen image needs.
+    The arrays are the segments that vote (a byte for each number), their bags, bag labels, weights, priors and
+    neighbours, the scales of the features, what the extractor and the voter learned, and how images score that had no
+    part in the vote: all that scoring and judging an unseen image needs.
     """
     from safetensors.numpy import save
 
@@ -113,7 +112,7 @@ class Model:
     Attributes
     ----------
     settings, extractor, standardiser
-        How images are cut, described and put on the scale of the training run.
+        How images are segmented, their features extracted and put on the scale of the training run.
     arrays
         Everything stored; see `write_model`.
     """
@@ -134,17 +133,17 @@ class Model:
         return voter.fit(X, y, bags=bags, survival=arrays["survival"], fixed=arrays["fixed"])
 
     def calibrate(self, voter: Any) -> Calibration:
-        """What the scores of `voter` mean for an image; a *without* image in which a person marked the thing has it."""
+        """What the scores of `voter` mean for an image; a *without* image with a user label object has it."""
         arrays, bags = self.arrays, self.arrays["bags"]
-        tags = arrays["tags"].astype(bool)
+        bag_labels = arrays["tags"].astype(bool)
         scores = arrays.get("voter.held_out")
         if scores is None:
             X = arrays["X"].astype(np.float32)
-            votes = score_by_refits(self.settings, X, tags, bags, arrays["survival"], arrays["fixed"])
+            votes = score_by_refits(self.settings, X, bag_labels, bags, arrays["survival"], arrays["fixed"])
             scores = score_images(votes - voter.threshold_, bags, arrays["edges"], self.settings.second_vote)
-        marked = np.zeros(len(tags), dtype=bool)
+        marked = np.zeros(len(bag_labels), dtype=bool)
         marked[bags[arrays["fixed"] == 1]] = True
-        return calibrate(scores, tags | marked)
+        return calibrate(scores, bag_labels | marked)
 
     def _select(self, prefix: str) -> dict[str, np.ndarray]:
         return _select(self.arrays, prefix)
@@ -163,7 +162,7 @@ def read_model(path: Path | str) -> Model:
     arrays = _unpack(_read_arrays(folder / "model.safetensors", words))
     _check_arrays(arrays, folder)
     try:
-        settings = read_fields(Settings, words["settings"], folder / "model.json")
+        settings = read_settings(words["settings"], folder / "model.json")
         standardiser = Standardiser.from_state(_select(arrays, "standardiser"))
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error

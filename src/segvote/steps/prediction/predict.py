@@ -1,4 +1,4 @@
-"""A learned decision on images whose folder nobody knows: does it show the thing, how probably, and where."""
+"""A learned decision on images whose folder nobody knows: does it show the object, how probably, and where."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from segvote.run.bags import list_unsorted_bags, name_bags
 from segvote.run.class_runs import find_class_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.stale import remove_stale
-from segvote.steps.extract import Describer
+from segvote.steps.extract import BagExtractor
 from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
-from segvote.steps.prepare import check_strict, describe_with
+from segvote.steps.prepare import check_strict, extract_with
 from segvote.steps.table import gather_table
 from segvote.steps.voting_step import measure_last_survival
 from segvote.steps.write import WriteTask, record_bag, write_pictures
@@ -41,18 +41,18 @@ N_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is said of one image.
+    """The result for one image.
 
     Attributes
     ----------
     name, stem
         Path below the folder; name of its mask and heat map without extension.
     contains
-        Whether it shows the thing, at the rate of false alarms asked for; only then it has a mask.
+        Whether it shows the object, at the false-positive rate asked for; only then it has a mask.
     probability
-        That it shows the thing, if the thing is as common as in the training folders.
-    level
-        Share of images without the thing that score at least as high: the smallest rate of false alarms at which
+        That it shows the object, if the object is as common as in the training folders.
+    p_value
+        Share of images without the object that score at least as high: the smallest false-positive rate at which
         `contains` would be true.
     score
         Of its best segment, on the voter's scale.
@@ -64,14 +64,14 @@ class Prediction:
     stem: str
     contains: bool
     probability: float
-    level: float
+    p_value: float
     score: float
     area: float
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was said of all images, and where it was written.
+    """The results for all images, and where it was written.
 
     Attributes
     ----------
@@ -80,9 +80,9 @@ class Predictions:
     images
         One for each image that could be read, sorted by name.
     rate
-        The rate of false alarms that is kept: the one asked for, or the lowest the training images can vouch for.
+        The false-positive rate that is kept: the one asked for, or the lowest the training images allow.
     threshold
-        The score of an image above which it is said to show the thing.
+        The score of an image above which it is predicted to show the object.
     problems
         Name and reason of each image that could not be read.
     """
@@ -110,12 +110,12 @@ def predict(
     folder: Path | str,
     out: Path | str,
     *,
-    false_alarms: float = 0.01,
+    false_positive_rate: float = 0.01,
     n_jobs: int = 2,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Predictions:
-    """Say of images never seen whether they show the thing, and draw it.
+    """Say of images never seen whether they show the object, and draw it.
 
     Parameters
     ----------
@@ -125,31 +125,31 @@ def predict(
         Images and videos, nested as you like.
     out
         Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
-    false_alarms
-        Which share of images without the thing may be said to show it.
+    false_positive_rate
+        Which share of images without the object may be said to show it.
     n_jobs, strict, progress
         As for `annotate`.
     """
-    predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_alarms)
+    predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
     model, target = predictor.model, RunFolder(out)
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames)
     with target.lock():
         _check_owner(target, Path(folder))  # again: somebody else may have begun there meanwhile
         _claim(target, Path(folder))
-        describer = Describer(target, model.settings, model.extractor, _name_state(model))
-        described = describe_with(describer, bags, n_jobs, progress)
-        return _Job(target, predictor).carry_out(_keep_good(described, strict), described, n_jobs, progress)
+        bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
+        segmented = extract_with(bag_extractor, bags, n_jobs, progress)
+        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, n_jobs, progress)
 
 
 class _Job:
-    """Scoring, judging and writing of described images."""
+    """Scoring, judging and writing of segmented images."""
 
     def __init__(self, target: RunFolder, predictor: Predictor) -> None:
         self.target, self.predictor, self.model = target, predictor, predictor.model
 
     def carry_out(
-        self, good: list[Described], described: Sequence[Described], n_jobs: int, progress: Progress
+        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], n_jobs: int, progress: Progress
     ) -> Predictions:
         stems = name_bags([one.bag for one in good])
         tasks, best = [], []
@@ -158,14 +158,14 @@ class _Job:
             tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
             best.append(float(scores.max()))
         records = write_pictures(self.target, tasks, self.model.settings, n_jobs, progress)
-        problems = tuple((one.bag.name, one.problem) for one in described if one.problem)
+        problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
         remove_stale(self.target, stems.values())
         self._write(predictions)
         return predictions
 
-    def _score(self, good: Sequence[Described]) -> Iterator[tuple[Described, np.ndarray, np.ndarray]]:
+    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[tuple[SegmentedImage, np.ndarray, np.ndarray]]:
         """Each image with the scores and areas of its segments."""
         model = self.model
         for start in range(0, len(good), N_AT_ONCE):
@@ -178,16 +178,16 @@ class _Job:
             ):
                 yield one, vote_again(own, edges, model.settings.second_vote), areas
 
-    def _make_task(self, one: Described, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
+    def _make_task(self, one: SegmentedImage, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
         choice = self.predictor.choose(scores, areas)
-        tagged = replace(one, bag=replace(one.bag, tag=WITH if choice.contains else WITHOUT))
+        tagged = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
         record = record_bag(tagged, stem, scores, choice.decisions, areas, choice.threshold)
         free = np.full(len(scores), -1, dtype=np.int8)
         return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
 
     def _predict(self, record: BagRecord, score: float) -> Prediction:
-        probability, level = self.predictor.measure(score)
-        return Prediction(record.name, record.stem, record.tag == WITH, probability, level, score, record.area)
+        probability, p_value = self.predictor.measure(score)
+        return Prediction(record.name, record.stem, record.bag_label == WITH, probability, p_value, score, record.area)
 
     def _write(self, predictions: Predictions) -> None:
         rows = predictions.to_table()
@@ -196,7 +196,7 @@ class _Job:
             **read_json(_get_record_path(self.target)),
             "complete": True,
             "label": self.model.settings.label,
-            "false_alarms": self.predictor.false_alarms,
+            "false_positive_rate": self.predictor.false_positive_rate,
             "rate": self.predictor.rate,
             "threshold": self.predictor.threshold,
             "n_without": len(self.predictor.calibration.negatives),
@@ -242,9 +242,9 @@ def _check_owner(target: RunFolder, folder: Path) -> None:
         raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
 
 
-def _keep_good(described: Sequence[Described], strict: bool) -> list[Described]:
-    check_strict(described, strict)
-    good = [one for one in described if not one.problem]
+def _keep_good(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
+    check_strict(segmented, strict)
+    good = [one for one in segmented if not one.problem]
     if not good:
-        raise UnreadableImageError(f"none of the {len(described)} images can be read: {described[0].problem}")
+        raise UnreadableImageError(f"none of the {len(segmented)} images can be read: {segmented[0].problem}")
     return good

@@ -1,4 +1,4 @@
-"""A learned decision ready for one image after the other: what its segments score, what that means, where the thing is.
+"""A learned decision for one image after the other: scores of its segments, p-value, probability, mask.
 
 Everything is in memory; `segvote.steps.prediction.predict` does the same for folders and keeps files.
 """
@@ -25,7 +25,7 @@ __all__ = ["Choice", "Judgement", "Predictor"]
 
 @dataclass(frozen=True)
 class Choice:
-    """Which segments of one image are the thing.
+    """Which segments of one image are the object.
 
     Attributes
     ----------
@@ -52,15 +52,15 @@ class Judgement:
     Attributes
     ----------
     mask
-        (h, w) bool at the size of the image; empty where it does not show the thing.
-    contains, probability, level, score
+        (h, w) bool at the size of the image; empty where it does not show the object.
+    contains, probability, p_value, score
         See `Prediction`.
     """
 
     mask: np.ndarray
     contains: bool
     probability: float
-    level: float
+    p_value: float
     score: float
 
 
@@ -71,24 +71,26 @@ class Predictor:
     ----------
     model
         As `read_model` opens it.
-    false_alarms
-        Which share of images without the thing may be said to show it.
+    false_positive_rate
+        Which share of images without the object may be said to show it.
 
     Attributes
     ----------
     rate
         The rate that is kept: the one asked for, or the lowest the training images can vouch for.
     threshold
-        The score of an image above which it is said to show the thing.
+        The score of an image above which it is said to show the object.
     """
 
-    def __init__(self, model: Model, false_alarms: float = 0.01) -> None:
-        if not 0 < false_alarms < 1:
-            raise BadInputError(f"false alarms are a share of images, above 0 and below 1; got {false_alarms}")
-        self.model, self.false_alarms = model, false_alarms
+    def __init__(self, model: Model, false_positive_rate: float = 0.01) -> None:
+        if not 0 < false_positive_rate < 1:
+            raise BadInputError(
+                f"the false-positive rate is a share of images, above 0 and below 1; got {false_positive_rate}"
+            )
+        self.model, self.false_positive_rate = model, false_positive_rate
         self.voter = model.restore_voter()
         self.calibration: Calibration = model.calibrate(self.voter)
-        self.rate = max(false_alarms, self.calibration.lowest_rate)
+        self.rate = max(false_positive_rate, self.calibration.lowest_rate)
         self.threshold = self.calibration.find_threshold(self.rate)
 
     def judge(self, image: np.ndarray) -> Judgement:
@@ -106,21 +108,21 @@ class Predictor:
         scores = self._score(image, labels)
         choice = self.choose(scores, measure_areas(labels))
         free = np.full(len(scores), -1, dtype=np.int8)
-        mask = draw_mask(image, labels, choice.heat, choice.decisions, free, settings.n_pieces)
-        probability, level = self.measure(float(scores.max()))
-        return Judgement(mask, choice.contains, probability, level, float(scores.max()))
+        mask = draw_mask(image, labels, choice.heat, choice.decisions, free, settings.n_superpixels)
+        probability, p_value = self.measure(float(scores.max()))
+        return Judgement(mask, choice.contains, probability, p_value, float(scores.max()))
 
     def _score(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """(n_segments,) of an image in memory."""
         model = self.model
-        features = model.extractor.describe(image, labels.astype(np.int32)).astype(np.float32)
-        factor = 1.0 if is_elected(self.voter) else model.settings.border_survival
+        features = model.extractor.extract(image, labels.astype(np.int32)).astype(np.float32)
+        factor = 1.0 if is_elected(self.voter) else model.settings.border_prior
         survival = prefer_inside(measure_border(labels).astype(np.float32), factor)
         votes = self.voter.decision_function(model.standardiser.apply(features), survival=survival)
         return vote_again(votes, list_edges(labels)[0], model.settings.second_vote)
 
     def choose(self, scores: np.ndarray, areas: np.ndarray) -> Choice:
-        """From the scores and areas of an image's segments to those that are the thing."""
+        """From the scores and areas of an image's segments to those that are the object."""
         low, top, typical = self.model.arrays["range"]
         contains = bool(scores.max() > self.threshold)
         decisions, threshold = (
@@ -131,7 +133,7 @@ class Predictor:
         return Choice(contains, decisions, threshold, heat.astype(np.float32))
 
     def _decide(self, scores: np.ndarray, areas: np.ndarray, typical: float, low: float) -> tuple[np.ndarray, float]:
-        """Which segments are the thing, by the rule of the training run; its threshold or shift where it has one."""
+        """Which segments are the object, by the rule of the training run; its threshold or shift where it has one."""
         rule = self.model.settings.decision
         if rule == "global-otsu":
             decisions = scores > typical
@@ -142,6 +144,6 @@ class Predictor:
         return selected[0], float(thresholds[0])
 
     def measure(self, score: float) -> tuple[float, float]:
-        """Probability and level of an image by the score of its best segment."""
+        """Probability and p-value of an image by the score of its best segment."""
         best = np.array([score])
-        return float(self.calibration.measure_probability(best)[0]), float(self.calibration.measure_level(best)[0])
+        return float(self.calibration.measure_probability(best)[0]), float(self.calibration.measure_p_value(best)[0])

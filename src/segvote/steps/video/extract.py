@@ -1,4 +1,4 @@
-"""One video: cut it into supervoxels while it is read, describe them by sampled frames; done once, kept by content."""
+"""One video: supervoxels while it is read, features of sampled frames; done once, kept by content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from segvote.io.overlays import write_jpeg
 from segvote.io.videos import Frame, VideoStream, open_video
 from segvote.run.bags import Bag
 from segvote.run.run_folder import make_key
-from segvote.run.segmented_image import Described
+from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video_frames import (
     FrameMaps,
@@ -34,15 +34,15 @@ from segvote.segmentation.supervoxel_tally import SupervoxelTally, Tally
 from segvote.segmentation.supervoxels import SupervoxelFrame, stream_supervoxels
 
 if TYPE_CHECKING:
-    from segvote.steps.extract import Describer
+    from segvote.steps.extract import BagExtractor
 
-__all__ = ["describe_video", "make_video_key", "open_bag_video"]
+__all__ = ["extract_video", "make_video_key", "open_bag_video"]
 
 VIDEO_VERSION = 1  # raised when supervoxels or their features are computed another way
 # A supervoxel lasts, so a frame may hold more of them than an image has segments.
 SUPERVOXELS_IN_SEGMENTS = 2
 CLIP_SEGMENTER = "slic"  # the one segmenter of images that also cuts clips; all others stream
-DESCRIBED_EVERY = 4  # frames: a supervoxel lives for about twenty
+EXTRACTED_EVERY = 4  # frames: a supervoxel lives for about twenty
 POSTER_QUALITY = 95
 
 
@@ -64,29 +64,29 @@ def open_bag_video(bag: Bag, settings: Settings) -> VideoStream:
     return open_video(bag.path, settings.every, settings.fps or None)
 
 
-def describe_video(describer: Describer, bag: Bag) -> Described:
+def extract_video(bag_extractor: BagExtractor, bag: Bag) -> SegmentedImage:
     """Supervoxels and features of one video; what is on disk already is not done again."""
     seconds: dict[str, float] = {}
-    run, settings = describer.run, describer.settings
+    run, settings = bag_extractor.run, bag_extractor.settings
     key = make_video_key(bag, settings)
     found = read_if_whole(run.segments_path(key))
     if found is None or not get_poster_path(run, key).is_file():
-        found = _Cutter(describer, bag, key).cut(seconds)
+        found = _Cutter(bag_extractor, bag, key).cut(seconds)
     features_key = make_key(
-        version=VIDEO_VERSION, segments=key, features=describer.extractor.get_key(), state=describer.state_key
+        version=VIDEO_VERSION, segments=key, features=bag_extractor.extractor.get_key(), state=bag_extractor.state_key
     )
     if read_if_whole(run.features_path(features_key)) is None:
-        _write_features(describer, bag, key, found, features_key, seconds)
+        _write_features(bag_extractor, bag, key, found, features_key, seconds)
     height, width = (int(side) for side in found["shape"])
-    described = Described(bag, key, features_key, height, width, len(found["areas"]), seconds=seconds)
-    return replace(described, n_frames=len(found["frame_indices"]), warning=str(found["problem"]))
+    segmented = SegmentedImage(bag, key, features_key, height, width, len(found["areas"]), seconds=seconds)
+    return replace(segmented, n_frames=len(found["frame_indices"]), warning=str(found["problem"]))
 
 
 class _Cutter:
     """Cuts one video into supervoxels, in one pass over its frames."""
 
-    def __init__(self, describer: Describer, bag: Bag, key: str) -> None:
-        self.run, self.settings, self.bag, self.key = describer.run, describer.settings, bag, key
+    def __init__(self, bag_extractor: BagExtractor, bag: Bag, key: str) -> None:
+        self.run, self.settings, self.bag, self.key = bag_extractor.run, bag_extractor.settings, bag, key
         self.maps = FrameMaps(self.run, key)
         self.tally, self.motion, self.poster = SupervoxelTally(), MotionPooler(), _Poster()
         self.waiting: list[tuple[int, float, np.ndarray]] = []  # frames that the window still holds back
@@ -132,7 +132,7 @@ class _Cutter:
         """What later steps ask of the geometry; `labels` is the poster's map, so that pages can show a video."""
         n_segments = len(tally.areas)
         parents, altitudes = make_chain(n_segments)
-        # A thing that leaves the picture touches its border at the end; ground does so for most of its life.
+        # An object that leaves the picture touches its border at the end; ground does so for most of its life.
         stays_on_border = 2 * tally.n_border_frames > tally.n_frames
         return {
             "labels": self.poster.labels.astype(np.uint32),
@@ -143,7 +143,7 @@ class _Cutter:
             "edges": tally.edges,
             "shape": np.array(self.shape, np.int64),
             "distinct": self.motion.measure_distinct(n_segments),
-            "motion": self.motion.describe(n_segments),
+            "motion": self.motion.extract(n_segments),
             "first_frames": tally.first_frames,
             "last_frames": tally.last_frames,
             "frame_indices": np.array(self.indices, np.int64),
@@ -178,7 +178,7 @@ def make_chain(n_segments: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _write_features(
-    describer: Describer,
+    bag_extractor: BagExtractor,
     bag: Bag,
     key: str,
     found: dict[str, np.ndarray],
@@ -186,12 +186,12 @@ def _write_features(
     seconds: dict[str, float],
 ) -> None:
     started = time.perf_counter()
-    pooler = FramePooler(describer.extractor)
-    maps = list_stored_frames(describer.run, key, int(found["n_files"]))
-    for number, (image, stored) in enumerate(walk_frames(open_bag_video(bag, describer.settings), maps)):
-        if number % DESCRIBED_EVERY == 0:
+    pooler = FramePooler(bag_extractor.extractor)
+    maps = list_stored_frames(bag_extractor.run, key, int(found["n_files"]))
+    for number, (image, stored) in enumerate(walk_frames(open_bag_video(bag, bag_extractor.settings), maps)):
+        if number % EXTRACTED_EVERY == 0:
             pooler.add(image, stored.labels)
     features = pooler.finish(len(found["areas"]), found["edges"])
-    checked = check_outputs(features, bag.name, describer.settings.features)
-    write_arrays(describer.run.features_path(features_key), features=checked)
-    seconds["describe"] = time.perf_counter() - started
+    checked = check_outputs(features, bag.name, bag_extractor.settings.features)
+    write_arrays(bag_extractor.run.features_path(features_key), features=checked)
+    seconds["extract"] = time.perf_counter() - started

@@ -1,0 +1,81 @@
+"""Options of commands: their panels in the help, choices that complete in the shell, and names that were changed.
+
+An option is one call of `option` or `research` in the signature of its command. Its default is read from what the
+command calls; the order of a panel is that of the signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import typer
+
+from segvote.errors import UnknownNameError
+
+__all__ = [
+    "INPUT",
+    "METHOD",
+    "OUTPUT",
+    "RENAMED",
+    "RESEARCH",
+    "SCALE",
+    "choice",
+    "make_completion",
+    "option",
+    "research",
+]
+
+INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
+# Shown by --help-all: for experiments, the defaults are what the figures of the documentation were measured with.
+RESEARCH = "Research"
+
+# Old name of an option to its new one; the old one is understood, with a hint, until the next version.
+RENAMED = {
+    "--border-survival": "--border-prior",
+    "--elect": "--revote",
+    "--false-alarms": "--false-positive-rate",
+    "--motion-survival": "--motion-prior",
+    "--mute-suspects": "--exclude-mislabelled",
+    "--n-pieces": "--n-superpixels",
+    "--no-elect": "--no-revote",
+    "--no-mute-suspects": "--no-exclude-mislabelled",
+}
+
+
+def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any:
+    """An option of a panel; more keywords are those of `typer.Option`."""
+    return typer.Option(default, *names, rich_help_panel=panel, help=help, **more)
+
+
+def research(default: Any, *names: str, help: str, **more: Any) -> Any:
+    """An option that only ``--help-all`` shows."""
+    return option(default, *names, panel=RESEARCH, help=help, hidden=True, **more)
+
+
+def choice(known: Iterable[str], kind: str) -> dict[str, Any]:
+    """Keywords of an option that takes one of some names: the shell completes them, an unknown one lists them.
+
+    Parameters
+    ----------
+    known
+        A registry, or any other names.
+    kind
+        What they are, in one word, for the error.
+    """
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in known:
+            raise UnknownNameError(f"unknown {kind} {value!r}; the known ones are: {', '.join(known)}")
+        return value
+
+    return {"metavar": "NAME", "callback": check, "autocompletion": make_completion(known)}
+
+
+def make_completion(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """What the shell asks: the names that begin as the word does."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in known if name.startswith(incomplete)]
+
+    return complete

@@ -1,0 +1,99 @@
+"""Help that can be read: two screens of 80 columns, names whole, what it costs to show it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from segvote import EXPORTS, SEGMENTERS, VOTERS
+from segvote.cli.app import COMMANDS, load_commands, read_summary
+from segvote.cli.help import is_research, translate
+from segvote.cli.options import RENAMED
+
+GROUP = typer.main.get_command(load_commands())
+SCREEN = 24  # lines
+
+
+def show(*words):
+    done = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(load_commands(), [*words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def list_options(command):
+    return [one for one in GROUP.commands[command].params if one.param_type_name == "option"]
+
+
+def test_annotate_fits_two_screens():
+    lines = show("annotate", "--help").rstrip().splitlines()
+    assert len(lines) <= 2 * SCREEN
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_of_options_are_whole_and_no_type_is_shown_of_switches(command):
+    text = show(command, "--help-all")
+    missing = [one.opts for one in list_options(command) if not any(name.lstrip("-") in text for name in one.opts)]
+    assert missing == []
+    assert "<bool>" not in text and "…" not in text.replace("segvote …", "")
+
+
+def test_options_for_experiments_are_shown_on_demand_only():
+    some, all_ = show("annotate", "--help"), show("annotate", "--help-all")
+    research = [one.opts[0] for one in list_options("annotate") if is_research(one)]
+    assert research and all(one.hidden for one in list_options("annotate") if is_research(one))
+    assert [name for name in research if name in some] == []
+    assert [name for name in research if name.lstrip("-") not in all_] == []
+
+
+def test_the_panels_are_those_of_the_job():
+    text = show("annotate", "--help")
+    assert [text.index(f"─ {name} ─") for name in ("Input", "Method", "Output", "Scale")] == sorted(
+        text.index(f"─ {name} ─") for name in ("Input", "Method", "Output", "Scale")
+    )
+
+
+def test_the_list_of_commands_says_what_their_own_help_says():
+    for name in COMMANDS:
+        assert GROUP.commands[name].help.startswith(read_summary(name))
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        (["annotate", "--voter"], VOTERS),
+        (["annotate", "--segmenter"], SEGMENTERS),
+        (["export", "--format"], EXPORTS),
+    ],
+)
+def test_choices_complete_in_the_shell(words, known):
+    asked = {"_SEGVOTE_COMPLETE": "complete_bash", "COMP_WORDS": f"segvote {' '.join(words)} ", "COMP_CWORD": "3"}
+    code = "import sys; sys.argv = ['segvote']; import segvote.cli; segvote.cli.main()"
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True)
+    assert done.stdout.split() == list(known)
+
+
+def test_an_old_name_of_an_option_is_understood_with_a_hint(capsys):
+    for old, new in RENAMED.items():
+        assert translate(f"{old}=3") == f"{new}=3"
+        assert (
+            capsys.readouterr().err == f"segvote: {old} is called {new} now; the old name goes with the next version\n"
+        )
+    assert translate("--voter") == "--voter" and capsys.readouterr().err == ""
+
+
+def test_every_new_name_of_an_option_exists():
+    known = {name for command in COMMANDS for one in list_options(command) for name in [*one.opts, *one.secondary_opts]}
+    assert set(RENAMED.values()) <= known and not set(RENAMED) & known
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="needs the processor time of one child")
+def test_the_list_of_commands_takes_less_than_a_second_of_processor_time():
+    child = subprocess.Popen([sys.executable, "-m", "segvote", "--help"], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    assert usage.ru_utime + usage.ru_stime < 1
