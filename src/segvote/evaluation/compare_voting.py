@@ -85,7 +85,18 @@ def read_count(path: Path) -> Count | None:
 
 def write_ballot(path: Path, table: Table) -> None:
     """Write what a voter needs to know of the segments."""
-    write_arrays(path, X=table.X, bags=table.bags, offsets=table.offsets, tags=table.tags, border=table.border)
+    moving = np.array([distinct is not None for distinct in table.motion], dtype=bool)
+    motion = np.concatenate([np.empty(0), *(distinct for distinct in table.motion if distinct is not None)])
+    write_arrays(
+        path,
+        X=table.X,
+        bags=table.bags,
+        offsets=table.offsets,
+        tags=table.tags,
+        border=table.border,
+        moving=moving,
+        motion=motion,
+    )
 
 
 def count_threads(n_jobs: int) -> int:
@@ -163,7 +174,14 @@ def limit_time(seconds: float) -> None:
 
 def _read_ballot(path: Path) -> Table:
     arrays: dict[str, Any] = read_arrays(path)
+    arrays["motion"] = _split_motion(arrays["motion"], arrays.pop("moving"), np.diff(arrays["offsets"]))
     return Table(**arrays, areas=np.empty(0), edges=[], standardiser=None)  # type: ignore[arg-type]
+
+
+def _split_motion(motion: np.ndarray, moving: np.ndarray, counts: np.ndarray) -> list[np.ndarray | None]:
+    """One array for each video, None for each image; the other way round than `write_ballot`."""
+    videos = iter(np.split(motion, np.cumsum(counts[: len(moving)][moving])[:-1]))
+    return [next(videos) if moves else None for moves in moving]
 
 
 if __name__ == "__main__":

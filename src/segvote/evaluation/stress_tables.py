@@ -70,6 +70,7 @@ def take_bags(table: Table, bags: np.ndarray) -> Table:
         areas=table.areas[rows],
         border=table.border[rows],
         edges=[table.edges[bag] for bag in bags],
+        motion=[table.motion[bag] for bag in bags] if table.motion else (),
         outlines=[table.outlines[bag] for bag in bags] if table.outlines else (),
         pictures=[table.pictures[bag] for bag in bags] if table.pictures else (),
     )
