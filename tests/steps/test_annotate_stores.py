@@ -1,5 +1,6 @@
 """Runs whose folders lie in stores: the same bytes as on this disk, continued elsewhere, errors of one line."""
 
+import importlib
 import json
 import os
 import shutil
@@ -305,11 +306,16 @@ def test_the_command_line_takes_addresses_and_says_them(store):
     assert "CorLoc" in result.output
 
 
+def import_s3(name):
+    """A package of the extra ``s3-test``; where it has to be there (`make test-s3`), it is not passed over."""
+    return importlib.import_module(name) if os.environ.get("SEGVOTE_NEED_S3") else pytest.importorskip(name)
+
+
 @pytest.fixture
 def bucket(scenes, monkeypatch):
     """A bucket of a server on this machine that speaks the protocol of S3, with the scenes in it."""
-    server = pytest.importorskip("moto.server")
-    pytest.importorskip("s3fs")
+    server = import_s3("moto.server")
+    import_s3("s3fs")
     running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     address = "http://{}:{}".format(*running.get_host_and_port())
@@ -344,8 +350,8 @@ def test_over_the_protocol_of_s3_the_bytes_are_those_of_a_run_on_disk(bucket, fi
         segvote.annotate("s3://no-such-bucket/with", f"{bucket}/without", f"{bucket}/other", QUICK)
 
 
-def test_a_server_that_is_not_there_is_one_line(monkeypatch):
-    pytest.importorskip("s3fs")
+def test_an_s3_server_that_is_not_there_is_one_line(monkeypatch):
+    import_s3("s3fs")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "made")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "up")
