@@ -74,7 +74,7 @@ TAKEN = {
 }
 
 
-def describe(path):
+def extract(path):
     features = make_features(str(path))
     features.get_key()
     labels = np.repeat([[0, 1]], 40, axis=0).repeat(30, axis=1)
@@ -86,14 +86,22 @@ def test_an_odd_network_is_refused_in_one_line(tmp_path, kind):
     path = tmp_path / "odd.onnx"
     path.write_bytes(REFUSED[kind].SerializeToString())
     with pytest.raises(SegvoteError, match=r"odd\.onnx") as caught:
-        describe(path)
+        extract(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_network_whose_names_are_no_text_is_refused_without_a_banner(tmp_path, capfd):
+    data = make_model([make_conv()]).SerializeToString().replace(b"\x01h", b"\x01\xff").replace(b"\x01x", b"\x01\xfe")
+    (tmp_path / "odd.onnx").write_bytes(data)
+    with pytest.raises(SegvoteError, match=r"odd\.onnx"):
+        extract(tmp_path / "odd.onnx")
+    assert capfd.readouterr().out == ""
 
 
 @pytest.mark.parametrize("kind", TAKEN)
 def test_an_odd_network_that_gives_maps_is_taken(tmp_path, kind):
     (tmp_path / "odd.onnx").write_bytes(TAKEN[kind].SerializeToString())
-    assert len(describe(tmp_path / "odd.onnx")) == 2
+    assert len(extract(tmp_path / "odd.onnx")) == 2
 
 
 @pytest.mark.parametrize("kind", [*REFUSED, *TAKEN])

@@ -521,6 +521,13 @@ def test_damaged_archives_are_told_in_one_line(tmp_path, kind):
             list(read_any(path))
 
 
+def test_a_member_without_a_name_is_passed_over(tmp_path):
+    data = pack(tmp_path / "a.zip", b"{}", name="x" * 9)
+    (tmp_path / "a.zip").write_bytes(data.replace(b"x" * 9, b"\0" * 9))  # zipfile cuts names at the first zero
+    with pytest.raises(BadInputError, match="expected one file"):
+        list(read_any(tmp_path / "a.zip"))
+
+
 def test_no_room_for_temporary_files_is_told_in_one_line(tmp_path, monkeypatch):
     pack(tmp_path / "a.zip", b"{}")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))

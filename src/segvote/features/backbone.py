@@ -111,7 +111,10 @@ class BackboneFeatures(NetworkFeatures):
         if self._session is None:
             list_weight_files(self.path)  # before onnxruntime opens them
             session = _open_model(self.path)
-            _check_input(self.path, session.get_inputs())
+            try:
+                _check_input(self.path, session.get_inputs())
+            except UnicodeDecodeError as error:
+                raise BadInputError(f"{self.path}: the names of its inputs are no text ({error.reason})") from error
             self._session = session
         return self._session
 

@@ -79,7 +79,12 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
 
 def _is_annotations(member: zipfile.ZipInfo) -> bool:
     name = PurePosixPath(member.filename)
-    return not member.is_dir() and name.suffix.lower() in (".json", ".xml") and not name.name.startswith((".", "_"))
+    return (
+        bool(member.filename)
+        and not member.is_dir()
+        and name.suffix.lower() in (".json", ".xml")
+        and not name.name.startswith((".", "_"))
+    )
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, path: Path) -> Path:
