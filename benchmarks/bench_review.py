@@ -15,7 +15,7 @@ import json
 import os
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,14 @@ from segvote.review.encoding import encode_update, scale_bag
 from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels
 from segvote.review.ranking import rank_images
-from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
+from segvote.review.snapshot import (
+    Snapshot,
+    apply_user,
+    apply_votes,
+    make_snapshot,
+    measure_disagreement,
+    note_signs,
+)
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import fix_segments, replay
 from segvote.run.run import Run
@@ -95,9 +102,9 @@ def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
             fixed = np.full(len(table.X), -1, dtype=np.int8)
             for image, strokes in corrections.strokes.items():
                 fixed[int(image) * n_per_bag : (int(image) + 1) * n_per_bag] = fix_segments(strokes, labels)
-            said = say(snapshot, corrections.last, fixed, snapshot.tags, snapshot.moved, snapshot.looked)
+            said = apply_user(snapshot, replace(snapshot.user, action=corrections.last, user_labels=fixed))
             verdict = decide_bags(table, voter, settings, fixed)
-            heard = hear(said, verdict.scores, verdict.decisions, verdict.thresholds, snapshot.decisions, voter.graph_)
+            heard = apply_votes(said, verdict.scores, verdict.decisions, verdict.thresholds, voter.graph_)
             encode_update(heard, snapshot.version)
             seconds.append(time.perf_counter() - started)
             snapshot = heard
@@ -132,7 +139,7 @@ class Person:
         inside = snapshot.sum_per_bag(np.where(snapshot.decisions, self.object, 0))
         outside = snapshot.sum_per_bag(np.where(snapshot.decisions, self.background, 0))
         truth = snapshot.sum_per_bag(self.object)
-        return float((inside / np.maximum(truth + outside, 1))[snapshot.tags].mean())
+        return float((inside / np.maximum(truth + outside, 1))[snapshot.positive].mean())
 
     def find_worst(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, int] | None:
         """Segments and value of the correction that gains most on the mask shown; None where it is good as it is."""
@@ -172,11 +179,11 @@ class Draughtsman:
 
     def measure_iou(self, snapshot: Snapshot) -> float:
         """Mean over the *with* images."""
-        return float(np.mean([self._measure(int(bag), snapshot) for bag in np.flatnonzero(snapshot.tags)]))
+        return float(np.mean([self._measure(int(bag), snapshot) for bag in np.flatnonzero(snapshot.positive)]))
 
     def _measure(self, bag: int, snapshot: Snapshot) -> float:
         part = snapshot.get_slice(bag)
-        drawn_from = (snapshot.decisions[part], snapshot.fixed[part], scale_bag(snapshot, bag).astype(np.float32))
+        drawn_from = (snapshot.decisions[part], snapshot.user_labels[part], scale_bag(snapshot, bag).astype(np.float32))
         key = (bag, b"".join(one.tobytes() for one in drawn_from))
         if key not in self._known:
             mask, truth = self.draw(bag, snapshot), self.person.truths[bag]
@@ -192,7 +199,7 @@ class Draughtsman:
             working = resize_image(self.run.read_image(bag), max(labels.shape))
             self._cuts[bag] = cut_image(working, labels, self.run.settings.n_superpixels)
         heat = scale_bag(snapshot, bag).astype(np.float32)
-        decided = (snapshot.decisions[part], snapshot.fixed[part])
+        decided = (snapshot.decisions[part], snapshot.user_labels[part])
         return draw_mask_along(self._cuts[bag], labels, heat, *decided, labels.shape)  # type: ignore[arg-type]
 
 
@@ -230,15 +237,15 @@ class Simulation:
         shown = make_snapshot(
             table.offsets, table.areas, table.tags, verdict.scores, verdict.decisions, verdict.thresholds
         )
-        dissent = measure_dissent(shown, self.voter.graph_)
-        return note(shown, disagreement=dissent, redrawn=measure_redrawn(self.run, shown))
+        disagreement = measure_disagreement(shown, self.voter.graph_)
+        return note_signs(shown, disagreement=disagreement, redrawn=measure_redrawn(self.run, shown))
 
     def spend(self, in_queue: bool, votes: bool, seed: int = 0) -> Curve:
         """Spend the clicks one way."""
         rng, shown, n_accepted = np.random.default_rng(seed), self.first, 0
         segments, drawn = [self.person.measure_iou(shown)], [self.draughtsman.measure_iou(shown)]
         while len(segments) <= self.n_clicks:
-            waiting = np.flatnonzero(shown.tags & ~shown.looked)
+            waiting = np.flatnonzero(shown.positive & ~shown.accepted)
             if len(waiting) == 0:
                 break
             bag = int(waiting[np.argmax(rank_images(shown)[waiting])] if in_queue else rng.choice(waiting))
@@ -251,18 +258,18 @@ class Simulation:
         return Curve(np.array(segments), np.array(drawn), n_accepted)
 
     def _accept(self, shown: Snapshot, bag: int) -> Snapshot:
-        looked = shown.looked.copy()
-        looked[bag] = True
-        return say(shown, 0, shown.fixed, shown.tags, shown.moved, looked)
+        accepted = shown.accepted.copy()
+        accepted[bag] = True
+        return apply_user(shown, replace(shown.user, accepted=accepted))
 
     def _correct(self, shown: Snapshot, bag: int, segments: np.ndarray, value: int, votes: bool) -> Snapshot:
-        fixed = shown.fixed.copy()
+        fixed = shown.user_labels.copy()
         fixed[shown.get_slice(bag).start + segments] = value
-        said = say(shown, 0, fixed, shown.tags, shown.moved, shown.looked)
+        said = apply_user(shown, replace(shown.user, user_labels=fixed))
         if not votes:
             return said
         verdict = decide_bags(self.table, self.voter, self.run.settings, fixed)
-        return hear(said, verdict.scores, verdict.decisions, verdict.thresholds, shown.decisions, self.voter.graph_)
+        return apply_votes(said, verdict.scores, verdict.decisions, verdict.thresholds, self.voter.graph_)
 
 
 def run_person(folder: Path, masks: Path, n_clicks: int, n_seeds: int) -> dict[str, list[Curve]]:

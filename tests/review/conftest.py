@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import shutil
 import threading
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -31,10 +32,10 @@ class Answer:
 
 
 class Caller:
-    """Calls an application as a server would; keeps the cookie it was given."""
+    """Calls an application as a server would, by the address it was given."""
 
-    def __init__(self, app):
-        self.app, self.cookie = app, ""
+    def __init__(self, app, base=""):
+        self.app, self.base = app, base
 
     def get(self, path, **headers):
         return self.call("GET", path, headers, [b""])
@@ -44,9 +45,9 @@ class Caller:
         return self.call("POST", path, {"content-type": "application/json", **headers}, body)
 
     def call(self, method, path, headers, chunks):
-        sent = {"host": HOST, **({"cookie": self.cookie} if self.cookie else {})}
+        sent = {"host": HOST}
         sent.update({name.replace("_", "-"): value for name, value in headers.items()})
-        where, _, query = path.partition("?")
+        where, _, query = (self.base + path).partition("?")
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -76,8 +77,6 @@ class Caller:
 
         await self.app(scope, receive, send)
         headers = {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}
-        if "set-cookie" in headers:
-            self.cookie = headers["set-cookie"].split(";")[0]
         return Answer(messages[0]["status"], headers, b"".join(message.get("body", b"") for message in messages[1:]))
 
 
@@ -102,3 +101,59 @@ def serve(folder):
 @pytest.fixture(scope="session")
 def serve_in_thread():
     return serve
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
+PATIENCE = 60_000  # milliseconds; a busy machine is slow, not wrong
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def address(run_copy, serve_in_thread):
+    with serve_in_thread(run_copy) as address:
+        yield address
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens pages and fails on any error that one of them reports."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE)
+    errors = []
+
+    def open_one(address):
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        page.wait_for_selector("#saved[data-votes=ready]")
+        return page
+
+    yield open_one
+    context.close()
+    assert errors == []
+
+
+@pytest.fixture(scope="session")
+def wait_heard():
+    """Until the vote on an action has reached the page."""
+
+    def wait(page, action):
+        page.wait_for_selector(f"#saved[data-heard='{action}']")
+        # The status comes first, the scores a moment later.
+        for _ in range(PATIENCE // 50):
+            if page.evaluate("() => segvote.store.version === segvote.store.status.version"):
+                return
+            page.wait_for_timeout(50)
+        raise AssertionError(f"no scores after action {action}")
+
+    return wait

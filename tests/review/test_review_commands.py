@@ -1,11 +1,17 @@
 import builtins
 import json
+import stat
+import time
+import webbrowser
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, MissingPartError
+from segvote.review.opening import open_browser
 from segvote.review.server import open_server, serve
 
 
@@ -51,3 +57,22 @@ def test_without_the_web_extra_the_message_says_how_to_get_it(run_copy, monkeypa
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(MissingPartError, match=r"pip install 'segvote\[web\]'"):
         serve(run_copy)
+
+
+def test_the_browser_is_given_a_file_that_only_its_owner_can_read(monkeypatch):
+    given = []
+    monkeypatch.setattr(webbrowser, "open", given.append)
+    with open_browser("http://127.0.0.1:1/secret/"):
+        wait_until(lambda: given)
+        assert "secret" not in given[0] and given[0].startswith("file://")
+        page = Path(urlsplit(given[0]).path)
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600 and stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+        assert "http://127.0.0.1:1/secret/" in page.read_text()
+    assert not page.exists()
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

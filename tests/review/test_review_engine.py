@@ -1,15 +1,24 @@
+import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError, BusyRunError
+from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
+from segvote.io.images import resize_labels
+from segvote.io.imports.coco import read_coco
+from segvote.io.rle import encode_rle
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
+from segvote.review.strokes import Stroke
+from segvote.review.voting import Voting
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import list_segmented_images
+from segvote.steps.update import update
 
 
 def wait_for(engine, action):
@@ -22,6 +31,13 @@ def wait_for(engine, action):
             return engine.snapshot
         time.sleep(0.02)
     raise AssertionError(f"no vote on action {action}: {engine.status}")
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -50,7 +66,7 @@ def test_a_correction_is_heard_in_other_images(engine):
     first = wait_for(engine, 0)
     best = int(np.argmax(first.scores[first.get_slice(0)]))
     after = click(engine, 0, [best], 0)
-    assert after.fixed[best] == 0 and not after.decisions[best]
+    assert after.user_labels[best] == 0 and not after.decisions[best]
     others = slice(int(after.offsets[1]), None)
     assert np.abs(after.scores[others] - first.scores[others]).max() > 1e-6
 
@@ -62,7 +78,7 @@ def test_undo_brings_back_the_first_scores_to_the_bit(engine):
     np.testing.assert_array_equal(back.scores, first.scores)
     np.testing.assert_array_equal(back.decisions, first.decisions)
     again = wait_for(engine, engine.redo(2))
-    assert (again.fixed >= 0).sum() == 2
+    assert (again.user_labels >= 0).sum() == 2
 
 
 def test_undo_of_a_page_that_missed_something_is_refused(engine):
@@ -73,11 +89,11 @@ def test_undo_of_a_page_that_missed_something_is_refused(engine):
 
 def test_a_second_engine_on_the_same_run_sees_every_click(engine, run):
     click(engine, 2, [4, 5], 1)
-    engine.look(3, True)
+    engine.accept([3], True)
     other = Engine(run)
     part = run.get_slice(2)
-    assert np.flatnonzero(other.snapshot.fixed[part] == 1).tolist() == [4, 5]
-    assert other.snapshot.looked.tolist().index(True) == 3
+    assert np.flatnonzero(other.snapshot.user_labels[part] == 1).tolist() == [4, 5]
+    assert other.snapshot.accepted.tolist().index(True) == 3
     other.log.close()
 
 
@@ -111,22 +127,22 @@ def test_every_score_that_changed_has_a_correction_to_thank(engine):
 
 
 def test_a_moved_image_counts_as_the_other_kind_and_its_file_stays(engine, run):
-    moved = wait_for(engine, engine.move(0, "without"))
-    assert not moved.tags[0] and moved.moved[0] and not moved.decisions[moved.get_slice(0)].any()
+    moved = wait_for(engine, engine.move([0], "without"))
+    assert not moved.positive[0] and moved.moved[0] and not moved.decisions[moved.get_slice(0)].any()
     assert run.find_image(0).is_file() and run.find_image(0).parent.name == "with"
 
 
 def test_the_last_image_of_a_kind_cannot_be_moved(engine):
     wait_for(engine, 0)
     for bag in range(5):
-        wait_for(engine, engine.move(bag, "without"))
+        wait_for(engine, engine.move([bag], "without"))
     with pytest.raises(BadInputError, match="both kinds"):
-        engine.move(5, "without")
+        engine.move([5], "without")
 
 
 def test_export_writes_what_annotate_would_write(engine, run, scenes):
     click(engine, 0, [2, 3, 4], 1)
-    wait_for(engine, engine.move(1, "without"))
+    wait_for(engine, engine.move([1], "without"))
     written = export_run(engine.settle())
     exported = {path.name: path.read_bytes() for path in (written.folder.path / "masks" / "with").iterdir()}
     record, votes = written.folder.record_path.read_bytes(), written.folder.votes_path.read_bytes()
@@ -166,3 +182,235 @@ def test_a_voter_that_cannot_vote_again_votes_anew(scenes, tmp_path):
     after = click(engine, 0, [1], 1)
     assert after.decisions[1]
     engine.stop()
+
+
+def hold_votes(monkeypatch):
+    """Events: the engine has begun to count, and may go on."""
+    begun, released = threading.Event(), threading.Event()
+    count = Voting.open
+
+    def open_later(self):
+        count(self)
+        begun.set()
+        assert released.wait(60)
+
+    monkeypatch.setattr(Voting, "open", open_later)
+    return begun, released
+
+
+def test_what_is_said_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
+    begun, released = hold_votes(monkeypatch)
+    engine = Engine(run)
+    engine.start()
+    assert begun.wait(60)
+    best = int(np.argmax(run.votes["scores"][run.get_slice(0)]))
+    engine.set_segments(0, [best], 0)
+    moved = engine.move([1], "without")
+    released.set()
+    after = wait_for(engine, moved)
+    others = slice(int(after.offsets[2]), None)
+    assert np.abs(after.scores[others] - run.votes["scores"][others]).max() > 1e-6
+    fresh = Engine(run)
+    fresh.start()
+    np.testing.assert_array_equal(wait_for(fresh, moved).scores, after.scores)
+    for one in (engine, fresh):
+        one.stop()
+
+
+def test_an_export_has_every_action_that_was_saved_before_it(engine, run):
+    """Clicks that this server has not read, of `segvote import` or of a second server, are in the file too."""
+    wait_for(engine, 0)
+    engine._wait = lambda: False  # the thread is busy elsewhere
+    engine._mark_dirty()
+    engine._thread.join(10)
+    other = CorrectionLog(run.folder.corrections_path)
+    labels = run.read_segments(0)["labels"]
+    pixels = np.isin(labels, [2, 3])
+    record = run.bags[0]
+    other.append(Action("set", record.digest, record.name, 1, *labels.shape, str(encode_rle(pixels)["counts"])))
+    other.close()
+    engine.move([1], "without")
+    written = export_run(engine.settle())
+    assert written.read_mask(0)[resize_labels(pixels, (record.height, record.width))].all()
+    assert written.bags[1].bag_label == "without" and not written.read_mask(1).any()
+
+
+def test_what_another_process_writes_is_shown_and_voted_on(engine, run):
+    wait_for(engine, 0)
+    second = CorrectionLog(run.folder.corrections_path)
+    number = second.append(Action("look", run.bags[2].digest, run.bags[2].name, 1))
+    second.close()
+    assert wait_for(engine, number).accepted[2]
+
+
+def test_after_a_refused_undo_the_page_can_undo(engine, run):
+    wait_for(engine, 0)
+    second = CorrectionLog(run.folder.corrections_path)
+    second.append(Action("look", run.bags[2].digest, run.bags[2].name, 1))
+    with pytest.raises(BusyRunError):
+        engine.undo(0)
+    engine.undo(engine.corrections.last)
+    assert not engine.snapshot.accepted[2]
+    second.close()
+
+
+def test_after_undoing_everything_nothing_has_changed(engine, run):
+    first = wait_for(engine, 0)
+    best = int(np.argmax(first.scores[first.get_slice(0)]))
+    click(engine, 0, [best], 0)
+    wait_until(lambda: engine.snapshot.is_measured.all())
+    assert engine.snapshot.change[0] > 0
+    wait_for(engine, engine.undo(1))
+    assert not engine.snapshot.change.any() and engine.snapshot.is_measured.all()
+
+
+def test_areas_on_the_page_are_those_of_the_report_before_and_after_an_export(engine, run):
+    first = wait_for(engine, 0)
+    np.testing.assert_array_equal(first.covered, [bag.area for bag in run.bags])
+    click(engine, 0, [2, 3, 4], 1)
+    wait_until(lambda: engine.snapshot.is_measured.all())
+    shown, uncertainty = engine.snapshot.covered, engine.snapshot.uncertainty
+    voted = engine.settle()
+    written = export_run(voted)
+    engine.note_export(voted, written)
+    np.testing.assert_array_equal(shown, [bag.area for bag in written.bags])
+    np.testing.assert_array_equal(uncertainty, [bag.uncertainty for bag in written.bags])
+    assert not engine.snapshot.change.any()
+
+
+def test_a_log_that_cannot_be_written_does_not_end_the_votes(engine, run, monkeypatch):
+    wait_for(engine, 0)
+
+    def refuse(self, **message):
+        raise UnwritableFileError("cannot write log.jsonl (No space left on device)")
+
+    monkeypatch.setattr(type(run.folder), "log", refuse)
+    assert click(engine, 0, [1], 1).decisions[1]
+    assert click(engine, 0, [2], 1).decisions[2] and engine.status == "ready"
+
+
+def test_a_vote_that_fails_is_tried_again_with_the_next_action(engine, monkeypatch):
+    wait_for(engine, 0)
+    vote = Voting.vote
+
+    def fail(self, *arguments):
+        raise ValueError("out of luck")
+
+    monkeypatch.setattr(Voting, "vote", fail)
+    engine.set_segments(0, [1], 1)
+    wait_until(lambda: engine.status == "failed")
+    assert "out of luck" in engine.problem
+    monkeypatch.setattr(Voting, "vote", vote)
+    number = engine.set_segments(0, [2], 1)
+    wait_until(lambda: engine.heard == number and engine.status == "ready")
+
+
+def test_many_images_are_accepted_in_one_action_and_undone_in_one(engine):
+    last = engine.accept([0, 2, 4], True)
+    assert last == 3 and engine.snapshot.accepted.tolist()[:5] == [True, False, True, False, True]
+    engine.undo(last)
+    assert not engine.snapshot.accepted.any()
+    engine.redo(last + 1)
+    assert engine.snapshot.accepted.sum() == 3
+
+
+def paint(engine, bag, tool, *points, value=1, radius=3.0, snap=False):
+    return engine.paint(bag, Stroke(tool, np.array(points, dtype=float), radius, snap), value)
+
+
+def test_painted_pixels_are_exact_on_the_page_in_files_and_after_annotating_again(engine, run, scenes):
+    wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    corners = [(10, 10), (41, 10), (41, 37), (10, 37)]
+    number = paint(engine, 0, "polygon", *corners)
+    wait_for(engine, number)
+    painted = np.zeros(before.shape, dtype=bool)
+    painted[10:37, 10:41] = True
+    shown = engine.draw_mask(0)
+    assert shown[painted].all()
+    wait_until(lambda: engine.snapshot.is_measured.all())
+    assert engine.snapshot.covered[0] == round(float(shown.mean()), 6)
+    written = export_run(engine.settle())
+    np.testing.assert_array_equal(written.read_mask(0), shown)
+    ((part,),) = [one.parts for one in read_coco(written.folder.coco_path) if one.name == run.bags[0].name]
+    np.testing.assert_array_equal(part.mask, shown)
+    run.folder.votes_path.unlink()
+    again = annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)
+    np.testing.assert_array_equal(again.read_mask(0), shown)
+    other = replace(run.settings, n_segments=25)  # other segments: the pixels stay
+    again = annotate(scenes / "with", scenes / "without", run.folder.path.parent / "other", other, n_jobs=1)
+    with closing(CorrectionLog(again.folder.corrections_path)) as log:
+        log.append_all(read_actions(run.folder.corrections_path))
+    assert update(again.folder.path, n_jobs=1).read_mask(0)[painted].all()
+
+
+def test_painted_pixels_teach_the_segments_they_cover(engine, run):
+    first = wait_for(engine, 0)
+    labels = run.read_segments(0)["labels"]
+    best = int(np.argmax(first.scores[first.get_slice(0)]))
+    rows, columns = np.nonzero(labels == best)
+    corners = (columns.min(), rows.min()), (columns.max() + 1, rows.max() + 1)
+    (left, top), (right, bottom) = corners
+    number = paint(engine, 0, "polygon", (left, top), (right, top), (right, bottom), (left, bottom), value=0)
+    after = wait_for(engine, number)
+    assert after.user_labels[best] == 0 and after.corrected[0]
+    others = slice(int(after.offsets[1]), None)
+    assert np.abs(after.scores[others] - first.scores[others]).max() > 1e-6
+    assert not engine.draw_mask(0)[top:bottom, left:right].any()
+
+
+def test_a_stroke_that_covers_no_segment_whole_changes_pixels_and_no_score(engine):
+    first = wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    x, y = np.argwhere(~before)[0][::-1] + 0.5
+    after = wait_for(engine, paint(engine, 0, "brush", (x, y), radius=0.5))
+    np.testing.assert_array_equal(after.scores, first.scores)
+    assert np.argwhere(engine.draw_mask(0) != before).tolist() == [[int(y), int(x)]]
+    assert after.corrected[0] and not after.user_labels.max() >= 0
+
+
+def test_a_hole_is_filled_and_undone(engine):
+    wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    row, column = np.argwhere(before)[0]
+    paint(engine, 0, "fill", (column + 0.5, row + 0.5), value=0)
+    filled = engine.draw_mask(0)
+    assert not filled[row, column] and filled.sum() < before.sum()
+    engine.undo(1)
+    wait_for(engine, 2)
+    np.testing.assert_array_equal(engine.draw_mask(0), before)
+
+
+def test_a_click_on_a_segment_lies_above_what_was_painted_before(engine, run):
+    wait_for(engine, 0)
+    labels = run.read_segments(0)["labels"]
+    rows, columns = np.nonzero(labels == 3)
+    paint(engine, 0, "brush", (columns[0] + 0.5, rows[0] + 0.5), value=0, radius=2.0)
+    click(engine, 0, [3], 1)
+    assert engine.draw_mask(0)[labels == 3].all()
+
+
+def test_a_snapped_brush_follows_superpixels(engine):
+    wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    row, column = np.argwhere(~before)[0]
+    paint(engine, 0, "brush", (column + 0.5, row + 0.5), radius=1.0, snap=True)
+    superpixels = engine._read_superpixels(0)
+    turned = engine.draw_mask(0) & ~before
+    assert turned[row, column] and turned.sum() > 4
+    assert turned[superpixels == superpixels[row, column]].all()
+
+
+def test_an_image_without_the_object_is_cleared_to_the_pixel(engine, run):
+    wait_for(engine, 0)
+    wait_for(engine, engine.clear([0, 1]))
+    assert not engine.draw_mask(0).any() and not engine.draw_mask(1).any()
+    assert (engine.snapshot.user_labels[run.get_slice(0)] == 0).all()
+    written = export_run(engine.settle())
+    assert not written.read_mask(0).any() and written.bags[0].bag_label == "with"
+
+
+def test_videos_cannot_be_painted_and_the_message_says_what_to_do(engine, run):
+    run.bags[0] = replace(run.bags[0], n_frames=3)
+    with pytest.raises(BadInputError, match="click segments"):
+        paint(engine, 0, "brush", (5, 5))

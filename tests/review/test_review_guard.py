@@ -20,33 +20,46 @@ def review(run, make_caller):
 
 
 @pytest.fixture
-def client(review):
-    client, _, token = review
-    assert client.get(f"/?token={token}").status == 303
-    return client
+def client(review, make_caller):
+    stranger, _, token = review
+    return make_caller(stranger.app, f"/{token}")
 
 
 def list_refusals(run):
     return [line["reason"] for line in run.folder.read_log() if line.get("step") == "review refused"]
 
 
-def test_the_token_becomes_a_cookie_scripts_cannot_read(review):
-    client, _, token = review
-    answer = client.get(f"/?token={token}")
-    assert answer.status == 303 and answer.headers["location"] == "/"
-    cookie = answer.headers["set-cookie"]
-    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "segvote-9876=" in cookie
-    assert client.get("/").status == 200
+def test_the_token_is_part_of_the_address_and_no_cookie_that_another_port_would_be_sent(review, client):
+    stranger, _, token = review
+    answer = stranger.get(f"/{token}")
+    assert answer.status == 303 and answer.headers["location"] == f"/{token}/"
+    page = client.get("/")
+    assert page.status == 200 and "set-cookie" not in page.headers
+    assert page.headers["referrer-policy"] == "no-referrer"
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?token=wrong", "/?token=", "/api/run", "/static/app.js", "/api/images/0/picture"]
+    "path",
+    ["/", "/wrong/", "/?token=secret-token", "/api/run", "/secret-toke/api/run", "/static/app.js", "//secret-token/"],
 )
 def test_without_the_token_nothing_is_shown(review, path):
     client, run, _ = review
-    answer = client.get(path)
+    answer = client.get(path, cookie="segvote-9876=secret-token")
     assert answer.status == 403 and b"segvote review" in answer.content
     assert list_refusals(run) == ["no token"]
+
+
+def test_what_is_refused_is_logged_without_the_token(review, client):
+    client.get("/api/run", host="evil.example")
+    assert "secret-token" not in review[1].folder.log_path.read_text()
+
+
+def test_a_file_may_lead_to_the_page_and_to_nothing_else(client):
+    """From a file the browser comes as from another site."""
+    opened = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    assert client.get("/", **opened).status == 200
+    assert client.get("/api/run", **opened).status == 403
+    assert client.get("/", **{**opened, "sec_fetch_dest": "iframe"}).status == 403
 
 
 @pytest.mark.parametrize(
@@ -61,7 +74,7 @@ def test_a_foreign_host_is_refused_even_with_the_token(review, client, host):
     "headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}, {}]
 )
 def test_a_change_needs_the_pages_own_origin(review, client, headers):
-    answer = client.post("/api/look", {"bag": 0, "value": True}, **headers)
+    answer = client.post("/api/accept", {"bags": [0], "value": True}, **headers)
     assert answer.status == 403
     assert list_refusals(review[1]) == ["foreign origin"]
 
@@ -106,8 +119,18 @@ def test_no_path_leads_out(client, path):
         ("set", {"bag": 0, "segments": [0], "value": 1, "path": "/etc/passwd"}),
         ("set", [1, 2, 3]),
         ("set", None),
-        ("look", {"bag": 0}),
-        ("move", {"bag": 0, "tag": "elsewhere"}),
+        ("accept", {"bags": [0]}),
+        ("accept", {"bags": [], "value": True}),
+        ("accept", {"bags": [0, 0], "value": True}),
+        ("accept", {"bags": [True], "value": True}),
+        ("clear", {"bags": [99999]}),
+        ("move", {"bags": [0], "bag_label": "elsewhere"}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [-90, -90], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [1e300, 5], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [5, "5"], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [5, 5], "radius": True, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "saw", "points": [5, 5], "radius": 2, "snap": False, "value": 1}),
+        ("paint", {"bag": 0, "tool": "brush", "points": [5, 5], "radius": 2, "snap": True, "value": 3}),
         ("undo", {}),
         ("export", {"folder": "/tmp"}),
     ],
@@ -136,7 +159,7 @@ def test_an_oversized_message_is_refused_whether_it_says_so_or_not(review, clien
 
 
 def test_forms_of_other_pages_are_refused(client):
-    answer = client.post("/api/look", {"bag": 0, "value": True}, **{**OWN, "content-type": "text/plain"})
+    answer = client.post("/api/accept", {"bags": [0], "value": True}, **{**OWN, "content-type": "text/plain"})
     assert answer.status == 415
 
 
@@ -149,7 +172,7 @@ def test_every_answer_carries_the_policy(client):
 
 
 def test_the_page_asks_nobody_else():
-    from segvote.review.room import read_static
+    from segvote.review.session import read_static
 
     for name, (_, content) in read_static().items():
         text = content.decode().replace("http://www.w3.org/2000/svg", "")

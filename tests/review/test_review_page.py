@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from segvote.review.opening import write_redirect
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 
@@ -19,16 +20,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.timeout(180),
 ]
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
+
 PATIENCE = 60_000  # milliseconds; a busy machine is slow, not wrong
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 class Server:
@@ -52,32 +45,6 @@ def server(run_copy):
     server = Server(run_copy)
     yield server
     server.kill()
-
-
-@pytest.fixture
-def address(run_copy, serve_in_thread):
-    with serve_in_thread(run_copy) as address:
-        yield address
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens pages and fails on any error that one of them reports."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE)
-    errors = []
-
-    def open_one(address):
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("html[data-ready=yes]")
-        page.wait_for_selector("#saved[data-votes=ready]")
-        return page
-
-    yield open_one
-    context.close()
-    assert errors == []
 
 
 def wait_heard(page, action):
@@ -113,6 +80,14 @@ def find_best(page):
     )
 
 
+def write_masks(page):
+    """Finish, write masks, close."""
+    page.keyboard.press("e")
+    page.locator("#write-masks").click()
+    page.locator("#write-result", has_text="COCO").wait_for()
+    page.keyboard.press("Escape")
+
+
 def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address, open_page):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
@@ -140,14 +115,19 @@ def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address,
     assert get_state(page, current, segment) == 1
 
 
-def test_the_wheel_chooses_coarser_regions_and_a_click_takes_them_whole(address, open_page, run_copy):
+def test_keys_and_wheel_choose_coarser_regions_and_a_click_takes_them_whole(address, open_page, run_copy):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
     page.mouse.move(*find_segment(page, segment))
-    page.mouse.wheel(0, 120)
-    page.wait_for_selector("#levels button[data-level='1'][aria-pressed=true]")
-    page.mouse.wheel(0, 120)
-    page.wait_for_selector("#levels button[data-level='0'][aria-pressed=true]")
+    page.keyboard.down("Shift")
+    page.mouse.wheel(0, -120)
+    wait_until(page, "() => segvote.store.level === 3")
+    page.keyboard.up("Shift")
+    page.keyboard.press("]")
+    wait_until(page, "() => segvote.store.level === 2")
+    page.keyboard.press("1")
+    wait_until(page, "() => segvote.store.level === 0")
+    assert page.locator("#size-text").inner_text() == "coarse"
     page.mouse.click(*find_segment(page, segment))
     wait_heard(page, 1)
     said = page.evaluate("(image) => segvote.store.images[image].state.filter((state) => state & 3).length", current)
@@ -178,7 +158,7 @@ def test_everything_can_be_done_with_the_keyboard(address, open_page):
     page.keyboard.press("a")
     wait_heard(page, 4)
     assert page.evaluate("() => segvote.store.current") != first
-    assert page.locator("#looked-text").inner_text() == "1 of 6 looked at"
+    assert page.locator("#progress-text").inner_text() == "1 of 6 accepted"
     page.keyboard.press("?")
     assert page.locator("#keys").is_visible()
 
@@ -191,8 +171,10 @@ def test_two_tabs_show_the_same_and_do_not_overwrite_each_other(address, open_pa
     wait_heard(two, 1)
     assert get_state(two, bag, segment) == 1
     # A tab that has not heard of the last click may not undo it unseen.
-    two.evaluate("() => { segvote.store.status.action = 0; }")
-    two.keyboard.press("z")
+    two.evaluate(
+        "() => { segvote.store.status.action = 0;"
+        " document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'z', bubbles: true })); }"
+    )
     two.locator("#toast").wait_for()
     assert "look again" in two.locator("#toast").inner_text()
     assert get_state(one, bag, segment) == 1
@@ -226,8 +208,7 @@ def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, op
     page.evaluate("() => segvote.go(0)")
     page.keyboard.press("m")  # the same as the button beside a suspect, for an image that is none
     wait_heard(page, 1)
-    page.locator("#export").click()
-    page.locator("#toast", has_text="COCO").wait_for()
+    write_masks(page)
     after = Run(run_copy)
     assert after.bags[0].bag_label == "without" and not after.read_mask(0).any()
     assert before.find_image(0).is_file() and after.find_image(0) == before.find_image(0)
@@ -236,7 +217,7 @@ def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, op
 def test_a_drag_paints_every_segment_it_passes_as_one_stroke(address, open_page, run_copy):
     page = open_page(address)
     bag, best = page.evaluate("() => segvote.store.current"), find_best(page)
-    page.locator("#brushes button[data-brush='1']").click()
+    page.locator("#labels button[data-label='1']").click()
     (x0, y0), (x1, y1) = find_segment(page, best), find_segment(page, 0)
     page.mouse.move(x0, y0)
     page.mouse.down()
@@ -314,13 +295,58 @@ def test_the_mask_on_the_page_is_the_mask_of_the_export(address, open_page, run_
     page.mouse.click(*find_segment(page, find_best(page)))
     wait_heard(page, 1)
     wait_until(page, "() => segvote.isDrawn(0)")
-    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions())]")
-    page.locator("#export").click()
-    page.locator("#toast", has_text="COCO").wait_for()
+    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]")
+    write_masks(page)
     written = Run(run_copy)
     labels = written.read_segments(0)["labels"]
     assert written.read_mask(0).shape == labels.shape
     np.testing.assert_array_equal(np.reshape(shown, labels.shape) == 1, written.read_mask(0))
+
+
+def test_the_file_that_the_browser_is_given_leads_to_the_page(address, open_page, tmp_path):
+    page = open_page(write_redirect(address, tmp_path).as_uri())
+    assert page.url == address and page.context.cookies() == []
+
+
+def read_numbers(page):
+    """Covered share of every mask, and how many are uncertain, as the page has them."""
+    return page.evaluate(
+        "() => { const { images, run } = segvote.store;"
+        " return [images.map((image) => image.covered),"
+        " images.filter((image) => image.isWith && image.uncertainty >= run.uncertainFrom).length]; }"
+    )
+
+
+def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_copy):
+    page = open_page(address)
+    page.evaluate("() => segvote.go(0)")
+    page.mouse.click(*find_segment(page, find_best(page)))
+    wait_heard(page, 1)
+    wait_until(page, "() => segvote.store.images.every((image) => image.measured)")
+    assert page.evaluate("() => segvote.store.images[0].change") > 0
+    covered, n_uncertain = read_numbers(page)
+    write_masks(page)
+    written = Run(run_copy)
+    np.testing.assert_allclose(covered, [bag.area for bag in written.bags], rtol=1e-6)
+    np.testing.assert_allclose(covered, [written.read_mask(bag).mean() for bag in range(len(written))], atol=1e-6)
+    assert f"<dd><b>{n_uncertain}</b>" in (run_copy / "report.html").read_text()
+    wait_until(page, "() => segvote.store.images.every((image) => image.change === 0)")
+
+
+def test_after_undoing_everything_no_image_is_called_changed_and_the_tip_says_what_is(address, open_page):
+    page = open_page(address)
+    segment = find_best(page)
+    page.mouse.move(*find_segment(page, segment))
+    page.mouse.click(*find_segment(page, segment))
+    wait_heard(page, 1)
+    page.locator("#tip", has_text="background").wait_for()
+    wait_until(page, "() => segvote.store.images.every((image) => image.measured)")
+    assert page.locator(".badge.turned").count() > 0
+    page.keyboard.press("z")
+    wait_heard(page, 2)
+    wait_until(page, "() => segvote.store.images.every((image) => image.change === 0)")
+    assert page.locator(".badge.turned").count() == 0
+    assert "background" not in page.locator("#tip").inner_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

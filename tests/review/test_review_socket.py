@@ -3,6 +3,8 @@
 import contextlib
 import shutil
 import socket
+import sqlite3
+import threading
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 pytest.importorskip("starlette")
 
 from segvote.review.guard import MAX_BODY
+from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 
 
@@ -20,9 +23,8 @@ class Line:
         self.folder, self.n_refused = folder, 0
         self.n_refused = len(self.list_refusals())
         parts = urlsplit(address)
-        self.port, self.token = parts.port, parts.query.removeprefix("token=")
+        self.port, self.token = parts.port, parts.path.strip("/")
         self.host = f"127.0.0.1:{self.port}"
-        self.cookie = f"segvote-{self.port}={self.token}"
 
     def list_refusals(self):
         """Reasons of what was refused since this line was opened."""
@@ -41,9 +43,10 @@ class Line:
                     answer += part
             return answer
 
-    def ask(self, path="/api/status", method="GET", body=b"", patience=20.0, **changed):
+    def ask(self, path="/api/status", method="GET", body=b"", patience=20.0, token=None, **changed):
         """Send a well-formed request with some of its headers changed, or left out where they are None."""
-        headers = {"Host": self.host, "Cookie": self.cookie, "Connection": "close"}
+        path = f"/{self.token if token is None else token}{path}" if path.startswith("/") else path
+        headers = {"Host": self.host, "Connection": "close"}
         if method == "POST":
             headers |= {"Origin": f"http://{self.host}", "Content-Type": "application/json"}
             headers["Content-Length"] = str(len(body))
@@ -77,7 +80,7 @@ def read_status(answer):
     return int(answer.split(b" ", 2)[1]) if answer else 0
 
 
-def test_who_has_the_cookie_is_answered(line):
+def test_who_has_the_address_is_answered(line):
     assert read_status(line.ask("/api/run")) == 200
     assert line.list_refusals() == []
 
@@ -85,8 +88,8 @@ def test_who_has_the_cookie_is_answered(line):
 @pytest.mark.parametrize(
     "changed, reason",
     [
-        ({"Cookie": None}, "no token"),
-        ({"Cookie": "segvote-1=guess"}, "no token"),
+        ({"token": ""}, "no token"),
+        ({"token": "guess"}, "no token"),
         ({"Host": "evil.example"}, "foreign host"),
         ({"Host": "127.0.0.1.evil.example"}, "foreign host"),
         ({"Host": "evil.example:80@127.0.0.1"}, "foreign host"),
@@ -96,8 +99,8 @@ def test_who_has_the_cookie_is_answered(line):
     ],
 )
 def test_strangers_are_refused_and_logged(line, changed, reason):
-    for method, path in (("GET", "/api/run"), ("POST", "/api/look")):
-        answer = line.ask(path, method, b'{"bag":0,"value":true}' if method == "POST" else b"", **changed)
+    for method, path in (("GET", "/api/run"), ("POST", "/api/accept")):
+        answer = line.ask(path, method, b'{"bags":[0],"value":true}' if method == "POST" else b"", **changed)
         assert read_status(answer) == 403
     assert line.list_refusals() == [reason, reason]
 
@@ -160,14 +163,14 @@ def test_what_is_no_http_gets_no_answer_of_use(line, data):
 
 
 def test_a_websocket_is_never_opened(line):
-    """The page does not use any: no handshake is completed, with the cookie or without, and frames are only noise."""
+    """The page does not use any: no handshake is completed, with the token or without, and frames are only noise."""
     upgrade = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
         "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA==",
         "Sec_WebSocket_Version": "13",
     }
-    for changed in (upgrade, {**upgrade, "Origin": "http://evil.example"}, {**upgrade, "Cookie": None}):
+    for changed in (upgrade, {**upgrade, "Origin": "http://evil.example"}, {**upgrade, "token": "guess"}):
         answer = line.ask("/api/events/nothing", **changed, body=b"\x81\xfe\xff\xff" + bytes(4096), patience=2.0)
         assert b"101 " not in answer and b"Sec-WebSocket-Accept" not in answer
     assert line.list_refusals() == ["foreign origin", "no token"]
@@ -179,3 +182,40 @@ def test_a_hundred_lines_left_open_do_not_stop_the_server(line):
             one = stack.enter_context(socket.create_connection(("127.0.0.1", line.port), timeout=5))
             one.sendall(b"GET /api/run HTTP/1.1\r\nHost: ")  # and never a word more
         assert read_status(line.ask("/api/run")) == 200
+
+
+def test_more_silent_lines_than_the_server_takes_do_not_lock_the_owner_out(line):
+    with contextlib.ExitStack() as stack:
+        for _ in range(650):
+            one = stack.enter_context(contextlib.closing(socket.socket()))
+            one.settimeout(5)
+            one.connect(("127.0.0.1", line.port))
+        assert read_status(line.ask("/api/run")) == 200
+
+
+def test_a_line_that_never_says_what_it_wants_is_hung_up(line, monkeypatch):
+    monkeypatch.setattr("segvote.review.connections.HEADER_SECONDS", 0.2)
+    assert line.send(b"GET /api/run HTTP/1.1\r\nHost: ", patience=20.0) == b""
+
+
+def test_clicks_that_wait_for_a_locked_log_do_not_block_the_page(attacked):
+    """Another process holds the log: each click ends with an error that says so, and all else is answered meanwhile."""
+    line = Line(*attacked)
+    body = b'{"bag":0,"segments":[0],"value":1}'
+    answers = []
+    with contextlib.closing(sqlite3.connect(line.folder / "review.sqlite", isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        clicks = [
+            threading.Thread(target=lambda: answers.append(line.ask("/api/set", "POST", body, patience=60.0)))
+            for _ in range(12)
+        ]
+        for click in clicks:
+            click.start()
+        assert read_status(line.ask("/api/status", patience=2.0)) == 200
+        assert read_status(line.ask("/api/images/0/picture", patience=5.0)) == 200
+        for click in clicks:
+            click.join()
+        holder.execute("ROLLBACK")
+    assert {read_status(answer) for answer in answers} == {409}
+    assert b"try again" in answers[0] or b"repeat" in answers[0]
+    assert read_actions(line.folder / "review.sqlite") == []

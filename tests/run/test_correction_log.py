@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from segvote.errors import DamagedFileError, SegvoteError
+from segvote.errors import BusyRunError, DamagedFileError, SegvoteError, UnwritableFileError
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 
 
@@ -34,6 +34,45 @@ def test_a_log_that_lost_its_table_is_no_empty_one(tmp_path):
     begin(path, "DROP TABLE actions")
     with pytest.raises(SegvoteError, match=r"review\.sqlite"):
         read_actions(path)
+
+
+def test_a_full_disk_is_said_to_be_full_and_nothing_before_is_lost(tmp_path):
+    path = tmp_path / "review.sqlite"
+    log = CorrectionLog(path)
+    log.append(Action("look", "image", "name", 1))
+    n_pages = log._writer.execute("PRAGMA page_count").fetchone()[0]
+    log._writer.execute(f"PRAGMA max_page_count={n_pages}")  # SQLite answers as on a full disk
+    with pytest.raises(UnwritableFileError, match=r"full.*not saved.*make room"):
+        log.append(Action("set", "image", "name", 1, 9, 9, "x" * 100_000))
+    log._writer.execute("PRAGMA max_page_count=100000")
+    assert log.append(Action("look", "image", "name", 0)) == 2
+    assert [action.value for action in log.read()] == [1, 0]
+    log.close()
+
+
+def test_reading_does_not_wait_for_a_process_that_writes(tmp_path):
+    path = tmp_path / "review.sqlite"
+    log = CorrectionLog(path, patience=0.1)
+    log.append(Action("look", "image", "name", 1))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BusyRunError, match="locked"):
+            log.append(Action("look", "image", "name", 0))
+        assert len(log.read()) == log.read_last() == 1
+    log.close()
+
+
+def test_a_log_of_the_second_format_is_read_and_continued(tmp_path):
+    path = tmp_path / "review.sqlite"
+    log = CorrectionLog(path)
+    log.append(Action("look", "image", "name", 1))
+    log.close()
+    begin(path, "ALTER TABLE actions DROP COLUMN batch", "PRAGMA user_version=2")
+    assert [action.batch for action in read_actions(path)] == [0]
+    log = CorrectionLog(path)
+    assert log.append_all([Action("look", "image", "name", 0), Action("look", "image", "name", 1)]) == 3
+    assert [action.batch for action in log.read()] == [0, 2, 2]
+    log.close()
 
 
 HOSTILE = {

@@ -41,7 +41,7 @@ def test_nothing_in_the_log_can_be_changed_or_deleted(tmp_path):
     log.append(stroke(TOP, 1))
     for sentence in ("UPDATE actions SET value = 0", "DELETE FROM actions"):
         with pytest.raises(sqlite3.DatabaseError, match="append only"):
-            log._connection.execute(sentence)
+            log._writer.execute(sentence)
     assert log.read()[0].value == 1
     log.close()
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -17,9 +18,11 @@ from segvote.features.color import ColorFeatures
 from segvote.integrations.models import open_predictors
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.masks import read_mask
+from segvote.io.rle import encode_rle
 from segvote.metrics import measure_iou
 from segvote.run.class_folders import list_class_images
 from segvote.run.class_runs import ClassRuns
+from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
@@ -249,6 +252,24 @@ def test_a_correction_in_one_class_reaches_the_index_masks(own_root, tmp_path):
     assert not again.read_mask(index).any()
     assert runs.images[index].areas
     assert not again.images[index].areas
+
+
+def test_pixels_painted_in_one_class_are_exact_in_the_index_mask(own_root, tmp_path):
+    """Painted red on an image of blue, half of it over the blue object: red wins what was painted."""
+    found = annotate_classes(own_root, tmp_path / "out", QUICK, n_jobs=1)
+    index = next(number for number, image in enumerate(found.images) if image.classes == ["blue"])
+    red, numbers = Run(tmp_path / "out/classes/red"), {name: n for n, name in enumerate(found.names, 1)}
+    blue = Run(tmp_path / "out/classes/blue").read_mask(index)
+    row, column = np.argwhere(blue).mean(axis=0).astype(int)
+    painted = np.zeros(blue.shape, dtype=bool)
+    painted[row - 3 : row + 4, max(0, column - 40) : column] = True
+    record = red.bags[index]
+    with closing(CorrectionLog(red.folder.corrections_path)) as log:
+        log.append(Action("paint", record.digest, record.name, 1, *painted.shape, str(encode_rle(painted)["counts"])))
+    again = annotate_classes(own_root, tmp_path / "out", QUICK, n_jobs=1)
+    mask = again.read_mask(index)
+    assert (mask[painted] == numbers["red"]).all()
+    assert (mask[blue & ~painted] == numbers["blue"]).any()
 
 
 def test_an_unreadable_image_is_left_out_and_reported(own_root, tmp_path):

@@ -1,4 +1,5 @@
 import json
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -6,12 +7,14 @@ import pytest
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
-from segvote.run.correction_log import read_actions
+from segvote.io.imports.detect import read_any
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import fix_segments, read_corrections
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
 from segvote.steps.export import export
 from segvote.steps.importing import import_corrections
+from segvote.steps.update import update
 from segvote.types import Annotation, Part
 
 
@@ -127,3 +130,40 @@ def test_a_file_that_breaks_off_leaves_no_correction(run_copy, tmp_path):
     with pytest.raises(BadInputError):
         import_corrections(run, path)
     assert read_actions(run.folder.corrections_path) == []
+
+
+@pytest.mark.parametrize("format_", ["coco", "cvat", "labelme", "label-studio"])
+def test_a_corrected_mask_is_exact_to_the_pixel_afterwards_in_masks_and_exports(run_copy, tmp_path, format_):
+    """Holes, a single pixel and a ragged edge, which no segments have."""
+    run = Run(run_copy)
+    mask = run.read_mask(0).copy()
+    mask[20:60, 30:90] = True
+    mask[30:40, 40:60] = mask[50, 70] = False
+    mask[5, 5] = True
+    mask[60:63, 30:90:2] = True
+    path = write_file(tmp_path / "edited", {run.bags[0].name: mask}, format_)
+    assert import_corrections(run, path).corrected == (run.bags[0].name,)
+    updated = update(run_copy, n_jobs=1)
+    np.testing.assert_array_equal(updated.read_mask(0), mask)
+    for again in ("coco", "cvat", "labelme", "label-studio"):
+        exported = export(updated, again, tmp_path / again)
+        (found,) = [one for one in read_any(exported) if one.name == run.bags[0].name]
+        np.testing.assert_array_equal(np.any([part.mask for part in found.parts], axis=0), mask)
+    assert import_corrections(updated, path).corrected == ()
+
+
+def test_one_changed_pixel_is_a_correction(run_copy, tmp_path):
+    run = Run(run_copy)
+    mask = run.read_mask(0).copy()
+    mask[0, 0] = not mask[0, 0]
+    assert import_corrections(run, write_file(tmp_path, {run.bags[0].name: mask})).corrected == (run.bags[0].name,)
+    assert update(run_copy, n_jobs=1).read_mask(0)[0, 0] == mask[0, 0]
+
+
+def test_one_undo_takes_a_whole_import_back(run_copy, tmp_path):
+    run = Run(run_copy)
+    path = write_file(tmp_path, {bag.name: draw(run, i, [3]) for i, bag in enumerate(run.bags[:2])})
+    import_corrections(run, path)
+    with closing(CorrectionLog(run.folder.corrections_path)) as log:
+        log.append(Action("undo"))
+    assert read_corrections(run.folder).strokes == {}

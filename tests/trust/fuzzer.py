@@ -1,4 +1,4 @@
-"""Requests that no page would send, made from a seed: raw bytes for a socket, half of them with the right cookie."""
+"""Requests that no page would send, made from a seed: raw bytes for a socket, most of them with the right token."""
 
 import base64
 import json
@@ -14,16 +14,17 @@ ROUTES = (
     "/api/images/0/picture",
     "/api/images/1/thumb",
     "/api/images/2/map",
-    "/api/images/3/small-map",
     "/api/images/0/mask",
+    "/api/images/1/small-mask",
     "/api/images/0/segments/1/crop",
     "/api/images/0/segments/1/votes",
     "/api/doctor",
 )
 ACTIONS = {
     "set": {"bag": 0, "segments": [0, 1], "value": 1},
-    "look": {"bag": 1, "value": True},
-    "move": {"bag": 1, "tag": "without"},
+    "accept": {"bags": [1], "value": True},
+    "move": {"bags": [1], "bag_label": "without"},
+    "paint": {"bag": 0, "tool": "brush", "points": [5, 5, 9, 9], "radius": 2, "snap": True, "value": 1},
     "undo": {"expected": 1},
     "redo": {"expected": 1},
 }
@@ -46,7 +47,6 @@ class Fuzzer:
 
     def __init__(self, host, token, rng):
         self.host, self.token, self.rng = host, token, rng
-        self.cookie = f"segvote-{host.rsplit(':', 1)[1]}={token}"
         kinds = (
             self.ask,
             self.wander,
@@ -90,6 +90,8 @@ class Fuzzer:
         message = {**ACTIONS[name]}
         if "bag" in message:
             message["bag"] = self.rng.randrange(6)
+        if "bags" in message:
+            message["bags"] = [self.rng.randrange(6)]
         return self.write("POST", f"/api/{name}", json.dumps(message).encode())
 
     def act_strangely(self):
@@ -121,8 +123,7 @@ class Fuzzer:
             {"Origin": "http://evil.example"},
             {"Origin": "null"},
             {"Cookie": "x=" + "y" * 9000},
-            {"Cookie": self.cookie[:-1]},
-            {"Cookie": "\xff\xfe;;;==" + self.cookie},
+            {"Cookie": "\xff\xfe;;;==" + self.token},
             {"Sec-Fetch-Site": "cross-site"},
             {"X-" + "a" * 200: "b" * 3000},
             {"Range": "bytes=0-18446744073709551615"},
@@ -174,11 +175,10 @@ class Fuzzer:
         return self.rng.choice(noises)
 
     def write(self, method, path, body=b"", headers=None):
-        known = self.rng.random() < 0.8
+        path = f"/{self.token if self.rng.random() < 0.8 else self.token[:-1]}{path}"
         fields = {
             "Host": self.host,
             "Connection": "close",
-            **({"Cookie": self.cookie} if known else {}),
             **({"Origin": f"http://{self.host}", "Content-Type": "application/json"} if method == "POST" else {}),
             **({"Content-Length": str(len(body))} if body else {}),
             **(headers or {}),

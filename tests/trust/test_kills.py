@@ -91,7 +91,7 @@ class Page:
     """A page that clicks until its server is gone, and remembers what it was promised."""
 
     def __init__(self, address):
-        host, self.token = re.fullmatch(r"http://(.*)/\?token=(.*)", address).groups()
+        host, self.token = re.fullmatch(r"http://(.*)/(.*)/", address).groups()
         self.host, self.promised = host, []
 
     def click(self):
@@ -103,16 +103,14 @@ class Page:
             time.sleep(0.01)
 
     def _click_on(self, connection):
-        port = self.host.rsplit(":", 1)[1]
         headers = {
-            "Cookie": f"segvote-{port}={self.token}",
             "Origin": f"http://{self.host}",
             "Content-Type": "application/json",
         }
         for number in range(10_000):
             body = f'{{"bag": {number % 6}, "segments": [{number % 2}], "value": {number % 3 - 1}}}'
             try:
-                connection.request("POST", "/api/set", body, headers)
+                connection.request("POST", f"/{self.token}/api/set", body, headers)
                 answer = connection.getresponse()
                 self.promised.append(answer.read())
                 assert answer.status == 200

@@ -26,7 +26,7 @@ def run_server(folder):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield re.fullmatch(r"http://(.*)/\?token=(.*)", address).groups()
+            yield re.fullmatch(r"http://(.*)/(.*)/", address).groups()
         finally:
             server.should_exit = True
             thread.join(timeout=30)
@@ -69,9 +69,8 @@ def fire(host, token, n_requests, seed):
 
 
 def ask_status(host, token):
-    cookie = {"Cookie": f"segvote-{host.rsplit(':', 1)[1]}={token}"}
     with closing(HTTPConnection(host, timeout=20)) as connection:
-        connection.request("GET", "/api/status", headers=cookie)
+        connection.request("GET", f"/{token}/api/status")
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 
@@ -91,7 +90,6 @@ def test_random_requests_break_nothing(own_run, ledger, n_requests):
 
 def click(host, token, start, n_clicks, promised):
     headers = {
-        "Cookie": f"segvote-{host.rsplit(':', 1)[1]}={token}",
         "Origin": f"http://{host}",
         "Content-Type": "application/json",
     }
@@ -99,7 +97,7 @@ def click(host, token, start, n_clicks, promised):
         start.wait()
         for number in range(n_clicks):
             body = json.dumps({"bag": number % 6, "segments": [number % 2], "value": number % 2})
-            connection.request("POST", "/api/set", body, headers)
+            connection.request("POST", f"/{token}/api/set", body, headers)
             answer = connection.getresponse()
             content = answer.read()
             promised.append(json.loads(content)["action"] if answer.status == 200 else content)

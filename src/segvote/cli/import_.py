@@ -35,9 +35,9 @@ def import_(
         help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too.",
     ),
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
-    confirm: bool = typer.Option(False, "--confirm", help="Unchanged masks are user labels, too."),
+    confirm: bool = typer.Option(False, "--confirm", help="Accept masks that nobody changed, too."),
 ) -> None:
-    """Take over masks that were corrected in another tool, as user labels of their segments.
+    """Take over masks that were corrected in another tool, to the pixel; the segments in them vote from then on.
 
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import webbrowser
+from contextlib import ExitStack
 
 import typer
 
@@ -20,18 +19,20 @@ def review(
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
+    from segvote.review.opening import open_browser
     from segvote.review.server import serve
     from segvote.run.remote import open_run
+
+    opened = ExitStack()
 
     def announce(address: str) -> None:
         typer.echo(f"review   {address}")
         typer.echo("corrections are saved at once; stop with Ctrl-C")
         if browser:
-            # A browser may take its time to start; the server must listen meanwhile.
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            opened.enter_context(open_browser(address))
 
     stop: KeyboardInterrupt | None = None
-    with open_run(run_folder) as (folder, _):
+    with opened, open_run(run_folder) as (folder, _):
         try:
             serve(folder, port, announce)
         except KeyboardInterrupt as asked:  # the usual way to end: corrections still go to the run's store

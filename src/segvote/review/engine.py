@@ -1,37 +1,54 @@
-"""The part that thinks while the page stays quick: one thread that loads the run, votes, and publishes snapshots.
+"""The part that votes while the page stays quick: one thread that loads the run, votes, and publishes snapshots.
 
-A click is written to the log first; then the thread reads the log, shows the word at once, and lets all that is like
-it hear it; the first vote stands. What the page ends on is what `annotate` would write.
+An action is written to the log first, and shown; then the thread reads the log and votes on all that is new in it,
+whoever wrote it. What the page ends on is what `annotate` would write.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
-from segvote.evaluation.explain import SegmentExplanation, explain_segment
+from segvote.evaluation.explain import SegmentExplanation
+from segvote.io.images import resize_labels
 from segvote.io.rle import encode_rle
-from segvote.review.masks import measure_redrawn
-from segvote.review.state import Snapshot, hear, make_snapshot, measure_dissent, note, say
+from segvote.review.estimate import Estimate, estimate_rest, measure_overlap
+from segvote.review.masks import Masks, draw_segments, measure_redrawn
+from segvote.review.snapshot import (
+    Snapshot,
+    UserInput,
+    Written,
+    apply_user,
+    apply_votes,
+    make_snapshot,
+    measure_disagreement,
+    note_measured,
+    note_signs,
+    note_written,
+)
+from segvote.review.strokes import Stroke, draw_stroke, snap_to_superpixels
+from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, fix_segments, replay
+from segvote.run.corrections import Canvas, Corrections, replay
+from segvote.run.record import make_result_key
 from segvote.run.run import Run
-from segvote.steps.reopening import Voted, list_segmented_images, reopen, vote
-from segvote.steps.table import Table
-from segvote.steps.voting_step import Verdict, decide_bags, vote_on_tags
+from segvote.steps.reopening import Voted, list_segmented_images
+from segvote.steps.superpixels import fetch_pieces
 from segvote.types import WITH, WITHOUT
-from segvote.voters import VOTERS
 
 __all__ = ["Engine"]
 
-# Whose opinion is set beside that of a voter that keeps no votes: quick, and of another kind.
-RIVAL = "cam"
+# How long an action waits for another process that writes to the log; the page shows the error and can try again.
+PATIENCE_SECONDS = 2.0
+# How often the log is asked whether another process (a second server, `segvote import`) wrote to it.
+POLL_SECONDS = 1.0
 
 
 class Engine:
@@ -47,20 +64,21 @@ class Engine:
 
     def __init__(self, run: Run, tell: Callable[[], None] = lambda: None) -> None:
         self.run, self.tell = run, tell
-        self.log = CorrectionLog(run.folder.corrections_path)
-        self.corrections: Corrections = replay(self.log.read())
+        self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
+        self.voting, self.masks = Voting(run), Masks(run)
         self.status, self.problem = "loading", ""
         self.heard = -1  # number of the last action that was voted on
         self._wake = threading.Condition()
-        # Held while the voter changes: an explanation must not mix two votes.
-        self._voting = threading.RLock()
-        # Held from reading a snapshot to replacing it.
+        # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
         self._dirty, self._stop = True, False
-        self._voted: Voted | None = None
-        self._fixed_cache: dict[str, tuple[tuple[int, ...], np.ndarray]] = {}
+        self._overlaps: dict[int, tuple[int, float]] = {}  # of accepted bags: when touched, IoU
+        self._label_cache: dict[str, tuple[Canvas, list[Action], np.ndarray]] = {}
+        actions = self.log.read()
+        self.corrections: Corrections = replay(actions)
         self.snapshot = _open_snapshot(run)
-        self._listen_to_log()
+        self._read_log()
+        self.snapshot = note_written(self.snapshot, self._find_written(actions))
         self._thread = threading.Thread(target=self._work, name="segvote-review", daemon=True)
 
     def start(self) -> None:
@@ -70,66 +88,109 @@ class Engine:
         with self._wake:
             self._stop = True
             self._wake.notify_all()
-        self._thread.join(timeout=5)
+        if self._thread.ident is not None:
+            self._thread.join(timeout=5)
         self.log.close()
 
-    # What a person does. Each returns the number of the action, after it is on the disk.
+    # What a user does. Each returns the number of the action, after it is on the disk.
 
     def set_segments(self, bag: int, segments: list[int], value: int) -> int:
-        """Call segments of a bag object (1), background (0) or undecided (-1)."""
-        labels = self.run.read_segments(self._check_bag(bag))["labels"]
+        """Label segments of a bag object (1), background (0) or undecided (-1)."""
+        labels = self.run.read_segments(self.check_bag(bag))["labels"]
         n_segments = self.run.bags[bag].n_segments
         if not segments or min(segments) < 0 or max(segments) >= n_segments:
             raise BadInputError(f"expected segments 0 to {n_segments - 1} of image {bag}; got {segments[:5]}")
-        if value not in (-1, 0, 1):
-            raise BadInputError(f"expected 1 object, 0 background or -1 undecided; got {value}")
         pixels = np.isin(labels, segments)
         if not pixels.any():
             raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
-        rle = encode_rle(pixels)
-        return self._append("set", bag, value, height=labels.shape[0], width=labels.shape[1], counts=str(rle["counts"]))
+        return self._append(self._make_stroke("set", bag, value, pixels))
 
-    def look(self, bag: int, accepted: bool) -> int:
-        """Say that an image was looked at and is right as it is (or take that back)."""
-        return self._append("look", self._check_bag(bag), int(accepted))
+    def paint(self, bag: int, stroke: Stroke, value: int) -> int:
+        """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
+        record = self.run.bags[self.check_bag(bag)]
+        if record.n_frames:
+            raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
+        empty = np.zeros((record.height, record.width), dtype=bool)
+        pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
+        if stroke.snap and stroke.tool != "fill":
+            pixels = snap_to_superpixels(pixels, stroke, self._read_superpixels(bag))
+        return self._append(self._make_stroke("paint", bag, value, pixels))
 
-    def move(self, bag: int, tag: str) -> int:
-        """File a bag under the other tag, in the run's books; the user's file stays where it is."""
-        if tag not in (WITH, WITHOUT):
-            raise BadInputError(f"expected the tag {WITH} or {WITHOUT}; got {tag!r}")
-        others = np.delete(self.snapshot.tags, self._check_bag(bag))
-        if (tag == WITHOUT and not others.any()) or (tag == WITH and others.all()):
-            raise BadInputError("the last image of a folder cannot be moved: a vote needs both kinds")
-        return self._append("move", bag, int(tag == WITH))
+    def _read_superpixels(self, bag: int) -> np.ndarray:
+        """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
+        labels: np.ndarray = self.run.read_segments(bag)["labels"]
+        n_superpixels = self.run.settings.n_superpixels
+        if not n_superpixels:
+            return labels
+        key = self.run.bags[bag].segments
+        return fetch_pieces(self.run.folder, key, n_superpixels, labels, lambda: self.run.read_image(bag)).labels
+
+    def clear(self, bags: Sequence[int]) -> int:
+        """Say that images show nothing: all their pixels are background."""
+        sizes = {bag: (self.run.bags[self.check_bag(bag)].height, self.run.bags[bag].width) for bag in bags}
+        if any(self.run.bags[bag].n_frames for bag in bags):
+            raise BadInputError("pixels of videos cannot be painted; move the video to the other folder instead (M)")
+        return self._append(*(self._make_stroke("paint", bag, 0, np.ones(sizes[bag], dtype=bool)) for bag in bags))
+
+    def accept(self, bags: Sequence[int], accepted: bool) -> int:
+        """Say that images were looked at and are right as they are (or take that back)."""
+        return self._append(*(self._make_action("look", bag, int(accepted)) for bag in bags))
+
+    def move(self, bags: Sequence[int], bag_label: str) -> int:
+        """Give bags the other bag label, in the run's record; the user's files stay where they are."""
+        if bag_label not in (WITH, WITHOUT):
+            raise BadInputError(f"expected the bag label {WITH} or {WITHOUT}; got {bag_label!r}")
+        with self._publishing:
+            self._read_log()
+            positive = self.snapshot.positive.copy()
+            positive[[self.check_bag(bag) for bag in bags]] = bag_label == WITH
+            if positive.all() or not positive.any():
+                raise BadInputError("the last image of a folder cannot be moved: a vote needs both kinds")
+            return self._append(*(self._make_action("move", bag, int(bag_label == WITH)) for bag in bags))
 
     def undo(self, expected: int) -> int:
         """Take back the last action; `expected` is the last one the page knew of."""
-        return self._append_word("undo", expected)
+        return self._append_after("undo", expected)
 
     def redo(self, expected: int) -> int:
-        return self._append_word("redo", expected)
+        return self._append_after("redo", expected)
 
-    def _append(self, kind: str, bag: int, value: int, **pixels: Any) -> int:
-        record = self.run.bags[bag]
-        number = self.log.append(Action(kind, record.digest, record.name, value, **pixels))
+    def _append_after(self, kind: str, expected: int) -> int:
+        try:
+            number = self.log.append(Action(kind), expected)
+        except BusyRunError:
+            self._pass_on()  # the page learns what it missed, and can repeat
+            raise
         self._pass_on()
         return number
 
-    def _append_word(self, kind: str, expected: int) -> int:
-        number = self.log.append(Action(kind), expected)
+    def _append(self, *actions: Action) -> int:
+        if not actions:
+            raise BadInputError("expected at least one image; got none")
+        number = self.log.append_all(actions)
         self._pass_on()
         return number
+
+    def _make_action(self, kind: str, bag: int, value: int, **pixels: Any) -> Action:
+        record = self.run.bags[self.check_bag(bag)]
+        return Action(kind, record.digest, record.name, value, **pixels)
+
+    def _make_stroke(self, kind: str, bag: int, value: int, pixels: np.ndarray) -> Action:
+        if value not in (-1, 0, 1):
+            raise BadInputError(f"expected 1 object, 0 background or -1 undecided; got {value}")
+        height, width = pixels.shape
+        counts = str(encode_rle(pixels)["counts"])
+        return self._make_action(kind, bag, value, height=height, width=width, counts=counts)
 
     def _pass_on(self) -> None:
-        """Let the thread know; while it still counts the first votes, show the word without it."""
-        if self.status == "ready":
-            self._mark_dirty()
-        else:
-            self._listen_to_log()
-            self._mark_dirty()
-            self.tell()
+        """Show what is in the log at once, and let the thread vote on it."""
+        # The action is saved; what cannot be read now is read by the thread.
+        with contextlib.suppress(SegvoteError):
+            self._read_log()
+        self._mark_dirty()
+        self.tell()
 
-    def _check_bag(self, bag: int) -> int:
+    def check_bag(self, bag: int) -> int:
         if not 0 <= bag < len(self.run):
             raise BadInputError(f"expected an image from 0 to {len(self.run) - 1}; got {bag}")
         return bag
@@ -139,157 +200,249 @@ class Engine:
             self._dirty = True
             self._wake.notify_all()
 
+    # The log.
+
+    def _read_log(self) -> tuple[UserInput, Corrections]:
+        """Read the log and show what it says, before it is voted on."""
+        with self._publishing:
+            corrections = replay(self.log.read())
+            user = self._gather_input(corrections)
+            self.corrections = corrections
+            self.snapshot = apply_user(self.snapshot, user)
+            return user, corrections
+
+    def _gather_input(self, corrections: Corrections) -> UserInput:
+        records = self.run.bags
+        own = [record.name.split("/", 1)[0] for record in records]
+        tags = [corrections.moved.get(record.digest, tag) for record, tag in zip(records, own, strict=True)]
+        painted = [
+            max((one.number for one in corrections.strokes.get(record.digest, []) if one.kind == "paint"), default=0)
+            for record in records
+        ]
+        return UserInput(
+            action=corrections.last,
+            user_labels=self._label_all(corrections),
+            painted=np.array(painted, dtype=np.int64),
+            positive=np.array([tag == WITH for tag in tags]),
+            moved=np.array([tag != before for tag, before in zip(tags, own, strict=True)]),
+            accepted=np.array([record.digest in corrections.looked for record in records]),
+        )
+
+    def _label_all(self, corrections: Corrections) -> np.ndarray:
+        """(n_segments,) int8 user labels; strokes that were laid before are not laid again."""
+        user_labels = np.full(int(self.run.offsets[-1]), -1, dtype=np.int8)
+        for bag, record in enumerate(self.run.bags):
+            strokes = corrections.strokes.get(record.digest)
+            if strokes:
+                user_labels[self.run.get_slice(bag)] = self._label_bag(bag, strokes)
+        return user_labels
+
+    def _label_bag(self, bag: int, strokes: list[Action]) -> np.ndarray:
+        record = self.run.bags[bag]
+        key = f"{record.digest} {record.segments}"
+        kept = self._label_cache.get(key)
+        if kept is not None and kept[1] == strokes:
+            return kept[2]
+        labels = self.run.read_segments(bag)["labels"]
+        canvas = kept[0] if kept is not None else Canvas(labels.shape)
+        canvas.show(strokes)
+        found = canvas.label_segments(labels, record.n_segments)
+        self._label_cache[key] = (canvas, strokes, found)
+        return found
+
+    def _find_written(self, actions: Sequence[Action]) -> Written:
+        """From what the run's files were written: with the corrections of now, or with others that nobody knows."""
+        run, snapshot = self.run, self.snapshot
+        key = make_result_key(run.settings, list_segmented_images(run, self.corrections), self.corrections)
+        if key == run.record.get("key"):
+            known = np.ones(len(run), dtype=bool)
+            user_labels, painted = snapshot.user_labels, snapshot.painted
+        else:
+            touched = {action.image for action in actions}
+            known = np.array([record.digest not in touched for record in run.bags])
+            user_labels, painted = np.full(len(snapshot.scores), -1, dtype=np.int8), np.zeros(len(run), dtype=np.int64)
+        return _read_written(run, user_labels, painted, known)
+
     # The thread.
 
     def _work(self) -> None:
-        try:
-            self._load()
-            while self._wait():
-                self._vote()
-        except SegvoteError as error:
-            self._fail(str(error))
-        except Exception as error:  # the page must say so; the log and the pictures still work
-            self._fail(f"{type(error).__name__}: {error}")
-            raise
+        while self._wait():
+            try:
+                self._take_step()
+            except Exception as error:  # the page must say so; the next action tries again
+                self._fail(error)
+            self._measure_masks()
 
-    def _fail(self, problem: str) -> None:
-        self.status, self.problem = "failed", problem
-        self.run.folder.log(step="review failed", problem=problem)
+    def _take_step(self) -> None:
+        if not self.voting.is_open:
+            self._load()
+        self.settle()
+        if self.status != "ready":
+            self.status, self.problem = "ready", ""
+            self.tell()
+
+    def _fail(self, error: Exception) -> None:
+        told = isinstance(error, SegvoteError)
+        self.status, self.problem = "failed", str(error) if told else f"{type(error).__name__}: {error}"
+        self._note(step="review failed", problem=self.problem)
         self.tell()
+
+    def _note(self, **message: Any) -> None:
+        """A line in the run's log; a disk that cannot take it must not end the review."""
+        with contextlib.suppress(SegvoteError, OSError):
+            self.run.folder.log(**message)
 
     def _wait(self) -> bool:
-        with self._wake:
-            while not (self._dirty or self._stop):
-                self._wake.wait()
-            self._dirty = False
-            return not self._stop
+        """Until there is something to vote on (True) or the review ends (False)."""
+        while True:
+            with self._wake:
+                if not (self._dirty or self._stop):
+                    self._wake.wait(POLL_SECONDS)
+                if self._stop:
+                    return False
+                if self._dirty:
+                    self._dirty = False
+                    return True
+            if self._has_grown():
+                return True
+
+    def _has_grown(self) -> bool:
+        """Whether another process wrote to the log."""
+        with contextlib.suppress(SegvoteError):
+            return self.log.read_last() != self.corrections.last
+        return False
 
     def _load(self) -> None:
-        self._voted = vote(reopen(self.run), keep=True)
-        self._note_signs(self._voted)
-        self.status = "ready"
-        self.tell()
-        if self._voted.opened.table.likeness is not None:
-            self._voted.opened.table.likeness.prepare()
-
-    def _note_signs(self, voted: Voted) -> None:
-        """What the queue goes by beside the scores."""
-        graph, signs = _get_graph(voted.voter), {}
+        self.voting.open()
+        graph, signs = self.voting.get_graph(), {}
         if graph is not None:
-            signs["disagreement"] = measure_dissent(self.snapshot, graph)
-        elif (other := self._ask_rival(voted.opened.table)) is not None:
+            signs["disagreement"] = measure_disagreement(self.snapshot, graph)
+        elif (other := self.voting.ask_rival()) is not None:
             signs["disagreement"] = self.snapshot.measure_unlikeness(other)
         signs["redrawn"] = measure_redrawn(self.run, self.snapshot)
         with self._publishing:
-            self.snapshot = note(self.snapshot, **signs)
+            self.snapshot = note_signs(self.snapshot, **signs)
 
-    def _ask_rival(self, table: Table) -> np.ndarray | None:
-        """Another voter's masks; where it cannot vote, the queue does without."""
-        try:
-            rival = VOTERS[RIVAL]().fit(table.X, table.tags[table.bags], bags=table.bags)
-            return decide_bags(table, rival, self.run.settings).decisions
-        except (SegvoteError, ImportError):
-            return None
-
-    def _listen_to_log(self) -> None:
-        """Show what was said, before the vote on it."""
-        with self._publishing:
-            self._listen_alone()
-
-    def _listen_alone(self) -> None:
-        self.corrections = replay(self.log.read())
-        bags = list_segmented_images(self.run, self.corrections)
-        tags = np.array([bag.bag.bag_label == WITH for bag in bags])
-        moved = np.array([bag.bag.bag_label != bag.bag.name.split("/", 1)[0] for bag in bags])
-        looked = np.array([bag.bag.digest in self.corrections.looked for bag in bags])
-        self.snapshot = say(self.snapshot, self.corrections.last, self._fix_all(), tags, moved, looked)
-
-    def _fix_all(self) -> np.ndarray:
-        """(n_segments,) int8; only images whose strokes changed are painted again."""
-        fixed = np.full(int(self.run.offsets[-1]), -1, dtype=np.int8)
-        for bag, record in enumerate(self.run.bags):
-            strokes = self.corrections.strokes.get(record.digest)
-            if strokes:
-                numbers = tuple(stroke.number for stroke in strokes)
-                key = f"{record.digest} {record.segments}"
-                if self._fixed_cache.get(key, ((), None))[0] != numbers:
-                    labels = self.run.read_segments(bag)["labels"]
-                    self._fixed_cache[key] = (numbers, fix_segments(strokes, labels, record.n_segments))
-                fixed[self.run.get_slice(bag)] = self._fixed_cache[key][1]
-        return fixed
-
-    def _vote(self) -> None:
-        before = self.snapshot.decisions
-        old = (self.snapshot.fixed, self.snapshot.tags)
-        self._listen_to_log()
+    def settle(self) -> Voted:
+        """Vote on all that is in the log now, and hand out the outcome: what `annotate` would get."""
+        self.voting.get_voted()
+        with self.voting.lock:
+            user, corrections = self._read_log()
+            self.tell()
+            started = time.perf_counter()
+            result = self.voting.vote(user, corrections)
+            with self._publishing:
+                self.snapshot = apply_votes(
+                    self.snapshot, result.scores, result.decisions, result.thresholds, result.graph
+                )
+            if self.heard != user.action:
+                self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
+            self.heard = max(self.heard, user.action)
+            voted = self.voting.get_voted()
         self.tell()
-        same = np.array_equal(old[0], self.snapshot.fixed) and np.array_equal(old[1], self.snapshot.tags)
-        if not (same and self._is_settled()):
-            self._hear_vote(before)
-        self.heard = self.snapshot.action
-        self.tell()
+        return voted
 
-    def _hear_vote(self, before: np.ndarray) -> None:
-        started = time.perf_counter()
-        verdict = self._revote()
-        graph = _get_graph(self.get_voted().voter)
-        with self._publishing:
-            self.snapshot = hear(self.snapshot, verdict.scores, verdict.decisions, verdict.thresholds, before, graph)
-        self.run.folder.log(
-            step="re-vote", action=self.snapshot.action, seconds=round(time.perf_counter() - started, 4)
+    def _measure_masks(self) -> None:
+        """Draw the masks that changed, one after the other, while there is nothing else to do."""
+        with contextlib.suppress(SegvoteError, OSError):
+            while not (self._dirty or self._stop):
+                left = np.flatnonzero(~self.snapshot.is_measured)
+                if len(left):
+                    self._measure_mask(int(left[0]))
+                elif not self._measure_next_overlap():
+                    return
+
+    def _measure_next_overlap(self) -> bool:
+        """Compare one accepted mask with the mask of a vote without user labels; False where all were compared."""
+        snapshot = self.snapshot
+        accepted = {int(bag): int(snapshot.touched_at[bag]) for bag in self._list_accepted(snapshot)}
+        left = [bag for bag, touched_at in accepted.items() if self._overlaps.get(bag, (0, 0))[0] != touched_at]
+        if not left:
+            return False
+        shown = self.draw_mask(left[0])
+        automatic = resize_labels(draw_segments(self.run, self._vote_alone(snapshot), left[0]), shown.shape)
+        self._overlaps[left[0]] = (accepted[left[0]], measure_overlap(automatic, shown))
+        self.tell()
+        return True
+
+    def _list_accepted(self, snapshot: Snapshot) -> np.ndarray:
+        is_image = np.array([not record.n_frames for record in self.run.bags])
+        return np.flatnonzero(snapshot.accepted & snapshot.positive & is_image)
+
+    def _vote_alone(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot as if the user had labelled no segment."""
+        result = self.voting.vote_without_labels()
+        return replace(
+            snapshot,
+            scores=result.scores,
+            decisions=result.decisions,
+            thresholds=result.thresholds,
+            user_labels=np.full(len(result.scores), -1, dtype=np.int8),
         )
 
-    def _is_settled(self) -> bool:
-        return self._voted is not None and np.array_equal(self._voted.verdict.scores, self.snapshot.scores)
+    def estimate_rest(self) -> Estimate | None:
+        """How good the automatic masks are, judged by the accepted ones; None while too few are."""
+        known = self._overlaps
+        return estimate_rest([known[int(bag)][1] for bag in self._list_accepted(self.snapshot) if int(bag) in known])
 
-    def _revote(self) -> Verdict:
-        with self._voting:
-            return self._revote_alone()
+    def _measure_mask(self, bag: int) -> None:
+        snapshot, strokes = self._get_drawn(bag)
+        covered, change = self.masks.measure(snapshot, strokes, bag)
+        with self._publishing:
+            if self.snapshot.touched_at[bag] == snapshot.touched_at[bag]:
+                self.snapshot = note_measured(self.snapshot, bag, covered, change)
+        self.tell()
 
-    def _revote_alone(self) -> Verdict:
-        assert self._voted is not None
-        opened, snapshot = self._voted.opened, self.snapshot
-        bags = list_segmented_images(self.run, self.corrections)
-        table = replace(opened.table, tags=snapshot.tags)
-        fixed = snapshot.fixed if (snapshot.fixed >= 0).any() else None
-        voter = self._voted.voter
-        if not np.array_equal(table.tags, opened.table.tags):
-            voter = vote_on_tags(voter, table, self.run.settings)
-        verdict = decide_bags(table, voter, self.run.settings, fixed)
-        opened = replace(opened, table=table, bags=bags, corrections=self.corrections, fixed=fixed)
-        self._voted = Voted(opened, voter, verdict)
-        return verdict
+    def note_export(self, voted: Voted, run: Run) -> None:
+        """Take note that the files of a run were written from a vote."""
+        with self._publishing:
+            user = self._gather_input(voted.opened.corrections)
+            known = np.ones(len(run), dtype=bool)
+            self.snapshot = note_written(self.snapshot, _read_written(run, user.user_labels, user.painted, known))
+        self._mark_dirty()
 
     # Questions.
 
-    def get_voted(self) -> Voted:
-        if self._voted is None:
-            raise BusyRunError("the votes are still being counted; ask again in a moment")
-        return self._voted
+    def _get_strokes(self, bag: int) -> Sequence[Action]:
+        return self.corrections.strokes.get(self.run.bags[bag].digest, [])
+
+    def encode_mask(self, bag: int, longest: int) -> bytes:
+        """The mask of an image as an export would write it now, the longer side at most `longest`."""
+        return self.masks.encode(*self._get_drawn(bag), bag, longest)
+
+    def draw_mask(self, bag: int) -> np.ndarray:
+        """(height, width) bool: the same at the size of the image."""
+        return self.masks.draw(*self._get_drawn(bag), bag)
+
+    def _get_drawn(self, bag: int) -> tuple[Snapshot, Sequence[Action]]:
+        with self._publishing:
+            return self.snapshot, self._get_strokes(self.check_bag(bag))
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
-        """Who voted for a segment."""
-        if not 0 <= segment < self.run.bags[self._check_bag(bag)].n_segments:
+        """Which segments voted for a segment."""
+        if not 0 <= segment < self.run.bags[self.check_bag(bag)].n_segments:
             raise BadInputError(f"image {bag} has {self.run.bags[bag].n_segments} segments; got {segment}")
-        with self._voting:
-            return explain_segment(self.get_voted(), bag, segment)
-
-    def settle(self) -> Voted:
-        """Vote on all that was said until now, and hand out the outcome: what `annotate` would get."""
-        self.get_voted()
-        self._mark_dirty()
-        with self._voting:
-            self._revote_alone()
-            return self.get_voted()
-
-
-def _get_graph(voter: Any) -> Any:
-    """Who hears whom, (n_segments, n_segments) sparse; None for a voter that keeps no votes."""
-    return getattr(voter, "graph_", None)
+        return self.voting.explain(bag, segment)
 
 
 def _open_snapshot(run: Run) -> Snapshot:
     votes = run.votes
     areas = np.concatenate([run.read_segments(bag)["areas"] for bag in range(len(run))])
-    tags = np.array([record.bag_label == WITH for record in run.bags])
-    return make_snapshot(run.offsets, areas, tags, votes["scores"], votes["decisions"], votes["thresholds"])
+    positive = np.array([record.bag_label == WITH for record in run.bags])
+    covered = np.array([record.area for record in run.bags])
+    scores, decisions, thresholds = votes["scores"], votes["decisions"], votes["thresholds"]
+    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered)
+
+
+def _read_written(run: Run, user_labels: np.ndarray, painted: np.ndarray, is_known: np.ndarray) -> Written:
+    votes = run.votes
+    return Written(
+        scores=votes["scores"],
+        decisions=votes["decisions"],
+        user_labels=user_labels,
+        thresholds=votes["thresholds"],
+        positive=np.array([record.bag_label == WITH for record in run.bags]),
+        painted=painted,
+        covered=np.array([record.area for record in run.bags]),
+        is_known=is_known,
+    )

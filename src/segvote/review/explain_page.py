@@ -41,7 +41,7 @@ def format_page(explanation: SegmentExplanation, run: Run, n_pictures: int = 12)
     pictures = Pictures(run)
     record = run.bags[explanation.bag]
     verdict = "object" if explanation.selected else "background"
-    said = " (a person said so)" if explanation.said >= 0 else ""
+    said = " (user label)" if explanation.said >= 0 else ""
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
@@ -63,7 +63,7 @@ def _format_sum(explanation: SegmentExplanation) -> str:
         ("votes for", sum(line.amount for line in explanation.list_best(1))),
         ("votes against", sum(line.amount for line in explanation.list_best(-1))),
         ("neighbours in the same image", explanation.sum_amounts(NEIGHBOUR)),
-        ("nobody in particular", explanation.constant),
+        ("intercept", explanation.constant),
         ("score", explanation.score),
     ]
     return "<table>" + "".join(f"<tr><td>{name}<td>{format_amount(amount)}" for name, amount in rows) + "</table>"

@@ -1,4 +1,4 @@
-"""Write a run's files again with all that a person said: the same bytes that `annotate` would write."""
+"""Write a run's files again with all of the user's corrections: the same bytes that `annotate` would write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from segvote.steps.prediction.model import write_model
 from segvote.steps.reopening import Voted
 from segvote.steps.write import write_results
 
-__all__ = ["export_run"]
+__all__ = ["export_run", "is_written"]
+
+
+def is_written(voted: Voted) -> bool:
+    """Whether the files of the run are those of this vote and these corrections."""
+    opened = voted.opened
+    key = make_result_key(opened.run.settings, opened.bags, opened.corrections)
+    record = opened.run.folder.read_record()
+    return bool(record.get("complete")) and record.get("key") == key
 
 
 def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progress) -> Run:
@@ -25,7 +33,8 @@ def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progre
         _check_unchanged(run)
         # Not complete while its files are half old, half new: `annotate` would finish it.
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
-        records = write_results(folder, opened.bags, opened.table, voted.verdict, settings, n_jobs, progress)
+        decided = (opened.bags, opened.table, voted.verdict)
+        records = write_results(folder, *decided, settings, n_jobs, progress, opened.corrections)
         write_model(folder, settings, opened.extractor, opened.table, voted.voter, voted.verdict)
         bags, search = [vars(one) for one in records], describe_search(voted.voter)
         folder.write_record(make_record(inputs, settings, key, True, bags, problems, search))

@@ -1,24 +1,21 @@
 """The door: who may speak to the server. Everything is refused that the page itself would not send.
 
-The token of the printed address becomes a cookie that scripts cannot read and other sites cannot send; the Host must be
-this machine (a foreign name that resolves here is refused), the Origin must be the page's own, and a body has a small
-limit.
+The token is the first part of every path. A cookie would not do: browsers send one to every port of this machine, so
+that a server of another user would be given it. The Host must be this machine (a foreign name that resolves here is
+refused), the Origin must be the page's own, and a body has a small limit.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 __all__ = ["Guard"]
 
 MAX_BODY = 1 << 18
 MAX_PATH = 200  # no address of the page is longer, and no number needs a thousand digits
-MAX_FIELDS = 8
-MAX_HEADERS = 1 << 14
 MAX_REFUSALS_LOGGED = 1000
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 POLICY = (
@@ -45,7 +42,7 @@ class Guard:
     app
         The application behind the door.
     token
-        What the address holds.
+        First part of every path that is answered; the application behind the door does not see it.
     log
         Called with the reason and the path of each refusal.
     """
@@ -61,23 +58,24 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = _read_headers(scope)
-        reason = self._find_reason(scope, headers)
+        token, separator, rest = scope["path"].removeprefix("/").partition("/")
+        inside = {**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode(), "root_path": ""}
+        reason = self._find_reason(inside, _read_headers(scope), token)
         if reason is not None:
-            await self._refuse(scope, send, *reason)
-        elif scope["path"] == "/" and b"token=" in scope["query_string"]:
-            await self._let_in(headers, send)
+            await self._refuse(send, *reason, inside["path"])
+        elif not separator:
+            await _respond(send, 303, [(b"location", f"/{self.token}/".encode())], b"")
         else:
-            await self.app(scope, _limit(receive), _add_headers(send))
+            await self.app(inside, _limit(receive), _add_headers(send))
 
-    def _find_reason(self, scope: dict[str, Any], headers: dict[str, str]) -> tuple[int, str] | None:
+    def _find_reason(self, scope: dict[str, Any], headers: dict[str, str], token: str) -> tuple[int, str] | None:
         host = headers.get("host", "")
         if _strip_port(host) not in LOCAL_NAMES:
             return 403, "foreign host"
-        if not _is_own_origin(headers, host, scope["method"]):
-            return 403, "foreign origin"
-        if not self._knows_token(scope, headers, host):
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
             return 403, "no token"
+        if not (_is_own_origin(headers, host, scope["method"]) or _is_opened(scope, headers)):
+            return 403, "foreign origin"
         if len(scope["path"]) > MAX_PATH:
             return 414, "too long"
         length = headers.get("content-length", "0")
@@ -85,26 +83,12 @@ class Guard:
             return 413, "too large"
         return None
 
-    def _knows_token(self, scope: dict[str, Any], headers: dict[str, str], host: str) -> bool:
-        query = _read_query(scope) if scope["path"] == "/" else {}
-        offered = query.get("token", [""])[0] or _read_cookie(headers, name_cookie(host))
-        return hmac.compare_digest(offered.encode(), self.token.encode())
-
-    async def _refuse(self, scope: dict[str, Any], send: Send, status: int, reason: str) -> None:
+    async def _refuse(self, send: Send, status: int, reason: str, path: str) -> None:
         self.n_refused += 1
         if self.n_refused <= MAX_REFUSALS_LOGGED:  # an attacker must not fill the disk
-            self.log(reason, scope["path"][:200])
+            self.log(reason, path[:200])
         text = f"{reason}: open the address that `segvote review` printed\n".encode()
         await _respond(send, status, [(b"content-type", b"text/plain; charset=utf-8")], text)
-
-    async def _let_in(self, headers: dict[str, str], send: Send) -> None:
-        cookie = f"{name_cookie(headers['host'])}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-        await _respond(send, 303, [(b"location", b"/"), (b"set-cookie", cookie.encode())], b"")
-
-
-def name_cookie(host: str) -> str:
-    """Cookies know no ports: the name keeps two servers on one machine apart."""
-    return f"segvote-{urlsplit(f'//{host}').port or 80}"
 
 
 def _strip_port(host: str) -> str:
@@ -126,23 +110,19 @@ def _is_own_origin(headers: dict[str, str], host: str, method: str) -> bool:
     return origin == f"http://{host}"
 
 
+def _is_opened(scope: dict[str, Any], headers: dict[str, str]) -> bool:
+    """Whether the browser opens the page itself in a tab of its own: the way from the file that leads here."""
+    wanted = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    return (
+        scope["method"] == "GET"
+        and scope["path"] == "/"
+        and "origin" not in headers
+        and all(headers.get(name) == value for name, value in wanted.items())
+    )
+
+
 def _read_headers(scope: dict[str, Any]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-
-
-def _read_query(scope: dict[str, Any]) -> dict[str, list[str]]:
-    try:
-        return parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=MAX_FIELDS)
-    except ValueError:  # more than that
-        return {}
-
-
-def _read_cookie(headers: dict[str, str], name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")[:MAX_HEADERS]).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
 
 
 def _limit(receive: Any) -> Any:

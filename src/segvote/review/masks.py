@@ -1,10 +1,11 @@
-"""The mask a person would get: one decision redrawn as the export draws it, packed for the page."""
+"""The mask that an export would write at this moment, drawn when asked for, packed for the page."""
 
 from __future__ import annotations
 
 import gzip
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,30 +13,34 @@ from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
 from segvote.masks.drawing import draw_mask_along
 from segvote.review.encoding import scale_bag
-from segvote.review.state import Snapshot
+from segvote.review.snapshot import Snapshot
+from segvote.run.correction_log import Action
+from segvote.run.corrections import Canvas
 from segvote.run.run import Run
 from segvote.steps.superpixels import fetch_pieces
 
-__all__ = ["Masks", "draw_shown", "encode_mask", "measure_redrawn"]
+__all__ = ["PAGE_SIZE", "THUMB_SIZE", "Masks", "draw_segments", "encode_mask", "fit_size", "measure_redrawn"]
 
-MAX_REMEMBERED = 64
+# Longest sides of what the page is sent.
+PAGE_SIZE, THUMB_SIZE = 1600, 240
+# Drawn masks at working size, and canvases of painted pixels at the size of the image, that are kept.
+MAX_MASKS, MAX_CANVASES = 256, 4
 
 
-def draw_shown(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
-    """(h, w) bool at working size: the mask that an export at this moment would write.
+def draw_segments(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
+    """(h, w) bool at working size: the decided segments redrawn along the picture's edges, before painted pixels.
 
     Videos are exported in whole segments; here that is the mask of the frame shown.
     """
     labels = run.read_segments(bag)["labels"]
     part = snapshot.get_slice(bag)
-    decisions, fixed = snapshot.decisions[part], snapshot.fixed[part]
+    decisions, user_labels = snapshot.decisions[part], snapshot.user_labels[part]
     if run.bags[bag].n_frames or not run.settings.n_superpixels or not decisions.any():
         return decisions[labels]
-    cut = fetch_pieces(
-        run.folder, run.bags[bag].segments, run.settings.n_superpixels, labels, lambda: run.read_image(bag)
-    )
+    key, n_superpixels = run.bags[bag].segments, run.settings.n_superpixels
+    cut = fetch_pieces(run.folder, key, n_superpixels, labels, lambda: run.read_image(bag))
     heat = scale_bag(snapshot, bag).astype(np.float32)
-    return draw_mask_along(cut, labels, heat, decisions, fixed, labels.shape)  # type: ignore[arg-type]
+    return draw_mask_along(cut, labels, heat, decisions, user_labels, labels.shape)  # type: ignore[arg-type]
 
 
 def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
@@ -44,7 +49,7 @@ def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
     Where the picture's edges contradict the segments, one of the two is wrong. Bags whose mask cannot be read count 0.
     """
     unlike = np.zeros(snapshot.n_bags)
-    for bag in np.flatnonzero(snapshot.tags & (run.settings.n_superpixels > 0)):
+    for bag in np.flatnonzero(snapshot.positive & (run.settings.n_superpixels > 0)):
         labels = run.read_segments(int(bag))["labels"]
         try:
             mask = resize_labels(run.read_mask(int(bag)), labels.shape)  # type: ignore[arg-type]
@@ -55,6 +60,13 @@ def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
     return unlike
 
 
+def fit_size(size: tuple[int, ...], longest: int) -> tuple[int, int]:
+    """(height, width) in the ratio of `size`, the longer side at most `longest`."""
+    height, width = size
+    scale = min(1.0, longest / max(height, width))
+    return max(1, round(height * scale)), max(1, round(width * scale))
+
+
 def encode_mask(mask: np.ndarray) -> bytes:
     """A mask, gzipped: height and width as uint32, then one bit per pixel, rows joined, the first pixel highest."""
     head = np.array(mask.shape, dtype="<u4").tobytes()
@@ -62,21 +74,66 @@ def encode_mask(mask: np.ndarray) -> bytes:
 
 
 class Masks:
-    """Redrawn masks of a run, drawn when asked for, one at a time; safe to use from several threads."""
+    """Masks of a run, drawn when asked for, one at a time; safe to use from several threads."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self._drawing = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int], np.ndarray] = OrderedDict()
+        self._canvases: OrderedDict[int, Canvas] = OrderedDict()
 
-    def get(self, snapshot: Snapshot, bag: int) -> bytes:
-        """The encoded mask of a bag as a snapshot has it."""
-        # Nothing of a bag changes without this number changing.
-        key = (bag, int(snapshot.changed_at[bag]))
+    def draw(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> np.ndarray:
+        """(height, width) bool at the size of the image.
+
+        Parameters
+        ----------
+        snapshot
+            Scores, decisions and user labels.
+        strokes
+            *set* and *paint* actions on the bag, the oldest first.
+        bag
+            Which.
+        """
+        record = self.run.bags[bag]
         with self._drawing:
-            if key not in self._kept:
-                self._kept[key] = encode_mask(draw_shown(self.run, snapshot, bag))
-            self._kept.move_to_end(key)
-            while len(self._kept) > MAX_REMEMBERED:
-                self._kept.popitem(last=False)
-            return self._kept[key]
+            mask = resize_labels(self._draw_segments(snapshot, bag), (record.height, record.width))
+            if record.n_frames or not any(stroke.kind == "paint" for stroke in strokes):
+                return mask
+            return self._show_strokes(bag, strokes).override(mask)
+
+    def _draw_segments(self, snapshot: Snapshot, bag: int) -> np.ndarray:
+        # Nothing that the mask of a bag depends on changes without this number changing.
+        key = (bag, int(snapshot.touched_at[bag]))
+        if key not in self._kept:
+            self._kept[key] = draw_segments(self.run, snapshot, bag)
+        self._kept.move_to_end(key)
+        while len(self._kept) > MAX_MASKS:
+            self._kept.popitem(last=False)
+        return self._kept[key]
+
+    def _show_strokes(self, bag: int, strokes: Sequence[Action]) -> Canvas:
+        record = self.run.bags[bag]
+        canvas = self._canvases.setdefault(bag, Canvas((record.height, record.width)))
+        self._canvases.move_to_end(bag)
+        while len(self._canvases) > MAX_CANVASES:
+            self._canvases.popitem(last=False)
+        canvas.show(strokes)
+        return canvas
+
+    def encode(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int, longest: int) -> bytes:
+        """The mask for the page, the longer side at most `longest`."""
+        mask = self.draw(snapshot, strokes, bag)
+        return encode_mask(resize_labels(mask, fit_size(mask.shape, longest)))
+
+    def measure(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> tuple[float, float]:
+        """Share of the image that the mask covers, and in which it differs from the mask on the disk.
+
+        Of a video, whose masks are whole segments, the estimates of the snapshot.
+        """
+        if self.run.bags[bag].n_frames:
+            return float(snapshot.covered[bag]), float(snapshot.change[bag])
+        mask = self.draw(snapshot, strokes, bag)
+        # As `run.json` rounds it: page and report show the same number.
+        covered = round(int(np.count_nonzero(mask)) / mask.size, 6)
+        written = self.run.read_mask(bag)
+        return covered, float(np.mean(mask != written)) if written.shape == mask.shape else 1.0

@@ -20,13 +20,13 @@ __all__ = ["Pictures", "encode_map", "list_levels"]
 
 IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
-LEVELS = (14, 4, 1)
+LEVELS = (14, 7, 4, 2, 1)
 MAX_REMEMBERED = 96 << 20
 N_READ = 4  # images at the size of crops that are kept undrawn
 
 
 def list_levels(parents: np.ndarray, altitudes: np.ndarray) -> np.ndarray:
-    """(3, n) uint16 or uint32: the region of each segment at the coarse, medium and fine level of its tree."""
+    """(n_levels, n) the region of each segment at every level of its tree, the coarsest first."""
     n_segments = (len(parents) + 1) // 2
     levels = [cut_tree(parents, altitudes, max(2, round(n_segments / fewer))) for fewer in LEVELS[:-1]]
     return np.stack([*levels, np.arange(n_segments)])
@@ -65,11 +65,7 @@ class Pictures:
 
     def get_map(self, bag: int) -> bytes:
         """Label map and levels, at the size at which the image was segmented."""
-        return self._remember(("map", bag), lambda: self._encode_map(bag, None))
-
-    def get_small_map(self, bag: int) -> bytes:
-        """The same at the size of the thumbnail."""
-        return self._remember(("small", bag), lambda: self._encode_map(bag, THUMB_SIZE // 2))
+        return self._remember(("map", bag), lambda: self._encode_map(bag))
 
     def get_crop(self, bag: int, segment: int) -> bytes:
         """The segment in its surroundings, all else darkened."""
@@ -100,14 +96,9 @@ class Pictures:
             self._read_last.move_to_end((bag, size))
             return self._read_last[bag, size]
 
-    def _encode_map(self, bag: int, size: int | None) -> bytes:
+    def _encode_map(self, bag: int) -> bytes:
         segments = self.run.read_segments(bag)
-        labels = segments["labels"]
-        if size is not None:
-            scale = size / max(labels.shape)
-            height, width = (max(1, round(side * scale)) for side in labels.shape)
-            labels = resize_labels(labels, (height, width))
-        return encode_map(labels, list_levels(segments["parents"], segments["altitudes"]))
+        return encode_map(segments["labels"], list_levels(segments["parents"], segments["altitudes"]))
 
     def _remember(self, key: tuple, make: Callable[[], bytes]) -> bytes:
         with self._lock:

@@ -1,10 +1,10 @@
-"""The queue: in which order images are worth a person's look."""
+"""The queue: in which order images are worth a look."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from segvote.review.state import Snapshot
+from segvote.review.snapshot import Snapshot
 
 __all__ = ["measure_closeness", "rank_images"]
 
@@ -15,23 +15,22 @@ CORRECTED_DISCOUNT = 2.5
 
 
 def rank_images(snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) how much a person's look would help, in [0, 1]; images looked at come last.
+    """(n_bags,) how much a look would help, in [0, 1]; accepted images come last.
 
     Three signs of a wrong mask, none of which needs a truth, count the same: much area close to the threshold, voters
     that disagree, and a redrawn mask that is unlike the segments. They are compared by rank among the *with* images, so
     that none drowns the others. A *without* image comes after every *with* image, the one with the highest score first.
     """
     signs = (measure_closeness(snapshot), snapshot.disagreement, snapshot.redrawn)
-    inside, outside = np.flatnonzero(snapshot.tags), np.flatnonzero(~snapshot.tags)
+    inside, outside = np.flatnonzero(snapshot.positive), np.flatnonzero(~snapshot.positive)
     priority = np.zeros(snapshot.n_bags)
     for sign in signs:
         priority[inside] += _rank(sign[inside]) / len(signs)
-    corrected = snapshot.sum_per_bag((snapshot.fixed >= 0).astype(np.int64)) > 0
-    priority = np.where(corrected, priority / CORRECTED_DISCOUNT, priority)
+    priority = np.where(snapshot.corrected, priority / CORRECTED_DISCOUNT, priority)
     priority[inside] = 0.3 + 0.7 * priority[inside]
     highest = np.maximum.reduceat(snapshot.scores, snapshot.offsets[:-1])
     priority[outside] = 0.25 * _rank(highest[outside])
-    return np.where(snapshot.looked, priority * 1e-3, priority)
+    return np.where(snapshot.accepted, priority * 1e-3, priority)
 
 
 def measure_closeness(snapshot: Snapshot) -> np.ndarray:

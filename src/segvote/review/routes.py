@@ -6,8 +6,10 @@ asks.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,37 +18,53 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnreadableImageError, UnwritableFileError
-from segvote.review.room import Room
+from segvote.errors import (
+    BadInputError,
+    BusyRunError,
+    SegvoteError,
+    UnknownNameError,
+    UnreadableImageError,
+    UnwritableFileError,
+)
+from segvote.review.session import Session
 
 __all__ = ["make_app"]
 
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
 # An image that was taken away and a full disk are no fault of the server; what else is wrong with files is.
-STATUSES = {BusyRunError: 409, BadInputError: 400, UnreadableImageError: 404, UnwritableFileError: 507}
+STATUSES = {
+    BusyRunError: 409,
+    BadInputError: 400,
+    UnknownNameError: 400,
+    UnreadableImageError: 404,
+    UnwritableFileError: 507,
+}
 # A comment line now and then, so that a page learns of a dead server and a server of a closed page.
 HEARTBEAT_SECONDS = 10.0
+# Threads for actions, which may wait for the log; others answer questions meanwhile.
+MAX_ACTIONS = 4
 
 
-def make_app(room: Room) -> Starlette:
+def make_app(session: Session) -> Starlette:
     """The application behind the guard."""
+    threads = ThreadPoolExecutor(MAX_ACTIONS, "segvote-action")
     routes = [
-        Route("/", lambda request: _send_static(room, "index.html")),
-        Route("/static/{name}", lambda request: _send_static(room, request.path_params["name"])),
-        Route("/api/run", _ask(lambda request: room.describe_run())),
-        Route("/api/status", _ask(lambda request: room.describe_status())),
-        Route("/api/update", _binary(lambda request: room.encode_update(_read_number(request, "since")), FRESH)),
-        Route("/api/events", lambda request: _stream(room)),
-        Route("/api/images/{bag:int}/picture", _picture(room.pictures.get_image)),
-        Route("/api/images/{bag:int}/thumb", _picture(room.pictures.get_thumb)),
-        Route("/api/images/{bag:int}/map", _map(room.pictures.get_map)),
-        Route("/api/images/{bag:int}/small-map", _map(room.pictures.get_small_map)),
-        Route("/api/images/{bag:int}/mask", _map(room.get_mask, FRESH)),
-        Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(room.pictures.get_crop)),
-        Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(room.describe_votes))),
-        Route("/api/doctor", _ask(lambda request: room.describe_doctor())),
-        *[Route(f"/api/{name}", _act(action), methods=["POST"]) for name, action in room.actions.items()],
+        Route("/", lambda request: _send_static(session, "index.html")),
+        Route("/static/{name}", lambda request: _send_static(session, request.path_params["name"])),
+        Route("/api/run", _ask(lambda request: session.describe_run())),
+        Route("/api/status", _ask(lambda request: session.describe_status())),
+        Route("/api/update", _binary(lambda request: session.encode_update(_read_number(request, "since")), FRESH)),
+        Route("/api/events", lambda request: _stream(session)),
+        Route("/api/images/{bag:int}/picture", _picture(session.pictures.get_image)),
+        Route("/api/images/{bag:int}/thumb", _picture(session.pictures.get_thumb)),
+        Route("/api/images/{bag:int}/map", _map(session.pictures.get_map)),
+        Route("/api/images/{bag:int}/mask", _map(session.get_mask, FRESH)),
+        Route("/api/images/{bag:int}/small-mask", _map(session.get_small_mask, FRESH)),
+        Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
+        Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(session.describe_votes))),
+        Route("/api/doctor", _ask(lambda request: session.describe_doctor())),
+        *[Route(f"/api/{name}", _act(action, threads), methods=["POST"]) for name, action in session.actions.items()],
     ]
     return Starlette(routes=routes, exception_handlers={SegvoteError: _explain})
 
@@ -56,10 +74,10 @@ def _explain(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": str(error)}, status_code=status, headers=FRESH)
 
 
-def _send_static(room: Room, name: str) -> Response:
-    if name not in room.static:
+def _send_static(session: Session, name: str) -> Response:
+    if name not in session.static:
         return JSONResponse({"error": "no such file"}, status_code=404)
-    kind, content = room.static[name]
+    kind, content = session.static[name]
     return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
 
 
@@ -109,7 +127,7 @@ def _read_number(request: Request, name: str) -> int:
     return int(text)
 
 
-def _act(action: Callable[..., Any]) -> Callable:
+def _act(action: Callable[..., Any], threads: ThreadPoolExecutor) -> Callable:
     """A POST whose body is a JSON object with exactly the arguments of `action`."""
 
     async def endpoint(request: Request) -> Response:
@@ -121,16 +139,17 @@ def _act(action: Callable[..., Any]) -> Callable:
             return JSONResponse({"error": "too large"}, status_code=413)
         except (ValueError, RecursionError):
             return JSONResponse({"error": "the message is not JSON"}, status_code=400)
-        return JSONResponse(await run_in_threadpool(action, message), headers=FRESH)
+        answer = await asyncio.get_running_loop().run_in_executor(threads, action, message)
+        return JSONResponse(answer, headers=FRESH)
 
     return endpoint
 
 
-def _stream(room: Room) -> StreamingResponse:
+def _stream(session: Session) -> StreamingResponse:
     """Server-sent events: the status now and after each change."""
 
     async def lines() -> AsyncIterator[str]:
-        async for status in room.listen(HEARTBEAT_SECONDS):
+        async for status in session.listen(HEARTBEAT_SECONDS):
             yield f"data: {json.dumps(status)}\n\n" if status else ": still here\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers={**FRESH, "X-Accel-Buffering": "no"})

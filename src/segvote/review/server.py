@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from segvote.errors import BadInputError, MissingPartError
+from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.run.run import Run
 
 __all__ = ["make_guarded_app", "open_server", "serve"]
 
 HOST = "127.0.0.1"
-MAX_CONNECTIONS = 600  # a browser takes six; the one above the limit is told so (503)
 
 
 def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = print) -> None:
@@ -39,13 +38,16 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
 def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
+    from segvote.review.connections import MAX_CONNECTIONS, PatientProtocol
+
     with _listen(port) as listener:
-        app, token, room = make_guarded_app(run)
+        app, token, session = make_guarded_app(run)
         config = uvicorn.Config(
             app,
             log_level="error",
             access_log=False,  # it would print the token
             lifespan="off",
+            http=PatientProtocol,
             ws="none",
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=1,
@@ -53,40 +55,42 @@ def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, s
         )
         try:
             yield (
-                _make_server(uvicorn, config, room),
+                _make_server(uvicorn, config, session),
                 listener,
-                f"http://{HOST}:{listener.getsockname()[1]}/?token={token}",
+                f"http://{HOST}:{listener.getsockname()[1]}/{token}/",
             )
         finally:
-            room.close()
+            session.close()
 
 
-def _make_server(uvicorn: Any, config: Any, room: Any) -> Any:
+def _make_server(uvicorn: Any, config: Any, session: Any) -> Any:
     class Server(uvicorn.Server):  # type: ignore[misc, name-defined]
         """Lets the open event streams end by themselves before it closes the connections."""
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            room.say_goodbye()
+            session.say_goodbye()
             await super().shutdown(sockets)
 
     return Server(config)
 
 
 def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Any]:
-    """The application, its token, and the room behind it, in which the engine is already at work."""
+    """The application, its token, and the session behind it, in which the engine is already at work."""
     _import_web()
     from segvote.review.guard import Guard
-    from segvote.review.room import Room
     from segvote.review.routes import make_app
+    from segvote.review.session import Session
 
     token = token or secrets.token_urlsafe(32)
-    room = Room(run)
-    room.engine.start()
+    session = Session(run)
+    session.engine.start()
 
     def log(reason: str, path: str) -> None:
-        run.folder.log(step="review refused", reason=reason, path=path)
+        # A full disk is no reason to answer a stranger otherwise.
+        with contextlib.suppress(SegvoteError, OSError):
+            run.folder.log(step="review refused", reason=reason, path=path)
 
-    return Guard(make_app(room), token, log), token, room
+    return Guard(make_app(session), token, log), token, session
 
 
 def _import_web() -> Any:

@@ -61,6 +61,11 @@ class BagRecord:
     n_frames: int = 0
     excluded: bool = False
 
+    @property
+    def has_mask(self) -> bool:
+        """Whether the mask is not empty; pixels that a user painted need no selected segment."""
+        return bool(self.n_selected or self.area)
+
 
 def read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
     """A bag of the record, if nothing in it leads out of the folders it belongs to: runs are handed around."""

@@ -145,7 +145,7 @@ def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Anno
     name
         What the image is called.
     """
-    found = [run for run in runs.values() if run.bags[index].n_selected] or [next(iter(runs.values()))]
+    found = [run for run in runs.values() if run.bags[index].has_mask] or [next(iter(runs.values()))]
     for several in zip(*(run.list_bag_annotations(index) for run in found), strict=True):
         rest = several[0].name.removeprefix(found[0].bags[index].name)  # of a frame, its name below the video
         parts = tuple(part for annotation in several for part in annotation.parts)

@@ -1,6 +1,6 @@
-"""A person's corrections on disk: an append-only log in SQLite, one transaction per click.
+"""A user's corrections on disk: an append-only log in SQLite, one transaction per action.
 
-Nothing is ever changed or deleted: undo is one more line. A line is on the disk before `append` returns, so that a
+Nothing is ever changed or deleted: undo is one more row. A row is on the disk before `append` returns, so that a
 process killed at any moment loses nothing that was answered; several processes may append to the same log.
 """
 
@@ -11,18 +11,19 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from segvote.errors import BadInputError, BusyRunError, DamagedFileError
+from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnwritableFileError
 from segvote.run.log_checks import check_log_file, check_log_tables
 
 __all__ = ["Action", "CorrectionLog", "read_actions"]
 
-# What a person can do; `undo` and `redo` speak of the last of the others.
-KINDS = ("look", "move", "redo", "set", "undo")
-FORMAT = 2  # 1 had no checksums; it is read, and continued with them
+# What a user can do; `undo` and `redo` speak of the last of the others.
+KINDS = ("look", "move", "paint", "redo", "set", "undo")
+# 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches; both are read and continued.
+FORMAT = 3
 WAIT_SECONDS = 10.0
 
 SCHEMA = """
@@ -36,7 +37,8 @@ CREATE TABLE IF NOT EXISTS actions (
     height INTEGER NOT NULL,
     width  INTEGER NOT NULL,
     counts TEXT NOT NULL,
-    checksum TEXT NOT NULL DEFAULT ''
+    checksum TEXT NOT NULL DEFAULT '',
+    batch INTEGER NOT NULL DEFAULT 0
 );
 CREATE TRIGGER IF NOT EXISTS never_change BEFORE UPDATE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
@@ -54,11 +56,15 @@ class Action:
     image, name
         SHA-256 of the image's content, by which it is found again; its name at the time, for people.
     value
-        *set*: 1 object, 0 background, -1 undecided; *look*: 1 looked at, 0 not; *move*: 1 *with*, 0 *without*.
+        *set* and *paint*: 1 object, 0 background, -1 undecided; *look*: 1 accepted, 0 not; *move*: 1 *with*,
+        0 *without*.
     height, width, counts
-        *set*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed image.
+        *set* and *paint*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed
+        image. Those of *set* are segments and stand for whatever segments lie there; those of *paint* are exact.
     number
         Place in the log, from 1; 0 before it is written.
+    batch
+        Actions with the same number other than 0 were written together, and are undone together.
     """
 
     kind: str
@@ -69,6 +75,7 @@ class Action:
     width: int = 0
     counts: str = ""
     number: int = 0
+    batch: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -76,6 +83,7 @@ class Action:
 
 
 COLUMNS = ("kind", "image", "name", "value", "height", "width", "counts", "number")
+SAID = COLUMNS[:-1]
 
 
 class CorrectionLog:
@@ -85,27 +93,30 @@ class CorrectionLog:
     ----------
     path
         ``review.sqlite`` of a run folder; made when it is missing.
+    patience
+        Seconds that an action waits for another process, or another thread, that writes to the log.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self._lock = threading.Lock()
+    def __init__(self, path: Path | str, patience: float = WAIT_SECONDS) -> None:
+        self.path, self.patience = Path(path), patience
+        # Reading never waits for writing: each has its own connection.
+        self._writing, self._reading = threading.Lock(), threading.Lock()
         check_log_file(self.path)
-        with _explain_damage(self.path):
-            self._connection = sqlite3.connect(
-                self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode=WAL")
+        with _explain_failure(self.path):
+            self._writer = _connect(self.path, patience)
+            self._writer.execute("PRAGMA journal_mode=WAL")
             # FULL: a commit waits for the disk, so that "saved" is true even if the power fails.
-            self._connection.execute("PRAGMA synchronous=FULL")
-            _check_format(self._connection, self.path)
+            self._writer.execute("PRAGMA synchronous=FULL")
+            _check_format(self._writer, self.path)
             self._prepare()
+            self._reader = _connect(self.path, patience)
 
     def _prepare(self) -> None:
-        self._connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-        if not _has_checksums(self._connection):
-            self._connection.execute("ALTER TABLE actions ADD COLUMN checksum TEXT NOT NULL DEFAULT ''")
-        self._connection.execute(f"PRAGMA user_version={FORMAT}")
+        self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        for name, kind in (("checksum", "TEXT NOT NULL DEFAULT ''"), ("batch", "INTEGER NOT NULL DEFAULT 0")):
+            if not _has_column(self._writer, name):
+                self._writer.execute(f"ALTER TABLE actions ADD COLUMN {name} {kind}")
+        self._writer.execute(f"PRAGMA user_version={FORMAT}")
 
     def append(self, action: Action, expected: int | None = None) -> int:
         """Write one action, alone in its transaction.
@@ -124,47 +135,79 @@ class CorrectionLog:
         """
         return self._append_all([action], expected)
 
-    def append_all(self, actions: Iterable[Action]) -> None:
-        """Write actions that belong together: all of them, or none where the process dies in between."""
-        self._append_all(actions, None)
+    def append_all(self, actions: Iterable[Action]) -> int:
+        """Write actions that belong together: all of them, or none where the process dies in between.
 
-    def _append_all(self, actions: Iterable[Action], expected: int | None) -> int:
-        number = 0
-        with self._lock, _explain_damage(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
+        Returns
+        -------
+        int
+            The number of the last; 0 where there are none.
+        """
+        return self._append_all(list(actions), None)
+
+    def _append_all(self, actions: Sequence[Action], expected: int | None) -> int:
+        with self._hold_for_writing(), _explain_failure(self.path):
+            self._writer.execute("BEGIN IMMEDIATE")
             try:
-                self._check_last(expected)
+                last = self._check_last(expected)
+                batch = last + 1 if len(actions) > 1 else 0
                 for action in actions:
-                    number = self._insert(action)
-                self._connection.execute("COMMIT")
+                    last = self._insert(replace(action, batch=batch))
+                self._writer.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                # On a full disk SQLite has rolled back by itself.
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
                 raise
-        return number
+        return last if actions else 0
 
-    def _check_last(self, expected: int | None) -> None:
-        last = self._connection.execute("SELECT COALESCE(MAX(number), 0) FROM actions").fetchone()[0]
+    @contextlib.contextmanager
+    def _hold_for_writing(self) -> Iterator[None]:
+        if not self._writing.acquire(timeout=self.patience):
+            raise BusyRunError(f"{self.path} is in use; this action was not saved, repeat it in a moment")
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+    def _check_last(self, expected: int | None) -> int:
+        last = _read_last(self._writer)
         if expected is not None and last != expected:
             raise BusyRunError(
                 f"another page went on meanwhile (action {last}, not {expected}); look again, then repeat"
             )
+        return last
 
     def _insert(self, action: Action) -> int:
-        cursor = self._connection.execute(
-            "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum) "
-            "VALUES (?,?,?,?,?,?,?,?,?)",
-            (time.time(), *(getattr(action, column) for column in COLUMNS[:-1]), _sum(action)),
+        cursor = self._writer.execute(
+            "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum, batch) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?)",
+            (time.time(), *(getattr(action, column) for column in SAID), _sum(action), action.batch),
         )
         return int(cursor.lastrowid or 0)
 
     def read(self) -> list[Action]:
         """All actions, the oldest first."""
-        with self._lock, _explain_damage(self.path):
-            return _select(self._connection, self.path)
+        with self._reading, _explain_failure(self.path):
+            return _select(self._reader, self.path)
+
+    def read_last(self) -> int:
+        """Number of the last action; 0 in an empty log. Quick: for asking whether another process wrote something."""
+        with self._reading, _explain_failure(self.path):
+            return _read_last(self._reader)
 
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
+        with self._writing, self._reading:
+            self._writer.close()
+            self._reader.close()
+
+
+def _connect(path: Path, patience: float) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+
+
+def _read_last(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT COALESCE(MAX(number), 0) FROM actions").fetchone()[0])
 
 
 def read_actions(path: Path | str) -> list[Action]:
@@ -173,7 +216,7 @@ def read_actions(path: Path | str) -> list[Action]:
     if not path.exists():
         return []
     check_log_file(path)
-    with _explain_damage(path), contextlib.closing(sqlite3.connect(path, timeout=WAIT_SECONDS)) as connection:
+    with _explain_failure(path), contextlib.closing(_connect(path, WAIT_SECONDS)) as connection:
         _check_format(connection, path)
         return _select(connection, path)
 
@@ -182,8 +225,12 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
     if not _is_begun(connection):
         return []
-    checksum = "checksum" if _has_checksums(connection) else "''"
-    rows = connection.execute(f"SELECT {', '.join(COLUMNS)}, {checksum} FROM actions ORDER BY number").fetchall()
+    checksum, batch = (
+        name if _has_column(connection, name) else other for name, other in (("checksum", "''"), ("batch", "0"))
+    )
+    rows = connection.execute(
+        f"SELECT {', '.join(COLUMNS)}, {batch}, {checksum} FROM actions ORDER BY number"
+    ).fetchall()
     for place, row in enumerate(rows, start=1):
         _check_row(row, place, path)
     actions = [Action(*row[:-1]) for row in rows]
@@ -194,9 +241,9 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
 
 
 def _check_row(row: tuple, place: int, path: Path) -> None:
-    kinds = (str, str, str, int, int, int, str, int, str)
+    kinds = (str, str, str, int, int, int, str, int, int, str)
     whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
-    if not whole or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1 or min(row[4:6]) < 0:
+    if not whole or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1 or min(*row[4:6], row[8]) < 0:
         raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
 
 
@@ -206,13 +253,15 @@ def _is_begun(connection: sqlite3.Connection) -> bool:
     return has_format or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
 
 
-def _has_checksums(connection: sqlite3.Connection) -> bool:
-    return any(row[1] == "checksum" for row in connection.execute("PRAGMA table_info(actions)"))
+def _has_column(connection: sqlite3.Connection, name: str) -> bool:
+    return any(row[1] == name for row in connection.execute("PRAGMA table_info(actions)"))
 
 
 def _sum(action: Action) -> str:
     """Checksum of what an action says; eight hexadecimal digits."""
-    return f"{zlib.crc32(repr([getattr(action, column) for column in COLUMNS[:-1]]).encode()):08x}"
+    said = [getattr(action, column) for column in SAID]
+    # Without batch the sum is that of older formats.
+    return f"{zlib.crc32(repr([*said, action.batch] if action.batch else said).encode()):08x}"
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
@@ -223,10 +272,14 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _explain_damage(path: Path) -> Iterator[None]:
+def _explain_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+            raise UnwritableFileError(
+                f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
+            ) from error
         raise BusyRunError(f"{path} cannot be used now ({error}); close what holds it and try again") from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error

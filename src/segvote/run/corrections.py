@@ -1,7 +1,8 @@
-"""From a log of clicks to what `annotate` is told: which segments have a user label, which images another bag label.
+"""From a log of actions to what `annotate` is told: user labels of segments, exact pixels, images that changed folders.
 
-Corrections are kept as pixels, so they outlive the segments they were made on: on any other segmentation a segment
-takes the value that more than half of its pixels were given.
+Corrections are kept as pixels, so they outlive the segments they were made on. Segments that were clicked (*set*) give
+their label to every segment of another segmentation that they cover by more than half. What was painted (*paint*) is
+exact: it overrides the mask pixel by pixel, and is a user label of the segments that it covers nearly whole.
 """
 
 from __future__ import annotations
@@ -20,9 +21,21 @@ from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Corrections", "fix_segments", "fix_table", "move_bags", "read_corrections", "replay"]
+__all__ = [
+    "Canvas",
+    "Corrections",
+    "find_painted",
+    "fix_segments",
+    "fix_table",
+    "lay_over",
+    "move_bags",
+    "read_corrections",
+    "replay",
+]
 
 UNDECIDED = -1
+# Share of a segment that painted pixels of one value must cover to be its user label.
+COVERED = 0.8
 TAGS = {1: WITH, 0: WITHOUT}
 
 
@@ -33,11 +46,11 @@ class Corrections:
     Attributes
     ----------
     strokes
-        Image digest to its *set* actions, the oldest first.
+        Image digest to its *set* and *paint* actions, the oldest first.
     looked
-        Digests of images the user has looked at and accepted.
+        Digests of images that the user has looked at and accepted.
     moved
-        Image digest to the bag label the user gave it.
+        Image digest to the bag label that the user gave it.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -55,20 +68,25 @@ class Corrections:
     def digest(self) -> str:
         """Name of all that can change a mask; empty where nothing was corrected."""
         strokes = {
-            image: [(one.value, one.height, one.width, one.counts) for one in actions]
+            image: [(one.value, one.height, one.width, one.counts, *_name_exact(one)) for one in actions]
             for image, actions in self.strokes.items()
         }
         return make_key(strokes=strokes, moved=self.moved) if strokes or self.moved else ""
 
 
+def _name_exact(action: Action) -> tuple[str, ...]:
+    """What tells painted pixels from clicked segments; nothing for the latter, as before there were others."""
+    return ("paint",) if action.kind == "paint" else ()
+
+
 def replay(actions: Iterable[Action]) -> Corrections:
-    """Go through a log; `undo` takes back the last action that stands, `redo` the last `undo`."""
+    """Go through a log; `undo` takes back the last action or batch that stands, `redo` the last `undo`."""
     standing, undone, last = _replay_stacks(actions)
     strokes: dict[str, list[Action]] = {}
     looked: dict[str, int] = {}
     moved: dict[str, str] = {}
     for action in standing:
-        if action.kind == "set":
+        if action.kind in ("set", "paint"):
             strokes.setdefault(action.image, []).append(action)
         elif action.kind == "look":
             looked[action.image] = action.value
@@ -85,24 +103,32 @@ def _replay_stacks(actions: Iterable[Action]) -> tuple[list[Action], list[Action
     for action in actions:
         last = action.number
         if action.kind == "undo":
-            if standing:
-                undone.append(standing.pop())
+            _move_last(standing, undone)
         elif action.kind == "redo":
-            if undone:
-                standing.append(undone.pop())
+            _move_last(undone, standing)
         else:
             standing.append(action)
             undone.clear()
     return standing, undone, last
 
 
+def _move_last(source: list[Action], target: list[Action]) -> None:
+    """Move the last action from one stack to the other, with all that were written together with it."""
+    if not source:
+        return
+    batch = source[-1].batch
+    target.append(source.pop())
+    while batch and source and source[-1].batch == batch:
+        target.append(source.pop())
+
+
 def read_corrections(run: RunFolder) -> Corrections:
-    """The corrections in this run folder so far."""
+    """What the user corrected in this run folder so far."""
     return replay(read_actions(run.corrections_path))
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
-    """Give bags the bag label the user chose; name and file stay what they are."""
+    """Give bags the bag label that the user gave them; name and file stay what they are."""
     return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
 
 
@@ -119,12 +145,12 @@ def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corre
 
 
 def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-    """The user label of each segment.
+    """User labels of the segments of one image.
 
     Parameters
     ----------
     strokes
-        *set* actions on one image, the oldest first; later ones lie above earlier ones.
+        *set* and *paint* actions on one image, the oldest first; later ones lie above earlier ones.
     labels
         (h, w) segment ids 0 .. n-1, of any size.
     n_segments
@@ -132,22 +158,85 @@ def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int 
 
     Returns
     -------
-    (n,) int8: 0 or 1 where more than half of the segment's pixels were given it, -1 elsewhere.
+    (n,) int8: see `Canvas.label_segments`.
     """
-    pixels = paint(strokes, labels.shape).ravel()  # type: ignore[arg-type]
-    flat = labels.ravel()
-    areas = np.bincount(flat, minlength=n_segments)
-    fixed = np.full(len(areas), UNDECIDED, dtype=np.int8)
-    for value in (0, 1):
-        covered = np.bincount(flat, weights=pixels == value, minlength=len(areas))
-        fixed[2 * covered > areas] = value
-    return fixed
+    canvas = Canvas(labels.shape)  # type: ignore[arg-type]
+    canvas.show(strokes)
+    return canvas.label_segments(labels, n_segments)
 
 
-def paint(strokes: Sequence[Action], size: tuple[int, int]) -> np.ndarray:
-    """(h, w) int8 picture of strokes laid over each other."""
-    canvas = np.full(size, UNDECIDED, dtype=np.int8)
-    for stroke in strokes:
+class Canvas:
+    """Strokes on one image laid over each other; shows more of them, or fewer, without beginning anew where it can.
+
+    Parameters
+    ----------
+    size
+        (height, width) of the grid, laid over the displayed image.
+
+    Attributes
+    ----------
+    values
+        (h, w) int8: 1 object, 0 background, -1 undecided.
+    exact
+        (h, w) bool: painted, not clicked; False where undecided.
+    """
+
+    def __init__(self, size: tuple[int, int]) -> None:
+        self.size = size
+        self._clear()
+
+    def _clear(self) -> None:
+        self.values = np.full(self.size, UNDECIDED, dtype=np.int8)
+        self.exact = np.zeros(self.size, dtype=bool)
+        self._shown: list[Action] = []
+
+    def show(self, strokes: Sequence[Action]) -> None:
+        """Show these strokes, the oldest first, and no others."""
+        if list(strokes[: len(self._shown)]) != self._shown:
+            self._clear()
+        for stroke in strokes[len(self._shown) :]:
+            self._lay(stroke)
+        self._shown = list(strokes)
+
+    def _lay(self, stroke: Action) -> None:
         mask = decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts})
-        canvas[resize_labels(mask, size)] = stroke.value
-    return canvas
+        pixels = resize_labels(mask, self.size)
+        self.values[pixels] = stroke.value
+        self.exact[pixels] = stroke.kind == "paint" and stroke.value != UNDECIDED
+
+    def label_segments(self, labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
+        """(n,) int8 user labels of segments (h, w), of which a frame of a video need not show all.
+
+        0 or 1 where more than half of a segment's pixels have that value from clicked segments, or at least `COVERED`
+        of them have it at all; -1 elsewhere.
+        """
+        flat, values, exact = labels.ravel(), self.values.ravel(), self.exact.ravel()
+        areas = np.bincount(flat, minlength=n_segments)
+        user_labels = np.full(len(areas), UNDECIDED, dtype=np.int8)
+        for value in (0, 1):
+            covered = np.bincount(flat, weights=values == value, minlength=len(areas))
+            clicked = np.bincount(flat, weights=(values == value) & ~exact, minlength=len(areas))
+            user_labels[(2 * clicked > areas) | ((covered >= COVERED * areas) & (covered > 0))] = value
+        return user_labels
+
+    def override(self, mask: np.ndarray) -> np.ndarray:
+        """A mask (h, w) bool with the painted pixels as they were painted."""
+        return np.where(self.exact, self.values == 1, mask)
+
+
+def lay_over(mask: np.ndarray, strokes: Sequence[Action]) -> np.ndarray:
+    """A mask (h, w) bool of an image with the pixels that the user painted; the same mask where nothing was painted."""
+    if not any(stroke.kind == "paint" for stroke in strokes):
+        return mask
+    canvas = Canvas(mask.shape)  # type: ignore[arg-type]
+    canvas.show(strokes)
+    return canvas.override(mask)
+
+
+def find_painted(strokes: Sequence[Action], size: tuple[int, int]) -> np.ndarray:
+    """(h, w) bool: the pixels of an image of that size that the user painted."""
+    if not any(stroke.kind == "paint" for stroke in strokes):
+        return np.zeros(size, dtype=bool)
+    canvas = Canvas(size)
+    canvas.show(strokes)
+    return canvas.exact

@@ -16,7 +16,7 @@ from segvote.io.exports.base import ExportOptions
 from segvote.io.images import resize_labels
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.class_runs import ClassRuns, find_class_record
-from segvote.run.corrections import Corrections, fix_segments, read_corrections
+from segvote.run.corrections import Corrections, find_painted, fix_segments, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, Annotation
@@ -139,7 +139,8 @@ def _list_annotations(run: Run, label: str, band: float) -> Iterator[Annotation]
 def _draw_unsure(run: Run, index: int, band: float, corrections: Corrections) -> np.ndarray:
     bag, labels = run.bags[index], run.read_segments(index)["labels"]
     unsure = find_unsure(run.votes["scores"][run.get_slice(index)], bag.threshold, band)
-    strokes = corrections.strokes.get(bag.digest)
-    if strokes:  # what a person decided is sure
+    strokes = corrections.strokes.get(bag.digest, [])
+    if strokes:  # what the user decided is sure
         unsure &= fix_segments(strokes, labels) < 0
-    return resize_labels(unsure[labels], (bag.height, bag.width))
+    size = (bag.height, bag.width)
+    return resize_labels(unsure[labels], size) & ~find_painted(strokes, size)

@@ -1,6 +1,7 @@
-"""Masks that a person corrected in another tool, back into the run as corrections: pixels of object and background.
+"""Masks that were corrected in another tool, back into the run as corrections: pixels of object and background.
 
-They go into the same log as the clicks of `segvote review`; whoever votes next hears them as fixed segments.
+They go into the same log as the strokes of `segvote review`, and are kept to the pixel: every mask that is written from
+then on is the imported one. Segments that they cover nearly whole get user labels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from segvote.types import Annotation
 
 __all__ = ["Imported", "import_corrections"]
 
-# By how much the mask's share of a segment must differ to be a correction: tools round outlines.
+# In a mask of another size than the image, by how much its share of a segment must differ to be a correction.
 SHARE = 0.1
 # Tools resize pictures; more than this much in the ratio of the sides is another picture, or one that was turned.
 RATIO = 0.02
@@ -59,9 +60,9 @@ def import_corrections(
 ) -> Imported:
     """Take over the masks of a file that another tool wrote.
 
-    An image whose mask decides some segment otherwise than the run is a correction as a whole: every segment that the
-    mask covers by more than half is object, every other one background, by a person's word. Nothing is written before
-    the whole file has been read.
+    An image whose mask differs from the run's is a correction as a whole: the mask is taken to the pixel, holes
+    included. A mask of another size than the image differs where it decides some segment otherwise. Nothing is written
+    before the whole file has been read, and one undo takes the whole file back.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def import_corrections(
     label
         The class that counts; default: the run's, or the only one of the file.
     confirm
-        Take images that are as in the run for looked at and right, too.
+        Accept images that are as in the run, too.
     progress
         Called with step, done, total.
     """
@@ -138,22 +139,27 @@ class _Reader:
         digest = self.run.bags[self.numbers[name]].digest
         height, width = mask.shape
         return [
-            Action("set", digest, name, value, height, width, str(encode_rle(pixels)["counts"]))
+            Action("paint", digest, name, value, height, width, str(encode_rle(pixels)["counts"]))
             for value, pixels in ((0, ~mask), (1, mask))
         ]
 
     def _is_known(self, strokes: list[Action]) -> bool:
-        """The last user labels of the image are the same: the file was imported before."""
+        """The last correction of the image is the same: the file was imported before."""
         last = self.corrections.strokes.get(strokes[0].image, [])[-len(strokes) :]
-        return [(one.value, one.height, one.width, one.counts) for one in last] == [
-            (one.value, one.height, one.width, one.counts) for one in strokes
-        ]
+        return [_describe(one) for one in last] == [_describe(one) for one in strokes]
 
     def _is_changed(self, name: str, mask: np.ndarray) -> bool:
         index = self.numbers[name]
+        written = self.run.read_mask(index)
+        if mask.shape == written.shape:
+            return not np.array_equal(mask, written)
         labels = self.run.read_segments(index)["labels"]
-        new, old = _measure_shares(mask, labels), _measure_shares(self.run.read_mask(index), labels)
+        new, old = _measure_shares(mask, labels), _measure_shares(written, labels)
         return bool((((new > 0.5) != (old > 0.5)) & (np.abs(new - old) > SHARE)).any())
+
+
+def _describe(stroke: Action) -> tuple[str, int, int, int, str]:
+    return stroke.kind, stroke.value, stroke.height, stroke.width, stroke.counts
 
 
 def _choose_label(path: Path | str, label: str | None, own: str) -> str:

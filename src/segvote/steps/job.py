@@ -91,7 +91,7 @@ class _Job:
             voter = self._vote(table, good)
         with self.run.time_step("decide"):
             verdict = decide_bags(table, voter, self.settings, fixed)
-        outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict)
+        outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict, corrections)
         write_outcome(self.run, outcome, self.inputs, key, list_problems(segmented), self.n_jobs, self.progress)
 
     def _claim(self, n_bags: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
 from segvote.progress import Progress
+from segvote.run.corrections import Corrections
 from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
@@ -34,6 +35,8 @@ class Outcome:
         Bags that could be read, with their bag labels; their segments.
     voter, verdict
         The fitted voter and what it said.
+    corrections
+        The user's.
     """
 
     settings: Settings
@@ -42,6 +45,7 @@ class Outcome:
     table: Table
     voter: Any
     verdict: Verdict
+    corrections: Corrections
 
 
 def is_done(run: RunFolder, key: str) -> bool:
@@ -69,7 +73,8 @@ def write_outcome(
     settings = outcome.settings
     run.write_record(make_record(inputs, settings, key, complete=False))
     with run.time_step("write"):
-        records = write_results(run, outcome.bags, outcome.table, outcome.verdict, settings, n_jobs, progress)
+        decided = (outcome.bags, outcome.table, outcome.verdict)
+        records = write_results(run, *decided, settings, n_jobs, progress, outcome.corrections)
     with run.time_step("model"):
         write_model(run, settings, outcome.extractor, outcome.table, outcome.voter, outcome.verdict)
     remove_stale(run, [record.stem for record in records])

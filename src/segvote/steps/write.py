@@ -21,6 +21,8 @@ from segvote.masks.drawing import CutImage, draw_mask_along
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import name_bags
+from segvote.run.correction_log import Action
+from segvote.run.corrections import Corrections, lay_over
 from segvote.run.frame_annotations import list_frame_annotations
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
@@ -48,6 +50,7 @@ class WriteTask:
     heat: np.ndarray
     decisions: np.ndarray
     fixed: np.ndarray
+    strokes: Sequence[Action] = ()  # the user's, of which painted pixels override the mask
 
 
 def write_results(
@@ -58,12 +61,14 @@ def write_results(
     settings: Settings,
     n_jobs: int,
     progress: Progress,
+    corrections: Corrections | None = None,
 ) -> list[BagRecord]:
-    """Write everything that follows from the verdict; returns what `run.json` keeps of each bag."""
+    """Write everything that follows from the verdict and the corrections; returns what `run.json` keeps of each bag."""
     names = ("scores", "votes", "weights", "decisions", "thresholds", "elected")
     arrays = {name: getattr(verdict, name) for name in names}
     write_arrays(run.votes_path, False, **{name: array for name, array in arrays.items() if array is not None})
-    return write_pictures(run, _list_tasks(bags, table, verdict), settings, n_jobs, progress)
+    tasks = _list_tasks(bags, table, verdict, corrections or Corrections())
+    return write_pictures(run, tasks, settings, n_jobs, progress)
 
 
 def write_pictures(
@@ -117,6 +122,7 @@ class MaskWriter:
             task.fixed,
             shape,
         )
+        mask = lay_over(mask, task.strokes)
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
         degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
@@ -154,7 +160,9 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
     return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
 
 
-def _list_tasks(bags: Sequence[SegmentedImage], table: Table, verdict: Verdict) -> list[WriteTask]:
+def _list_tasks(
+    bags: Sequence[SegmentedImage], table: Table, verdict: Verdict, corrections: Corrections
+) -> list[WriteTask]:
     stems = name_bags([bag.bag for bag in bags])
     scores, decisions, areas, fixed = (
         table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
@@ -170,7 +178,8 @@ def _list_tasks(bags: Sequence[SegmentedImage], table: Table, verdict: Verdict) 
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
         heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
-        tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index]))
+        strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
+        tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index], strokes))
     return tasks
 
 

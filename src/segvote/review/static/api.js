@@ -17,7 +17,7 @@ export async function getBytes(path) {
 }
 
 export async function post(name, message = {}) {
-  const response = await fetch(`/api/${name}`, {
+  const response = await fetch(`api/${name}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(message),
@@ -35,7 +35,7 @@ export function listen(onStatus, onGone) {
   let source = null;
   const open = () => {
     if (source || document.hidden) return;
-    source = new EventSource("/api/events");
+    source = new EventSource("api/events");
     source.onmessage = (event) => onStatus(JSON.parse(event.data));
     source.onerror = () => onGone();
   };
@@ -47,7 +47,7 @@ export function listen(onStatus, onGone) {
 
 const MAGIC = 0x31305653;
 
-// The binary update of review/state.py.
+// The binary update of review/encoding.py.
 export function decodeUpdate(buffer) {
   const view = new DataView(buffer);
   if (view.getUint32(0, true) !== MAGIC) throw new Error("the server and this page are of different versions: reload");
@@ -55,15 +55,16 @@ export function decodeUpdate(buffer) {
   let at = 16;
   for (let left = view.getUint32(12, true); left > 0; left--) {
     const [index, n, flags] = [0, 4, 8].map((offset) => view.getUint32(at + offset, true));
-    const [threshold, doubt, change, priority, covered] = [12, 16, 20, 24, 28].map((offset) => view.getFloat32(at + offset, true));
+    const [threshold, uncertainty, change, priority, covered] = [12, 16, 20, 24, 28].map((offset) => view.getFloat32(at + offset, true));
     at += 32;
     const scores = new Float32Array(buffer, at, n);
     const heat = new Uint8Array(buffer, at + 4 * n, n);
     const state = new Uint8Array(buffer, at + 5 * n, n);
     at += 6 * n + ((2 * n) % 4 ? 4 - ((2 * n) % 4) : 0);
     update.images.push({
-      index, scores, heat, state, threshold, doubt, change, priority, covered,
-      looked: Boolean(flags & 1), isWith: Boolean(flags & 2), moved: Boolean(flags & 4),
+      index, scores, heat, state, threshold, uncertainty, change, priority, covered,
+      accepted: Boolean(flags & 1), isWith: Boolean(flags & 2), moved: Boolean(flags & 4),
+      corrected: Boolean(flags & 8), measured: Boolean(flags & 16),
     });
   }
   return update;
@@ -84,12 +85,12 @@ export function decodeMask(buffer) {
   const bits = new Uint8Array(buffer, 8);
   const pixels = new Uint8Array(width * height);
   for (let i = 0; i < pixels.length; i++) pixels[i] = (bits[i >> 3] >> (7 - (i & 7))) & 1;
-  return pixels;
+  return { height, width, pixels };
 }
 
-export const readMask = async (index) => decodeMask(await getBytes(`/api/images/${index}/mask`));
-export const readMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/map`));
-export const readSmallMap = async (index) => decodeMap(await getBytes(`/api/images/${index}/small-map`));
+export const readMask = async (index) => decodeMask(await getBytes(`api/images/${index}/mask`));
+export const readMap = async (index) => decodeMap(await getBytes(`api/images/${index}/map`));
+export const readSmallMask = async (index) => decodeMask(await getBytes(`api/images/${index}/small-mask`));
 
 export function readPicture(path) {
   return new Promise((resolve, reject) => {

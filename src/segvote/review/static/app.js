@@ -1,14 +1,18 @@
 // The page: wires the parts together and speaks with the server.
 
 import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
-import { fit, getHovered, getRegions, preload, show, toScreen, zoomBy } from "./canvas.js";
+import { draw, fit, getCursor, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
+import { openFinish } from "./finish.js";
+import { closeGrid, isGridOpen, setUpGrid } from "./grid.js";
 import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
-import { applyUpdate, sayHere, store, tell, watch } from "./store.js";
+import { applyUpdate, countProgress, formatArea, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
+import { TOOLS } from "./tools.js";
 
 const byId = (id) => document.getElementById(id);
+const MAX_RADIUS = 400;
 let touched = false, opening = false, waiting = 0, asked = null, fetching = false, again = false, toastTimer = 0;
 
 // Status line.
@@ -17,13 +21,14 @@ function showSaved() {
   const pill = byId("saved");
   const { votes, problem, export: step } = store.status;
   pill.className = "pill";
+  pill.title = "";
   if (store.gone) { pill.textContent = "server away"; pill.classList.add("bad"); }
   else if (waiting) pill.textContent = "saving …";
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
-  else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already click: corrections are saved, and heard as soon as the votes are counted."; }
+  else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
   else if (votes === "failed") { pill.textContent = "votes failed"; pill.title = problem; pill.classList.add("bad"); }
   else if (store.status.heard < store.status.action) pill.textContent = "voting …";
-  else { pill.textContent = "saved"; pill.title = "Every click is on the disk."; pill.classList.add("good"); }
+  else { pill.textContent = "saved"; pill.title = "Every action is on the disk."; pill.classList.add("good"); }
   pill.dataset.action = store.status.action;
   pill.dataset.votes = opening ? "loading" : votes;
   pill.dataset.heard = store.status.heard;
@@ -39,10 +44,10 @@ function toast(text) {
 }
 
 function showProgress() {
-  const inside = store.images.filter((image) => image?.isWith);
-  const looked = inside.filter((image) => image.looked).length;
-  byId("looked-text").textContent = `${looked} of ${inside.length} looked at`;
-  byId("looked-bar").style.width = `${inside.length ? (100 * looked) / inside.length : 0}%`;
+  const { total, accepted, seen, left } = countProgress();
+  byId("progress-text").textContent = `${accepted} of ${total} accepted`;
+  byId("progress-more").textContent = ` · ${seen} looked at · ${left} left`;
+  byId("progress-bar").style.width = `${total ? (100 * accepted) / total : 0}%`;
 }
 
 function showFacts() {
@@ -51,9 +56,9 @@ function showFacts() {
   const { name, nSegments } = store.run.images[store.current];
   byId("image-name").textContent = name;
   const tag = image.isWith ? "with" : "without";
-  byId("image-facts").textContent = `${image.moved ? `moved to ${tag}` : tag} · ${nSegments} segments · ${(100 * image.covered).toFixed(1)} % object · doubt ${(100 * image.doubt).toFixed(0)} %`;
-  byId("accept").textContent = image.looked ? "Accepted" : "Accept";
-  byId("accept").setAttribute("aria-pressed", image.looked);
+  byId("image-facts").textContent = `${image.moved ? `moved to ${tag}` : tag} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}`;
+  byId("accept").textContent = image.accepted ? "Accepted" : "Accept";
+  byId("accept").setAttribute("aria-pressed", image.accepted);
 }
 
 // Updates: one fetch at a time, one more if something came meanwhile.
@@ -64,7 +69,7 @@ async function fetchUpdate() {
   try {
     do {
       again = false;
-      applyUpdate(decodeUpdate(await getBytes(`/api/update?since=${store.version}`)));
+      applyUpdate(decodeUpdate(await getBytes(`api/update?since=${store.version}`)));
     } while (again);
   } catch (error) { toast(error.message); }
   fetching = false;
@@ -87,12 +92,14 @@ function onStatus(status) {
   const opened = before.votes === "loading" && status.votes === "ready";
   opening ||= opened;
   showSaved();
+  tell("status");
   if (opened) openQueue();
   else if (status.version !== store.version) fetchUpdate();
   if (before.votes !== status.votes || before.action !== status.action) refreshDoctor();
 }
 
-async function act(name, message) {
+// The answer of the server, or an object with an error in it.
+async function ask(name, message) {
   waiting += 1;
   showSaved();
   try {
@@ -100,17 +107,23 @@ async function act(name, message) {
     if (answer.action) store.status.action = Math.max(store.status.action, answer.action);
     return answer;
   } catch (error) {
-    toast(error.message);
-    store.version = 0; // what the page showed ahead of the server may be wrong
-    fetchUpdate();
-    return null;
+    return { error: error.message };
   } finally {
     waiting -= 1;
     showSaved();
   }
 }
 
-// What a person does.
+async function act(name, message) {
+  const answer = await ask(name, message);
+  if (!answer.error) return answer;
+  toast(answer.error);
+  store.version = 0; // what the page showed ahead of the server may be wrong
+  fetchUpdate();
+  return null;
+}
+
+// What a user does.
 
 function go(index) {
   if (index === undefined || index === store.current) return;
@@ -125,41 +138,56 @@ function go(index) {
   if (at >= 0 && at + 1 < store.order.length) preload(store.order[at + 1]);
 }
 
-watch("go", go);
-watch("say", ({ segments, value, segment }) => {
+watch("go", (index) => { if (isGridOpen()) closeGrid(); go(index); });
+watch("label", ({ segments, value, segment }) => {
   const bag = store.current;
-  sayHere(bag, segments, value);
+  labelHere(bag, segments, value);
   asked = segment;
   act("set", { bag, segments, value }).then(() => showVotes(bag, segment));
+});
+watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
+  const flat = points.flat().map((one) => Math.round(1000 * one) / 1000);
+  const answer = await act("paint", { bag: store.current, tool, points: flat, radius, snap, value });
+  if (!answer && stroke) removeStroke(stroke);
 });
 watch("ask", (segment) => { asked = segment; openPanel("votes"); showVotes(store.current, segment); });
 watch("undo", () => { if (store.status.nUndo) act("undo", { expected: store.status.action }); });
 watch("redo", () => { if (store.status.nRedo) act("redo", { expected: store.status.action }); });
 watch("accept", () => {
   const bag = store.current, image = store.images[bag];
-  if (image.looked) { act("look", { bag, value: false }); return; }
+  if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
   const next = nextOpen();
-  act("look", { bag, value: true });
-  if (next !== undefined) go(next); else toast("Every image of this list has been looked at.");
+  image.accepted = true; // at once: whoever is quick must not come back to it
+  tell("images", new Set([bag]));
+  act("accept", { bags: [bag], value: true });
+  if (next !== undefined) go(next); else toast("Every image of this list is accepted. Finish (E) writes the masks.");
 });
-watch("move", ({ bag, tag }) => act("move", { bag, tag }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${tag} now; the file stays where it is.`); }));
-watch("export", async () => {
-  const button = byId("export");
-  if (button.disabled) return;
-  button.disabled = true;
-  button.textContent = "Exporting …";
-  const answer = await act("export", {});
-  button.disabled = false;
-  button.textContent = "Export";
-  if (answer) toast(`Masks, COCO file and report of ${answer.n} images are written to ${answer.folder}`);
-});
+watch("move", ({ bag, label }) => act("move", { bags: [bag], bag_label: label }).then((answer) => { if (answer) toast(`${store.run.images[bag].name} counts as ${label} now; the file stays where it is.`); }));
+watch("many", ({ name, message, text }) => act(name, message).then((answer) => { if (answer) toast(`${text}. Undo: Z`); }));
+watch("export", () => openFinish(ask));
 
 // How things are shown.
 
 const press = (group, name, value) => byId(group).querySelectorAll("button").forEach((button) => button.setAttribute("aria-pressed", button.dataset[name] === String(value)));
+
+// One slider for the size of what a click or a stroke takes: regions, or the brush (in octaves).
+function showSize() {
+  const slider = byId("size"), segments = store.tool === "segments";
+  slider.disabled = ["polygon", "fill"].includes(store.tool);
+  [slider.min, slider.max, slider.step] = segments ? [0, N_LEVELS - 1, 1] : [-2, 2 * Math.log2(MAX_RADIUS), 0.25];
+  slider.value = segments ? N_LEVELS - 1 - store.level : 2 * Math.log2(store.radius);
+  const names = ["coarse", "coarser", "medium", "finer", "segments"];
+  byId("size-text").textContent = segments ? names[store.level] : slider.disabled ? "" : `${store.radius < 10 ? store.radius.toFixed(1) : Math.round(store.radius)} px`;
+  byId("snap").disabled = segments || store.tool === "fill";
+  slider.setAttribute("aria-valuetext", byId("size-text").textContent);
+}
+
 watch("view", (view) => { store.view = view; press("views", "view", view); tell("look"); });
-watch("level", (level) => { store.level = level; press("levels", "level", level); tell("look"); });
-watch("brush", (brush) => { store.brush = brush; press("brushes", "brush", brush); });
+watch("tool", (tool) => { store.tool = tool; press("tools", "tool", tool); byId("canvas").dataset.tool = tool; showSize(); tell("look"); });
+watch("level", (level) => { store.level = level; showSize(); tell("look"); });
+watch("radius", (radius) => { store.radius = Math.min(MAX_RADIUS, Math.max(0.5, radius)); showSize(); draw(); });
+watch("labels", (label) => { store.label = label; press("labels", "label", label); });
+watch("snap", (snap) => { store.snap = snap; byId("snap").setAttribute("aria-pressed", snap); });
 watch("opacity", (opacity) => { store.opacity = Math.min(1, Math.max(0, opacity)); byId("opacity").value = Math.round(100 * store.opacity); tell("look"); });
 watch("theme", () => {
   const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
@@ -174,12 +202,17 @@ watch("images", (changed) => {
 });
 
 function setUpButtons() {
-  for (const [group, name] of [["views", "view"], ["levels", "level"], ["brushes", "brush"]]) {
+  for (const [group, name, topic] of [["views", "view", "view"], ["tools", "tool", "tool"], ["labels", "label", "labels"]]) {
     byId(group).addEventListener("click", (event) => {
-      const value = event.target.dataset?.[name];
-      if (value !== undefined) tell(name, name === "level" ? Number(value) : value);
+      const value = event.target.closest("button")?.dataset[name];
+      if (value !== undefined) tell(topic, value);
     });
   }
+  byId("size").addEventListener("input", (event) => {
+    const value = Number(event.target.value);
+    if (store.tool === "segments") tell("level", N_LEVELS - 1 - value); else tell("radius", 2 ** (value / 2));
+  });
+  byId("snap").addEventListener("click", () => tell("snap", !store.snap));
   byId("opacity").addEventListener("input", (event) => tell("opacity", event.target.value / 100));
   for (const name of ["undo", "redo", "export", "theme", "accept"]) byId(name).addEventListener("click", () => tell(name));
   byId("next").addEventListener("click", () => moveInQueue(1));
@@ -192,18 +225,20 @@ function setUpButtons() {
 async function start() {
   const theme = (() => { try { return localStorage.getItem("segvote-theme"); } catch { return null; } })();
   if (theme) document.documentElement.dataset.theme = theme;
-  store.run = await getJson("/api/run");
+  store.run = await getJson("api/run");
   byId("run-name").textContent = store.run.folder;
   document.title = `${store.run.folder} · segvote review`;
   setUpQueue();
+  setUpGrid();
   setUpPanels();
   setUpKeys();
   setUpButtons();
-  tell("brush", "toggle");
+  tell("labels", "toggle");
+  tell("snap", true);
   await fetchUpdate();
   refreshQueue();
   tell("view", store.view);
-  tell("level", store.level);
+  tell("tool", TOOLS[0]);
   go(store.order[0] ?? 0);
   for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, () => { touched = true; }, { capture: true, passive: true });
   listen(onStatus, () => { store.gone = true; showSaved(); });
@@ -211,5 +246,5 @@ async function start() {
 }
 
 // For tests and for the curious: where the page looks.
-window.segvote = { store, go, getHovered, getRegions, isDrawn, lookUpMask, toScreen };
+window.segvote = { store, go, getCursor, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

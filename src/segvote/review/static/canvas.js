@@ -1,25 +1,38 @@
-// The image under the pointer: drawing, zoom, pan, hover, click and paint, and the keyboard's cursor.
+// The image: drawing, zoom and pan, the region under the pointer, the keyboard's cursor.
 
 import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
 import { paintOverlay } from "./paint.js";
-import { Regions } from "./regions.js";
+import { Regions, traceMask } from "./regions.js";
 import { readMap, readPicture } from "./api.js";
-import { isSelected, saidOf, store, tell, watch } from "./store.js";
+import { isSelected, labelOf, store, tell, watch } from "./store.js";
 
-const canvas = document.getElementById("canvas");
+export const canvas = document.getElementById("canvas");
 const frame = document.getElementById("frame");
 const tip = document.getElementById("tip");
 const notice = document.getElementById("notice");
 const context = canvas.getContext("2d");
 const overlay = document.createElement("canvas");
 
+const COLOURS = { 1: "#2ee6a6", 0: "#ff5fa8", [-1]: "#ffffff" };
+const MAX_ZOOM = 60;
+
 let regions = null, picture = null, outline = null, marks = null;
 let zoom = 1, panX = 0, panY = 0; // in map pixels to CSS pixels
-let hovered = -1, byKeyboard = false, stroke = null, dragging = null, drawn = false;
+let hovered = -1, byKeyboard = false, drawn = false;
+let cursor = null; // where a painting tool is, in pixels of the image
+const strokes = []; // being drawn, or waiting for the mask that has them
 const remembered = new Map();
 
 export const getHovered = () => hovered;
 export const getRegions = () => regions;
+export const getView = () => ({ zoom, panX, panY });
+export const getCursor = () => cursor;
+
+// Pixels of the image per pixel of the map.
+const scale = () => {
+  const { width, height } = store.run.images[store.current];
+  return [width / regions.width, height / regions.height];
+};
 
 // Middle of a segment, in pixels of the canvas.
 export function toScreen(segment) {
@@ -27,9 +40,30 @@ export function toScreen(segment) {
   return [panX + zoom * (x + 0.5), panY + zoom * (y + 0.5)];
 }
 
+// From pixels of the image to those of the canvas, and back.
+export function imageToScreen(x, y) {
+  const [sx, sy] = scale();
+  return [panX + (zoom * x) / sx, panY + (zoom * y) / sy];
+}
+
+export function screenToImage(x, y) {
+  const [sx, sy] = scale();
+  return [((x - panX) / zoom) * sx, ((y - panY) / zoom) * sy];
+}
+
+export const segmentAt = (x, y) => (regions ? regions.segmentAt((x - panX) / zoom, (y - panY) / zoom) : -1);
+
+// Whether the mask shown covers a place of the image.
+export function isMaskAt(x, y) {
+  const [sx, sy] = scale();
+  const mask = lookUpMask(store.current, regions);
+  const column = Math.floor((x / sx / regions.width) * mask.width), row = Math.floor((y / sy / regions.height) * mask.height);
+  return column >= 0 && row >= 0 && column < mask.width && row < mask.height && mask.pixels[row * mask.width + column] === 1;
+}
+
 async function load(index) {
   if (!remembered.has(index)) {
-    const both = Promise.all([readPicture(`/api/images/${index}/picture`), readMap(index).then((map) => new Regions(map))]);
+    const both = Promise.all([readPicture(`api/images/${index}/picture`), readMap(index).then((map) => new Regions(map))]);
     both.catch(() => remembered.delete(index));
     remembered.set(index, both);
     if (remembered.size > 12) remembered.delete(remembered.keys().next().value);
@@ -40,7 +74,7 @@ async function load(index) {
 export const preload = (index) => { load(index).catch(() => {}); };
 
 export async function show(index) {
-  hovered = -1; stroke = null; dragging = null; tip.hidden = true;
+  hovered = -1; cursor = null; strokes.length = 0; tip.hidden = true;
   // Until the new map is here nothing can be clicked: a segment of the old one would be said of the new image.
   picture = regions = null;
   draw();
@@ -65,26 +99,27 @@ function refresh() {
   if (regions && image) {
     const mask = lookUpMask(store.current, regions);
     paintOverlay(overlay, regions, image, mask, store.view, store.opacity);
-    outline = regions.drawMask(mask);
-    marks = traceSaid(image);
+    outline = { path: traceMask(mask), scale: regions.width / mask.width };
+    marks = traceLabels(image);
     canvas.dataset.drawn = isDrawn(store.current) ? "yes" : "no";
+    if (isDrawn(store.current)) dropSaved();
     if (store.view !== "heat") fetchMask(store.current);
   }
   draw();
 }
 
-// Outlines of what a person said: where it is object, where background.
-function traceSaid(image) {
+// Outlines of user labels: where they say object, where background.
+function traceLabels(image) {
   return [1, 0].map((value) => {
-    const flags = image.state.map((state) => (saidOf(state) === value ? 1 : 0));
+    const flags = image.state.map((state) => (labelOf(state) === value ? 1 : 0));
     const segments = [...flags.keys()].filter((s) => flags[s] && regions.isVisible(s));
-    return segments.length ? { path: regions.drawOutline(flags, segments), at: groupAnchors(segments) } : null;
+    // Where nearly everything has a label, as after an import, outlines and signs would hide the image.
+    const shown = segments.length <= 80 ? segments.map((s) => regions.anchor([s])) : [];
+    return segments.length ? { path: regions.drawOutline(flags, segments), at: shown } : null;
   });
 }
 
-function groupAnchors(segments) {
-  return segments.slice(0, 80).map((s) => regions.anchor([s]));
-}
+// Zoom and pan.
 
 export function fit() {
   resize();
@@ -97,7 +132,7 @@ export function fit() {
 }
 
 export function zoomBy(factor, x = frame.clientWidth / 2, y = frame.clientHeight / 2) {
-  const wanted = Math.min(40, Math.max(0.2, zoom * factor));
+  const wanted = Math.min(MAX_ZOOM, Math.max(0.2, zoom * factor));
   panX = x - ((x - panX) * wanted) / zoom;
   panY = y - ((y - panY) * wanted) / zoom;
   zoom = wanted;
@@ -112,7 +147,26 @@ function resize() {
   canvas.height = Math.max(1, Math.round(frame.clientHeight * ratio));
 }
 
-function draw() {
+// Strokes: {tool, points in pixels of the image, radius, value, saved}.
+
+export function addStroke(stroke) { strokes.push(stroke); draw(); }
+export function removeStroke(stroke) {
+  const at = strokes.indexOf(stroke);
+  if (at >= 0) strokes.splice(at, 1);
+  draw();
+}
+function dropSaved() {
+  for (const stroke of strokes.filter((one) => one.saved)) removeStroke(stroke);
+}
+
+export function setCursor(x, y, keyboard = false) {
+  cursor = x === null ? null : { x, y, keyboard };
+  draw();
+}
+
+// Drawing.
+
+export function draw() {
   if (drawn) return;
   drawn = true;
   requestAnimationFrame(() => { drawn = false; drawNow(); });
@@ -124,14 +178,14 @@ function drawNow() {
   context.clearRect(0, 0, canvas.width, canvas.height);
   if (!regions) return;
   context.setTransform(zoom * ratio, 0, 0, zoom * ratio, panX * ratio, panY * ratio);
-  context.imageSmoothingEnabled = true;
+  context.imageSmoothingEnabled = zoom < 8; // from there on pixels are what one wants to see
   context.imageSmoothingQuality = "high";
   context.drawImage(picture, 0, 0, regions.width, regions.height);
   context.imageSmoothingEnabled = false;
-  if (store.view !== "outline") context.drawImage(overlay, 0, 0);
+  if (store.view !== "outline") context.drawImage(overlay, 0, 0, regions.width, regions.height);
   drawLines();
-  drawStroke();
-  drawHover();
+  for (const stroke of strokes) drawStroke(stroke);
+  if (store.tool === "segments") drawHover(); else drawCursor();
 }
 
 function line(path, colour, width) {
@@ -143,17 +197,26 @@ function line(path, colour, width) {
 function drawLines() {
   context.lineCap = "square";
   if (store.view === "outline") line(regions.drawLevel(store.level), `rgb(255 255 255 / ${0.15 + 0.6 * store.opacity})`, 0.8);
-  if (outline && store.view !== "heat") { line(outline, "rgb(0 0 0 / .55)", 3.5); line(outline, "#ffd84a", 1.8); }
-  const colours = ["#2ee6a6", "#ff5fa8"];
-  marks?.forEach((mark, k) => {
+  if (outline && store.view !== "heat") drawOutline();
+  if (store.tool === "segments") marks?.forEach((mark, k) => {
     if (!mark) return;
+    const colour = COLOURS[1 - k];
     line(mark.path, "rgb(0 0 0 / .6)", 3.6);
     context.lineCap = "butt";
     context.setLineDash([6 / zoom, 4 / zoom]);
-    line(mark.path, colours[k], 2);
+    line(mark.path, colour, 2);
     context.setLineDash([]);
-    mark.at.forEach(([x, y]) => drawGlyph(x + 0.5, y + 0.5, k === 0 ? "+" : "−", colours[k]));
+    mark.at.forEach(([x, y]) => drawGlyph(x + 0.5, y + 0.5, k === 0 ? "+" : "−", colour));
   });
+}
+
+// The mask may be finer than the label map: its outline has a scale of its own.
+function drawOutline() {
+  context.save();
+  context.scale(outline.scale, outline.scale);
+  line(outline.path, "rgb(0 0 0 / .55)", 3.5 / outline.scale);
+  line(outline.path, "#ffd84a", 1.8 / outline.scale);
+  context.restore();
 }
 
 function drawGlyph(x, y, text, colour) {
@@ -168,11 +231,44 @@ function drawGlyph(x, y, text, colour) {
   context.fillText(text, x, y + 0.5 / zoom);
 }
 
-function drawStroke() {
-  if (!stroke) return;
-  const flags = new Uint8Array(regions.n);
-  stroke.segments.forEach((s) => { flags[s] = 1; });
-  line(regions.drawOutline(flags, [...stroke.segments]), stroke.value === 1 ? "#2ee6a6" : stroke.value === 0 ? "#ff5fa8" : "#fff", 2.5);
+function drawStroke(stroke) {
+  const [sx, sy] = scale();
+  context.save();
+  context.strokeStyle = context.fillStyle = COLOURS[stroke.value];
+  context.lineCap = context.lineJoin = "round";
+  if (stroke.segments) {
+    const flags = new Uint8Array(regions.n);
+    stroke.segments.forEach((s) => { flags[s] = 1; });
+    line(regions.drawOutline(flags, [...stroke.segments]), COLOURS[stroke.value], 2.5);
+  } else {
+    const path = new Path2D();
+    stroke.points.forEach(([x, y], k) => (k ? path.lineTo(x / sx, y / sy) : path.moveTo(x / sx, y / sy)));
+    if (stroke.tool === "polygon") drawPolygon(path, stroke);
+    else {
+      if (stroke.points.length === 1) path.lineTo(stroke.points[0][0] / sx + 1e-3, stroke.points[0][1] / sy);
+      context.globalAlpha = 0.5;
+      context.lineWidth = (2 * stroke.radius) / sx;
+      context.stroke(path);
+    }
+  }
+  context.restore();
+}
+
+function drawPolygon(path, stroke) {
+  const [sx, sy] = scale();
+  context.globalAlpha = 0.25;
+  context.fill(path);
+  context.globalAlpha = 1;
+  if (stroke.saved) path.closePath();
+  else if (cursor && stroke.clicked) path.lineTo(cursor.x / sx, cursor.y / sy);
+  line(path, "rgb(0 0 0 / .6)", 3.6);
+  line(path, COLOURS[stroke.value], 2);
+  if (!stroke.clicked) return;
+  stroke.points.forEach(([x, y], k) => {
+    context.beginPath();
+    context.arc(x / sx, y / sy, (k ? 3 : 5) / zoom, 0, 7);
+    context.fill();
+  });
 }
 
 function drawHover() {
@@ -184,6 +280,24 @@ function drawHover() {
   line(path, "rgb(0 0 0 / .65)", 4);
   line(path, "#fff", byKeyboard ? 2.4 : 1.6);
 }
+
+// The brush as a ring of its size; the other tools as a cross.
+function drawCursor() {
+  if (!cursor) return;
+  const [sx, sy] = scale();
+  const [x, y] = [cursor.x / sx, cursor.y / sy];
+  const path = new Path2D();
+  if (["brush", "eraser"].includes(store.tool)) path.arc(x, y, Math.max(store.radius / sx, 2 / zoom), 0, 7);
+  if (cursor.keyboard) {
+    const arm = 9 / zoom;
+    path.moveTo(x - arm, y); path.lineTo(x + arm, y);
+    path.moveTo(x, y - arm); path.lineTo(x, y + arm);
+  }
+  line(path, "rgb(0 0 0 / .65)", 3.4);
+  line(path, "#fff", 1.5);
+}
+
+// What is under the pointer.
 
 export function setHovered(segment, keyboard = false) {
   if (segment === hovered && keyboard === byKeyboard) return;
@@ -197,7 +311,7 @@ export function setHovered(segment, keyboard = false) {
   tell("hover", segment);
 }
 
-function placeTip(x, y) {
+export function placeTip(x, y) {
   if (!describeHovered()) return;
   const left = Math.min(x + 16, frame.clientWidth - tip.offsetWidth - 8);
   const top = y + 20 + tip.offsetHeight > frame.clientHeight ? y - tip.offsetHeight - 12 : y + 20;
@@ -206,12 +320,12 @@ function placeTip(x, y) {
 
 function describeHovered() {
   const image = store.images[store.current];
-  tip.hidden = !image || hovered < 0;
+  tip.hidden = !image || hovered < 0 || store.tool !== "segments";
   if (tip.hidden) return false;
   const segments = regions.listRegion(hovered, store.level);
   const mean = segments.reduce((sum, s) => sum + image.scores[s], 0) / segments.length;
-  const said = saidOf(image.state[hovered]);
-  const what = said >= 0 ? `${said ? "object" : "background"}, you said` : isSelected(image.state[hovered]) ? "object" : "background";
+  const label = labelOf(image.state[hovered]);
+  const what = label >= 0 ? `${label ? "object" : "background"}, your label` : isSelected(image.state[hovered]) ? "object" : "background";
   const name = segments.length > 1 ? `${segments.length} segments` : `segment ${hovered}`;
   tip.replaceChildren();
   const strong = document.createElement("strong");
@@ -222,71 +336,11 @@ function describeHovered() {
 
 export const formatScore = (score) => `${score <= -0.0005 ? "−" : "+"}${Math.abs(score).toFixed(3)}`;
 
-const toMap = (event) => {
-  const box = canvas.getBoundingClientRect();
-  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-  return { x, y, segment: regions ? regions.segmentAt((x - panX) / zoom, (y - panY) / zoom) : -1 };
-};
-
-export function chooseValue(segment) {
-  if (store.brush !== "toggle") return Number(store.brush);
-  return isSelected(store.images[store.current].state[segment]) ? 0 : 1;
-}
-
-function extendStroke(segment) {
-  if (segment < 0) return;
-  regions.listRegion(segment, store.level).forEach((s) => stroke.segments.add(s));
-  draw();
-}
-
-canvas.addEventListener("pointerdown", (event) => {
-  if (!regions) return;
-  canvas.setPointerCapture(event.pointerId);
-  const { x, y, segment } = toMap(event);
-  if (event.button !== 0 || event.shiftKey || segment < 0) {
-    dragging = { x, y };
-    canvas.classList.add("panning");
-    return;
-  }
-  stroke = { segments: new Set(), value: chooseValue(segment), first: segment };
-  extendStroke(segment);
-});
-
-canvas.addEventListener("pointermove", (event) => {
-  if (!regions) return;
-  const { x, y, segment } = toMap(event);
-  if (dragging) { panBy(x - dragging.x, y - dragging.y); dragging = { x, y }; return; }
-  setHovered(segment);
-  placeTip(x, y);
-  if (stroke) extendStroke(segment);
-});
-
-canvas.addEventListener("pointerup", () => {
-  canvas.classList.remove("panning");
-  dragging = null;
-  if (!stroke) return;
-  const { segments, value, first } = stroke;
-  stroke = null;
-  tell("say", { segments: [...segments], value, segment: first });
-});
-
-canvas.addEventListener("pointercancel", () => { stroke = dragging = null; draw(); });
-canvas.addEventListener("pointerleave", () => { if (!byKeyboard) setHovered(-1); });
-canvas.addEventListener("contextmenu", (event) => event.preventDefault());
-
-let turned = 0;
-canvas.addEventListener("wheel", (event) => {
-  event.preventDefault();
-  const { x, y } = toMap(event);
-  if (event.ctrlKey || event.metaKey) { zoomBy(Math.exp(-event.deltaY / 300), x, y); return; }
-  turned += event.deltaY;
-  // A touchpad sends many small turns: one level per notch of a wheel.
-  if (Math.abs(turned) < 50) return;
-  tell("level", Math.min(2, Math.max(0, store.level + (turned < 0 ? 1 : -1))));
-  turned = 0;
-}, { passive: false });
-
 new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
 watch("mask", (index) => { if (index === store.current) refresh(); });
-watch("images", (changed) => { if (changed.has(store.current)) refresh(); });
+watch("images", (changed) => {
+  if (!changed.has(store.current)) return;
+  refresh();
+  if (!tip.hidden) describeHovered();
+});
 watch("look", () => { refresh(); if (!tip.hidden) describeHovered(); });

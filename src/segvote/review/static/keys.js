@@ -1,15 +1,18 @@
 // Everything by keyboard alone.
 
 import { panBy, zoomBy, fit, getHovered, getRegions, setHovered } from "./canvas.js";
-import { moveInQueue, refreshQueue } from "./queue.js";
-import { FILTERS, store, tell } from "./store.js";
+import { isFinishOpen } from "./finish.js";
+import { isGridOpen, openGrid, pressInGrid, selectAll } from "./grid.js";
+import { moveInQueue } from "./queue.js";
+import { FILTERS, N_LEVELS, store, tell } from "./store.js";
 import { openPanel } from "./panels.js";
+import { escape, moveCursor, press, removeCorner, resize } from "./tools.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const VIEWS = ["mask", "heat", "outline"];
 const search = document.getElementById("search");
 
-function moveCursor(dx, dy) {
+function walk(dx, dy) {
   const regions = getRegions();
   if (!regions) return;
   const start = getHovered();
@@ -23,21 +26,30 @@ const bestSegment = () => {
   return visible.reduce((best, segment) => (scores[segment] > scores[best] ? segment : best), visible[0]);
 };
 
-function say(value) {
+// Over a segment the key is its label; elsewhere it chooses what clicks and strokes say.
+function label(value) {
   const segment = getHovered();
-  if (segment < 0) { tell("brush", String(value)); return; }
+  if (segment < 0 || store.tool !== "segments") { tell("labels", String(value)); return; }
   const segments = getRegions().listRegion(segment, store.level);
   const toggled = store.images[store.current].state[segment] & 4 ? 0 : 1;
-  tell("say", { segments, value: value === "toggle" ? toggled : value, segment });
+  tell("label", { segments, value: value === "toggle" ? toggled : value, segment });
 }
 
 const COMMANDS = {
-  o: () => say(1),
-  b: () => say(0),
-  u: () => say(-1),
-  Enter: () => say("toggle"),
-  " ": () => say("toggle"),
-  g: () => tell("brush", "toggle"),
+  o: () => label(1),
+  b: () => label(0),
+  u: () => label(-1),
+  g: () => tell("labels", "toggle"),
+  s: () => tell("tool", "segments"),
+  r: () => tell("tool", "brush"),
+  x: () => tell("tool", "eraser"),
+  l: () => tell("tool", "polygon"),
+  i: () => tell("tool", "fill"),
+  q: () => tell("snap", !store.snap),
+  "[": () => resize(-1),
+  "]": () => resize(1),
+  Backspace: () => removeCorner(),
+  Escape: () => escape() || tell("tool", "segments"),
   z: () => tell("undo"),
   Z: () => tell("redo"),
   y: () => tell("redo"),
@@ -46,9 +58,7 @@ const COMMANDS = {
   k: () => moveInQueue(-1),
   n: () => moveInQueue(1),
   p: () => moveInQueue(-1),
-  1: () => tell("level", 0),
-  2: () => tell("level", 1),
-  3: () => tell("level", 2),
+  c: () => openGrid(),
   v: () => tell("view", VIEWS[(VIEWS.indexOf(store.view) + 1) % VIEWS.length]),
   ",": () => tell("opacity", store.opacity - 0.1),
   ".": () => tell("opacity", store.opacity + 0.1),
@@ -58,17 +68,35 @@ const COMMANDS = {
   0: () => fit(),
   w: () => { if (getRegions()) tell("ask", getHovered() >= 0 ? getHovered() : bestSegment()); },
   d: () => openPanel("doctor"),
-  m: () => tell("move", { bag: store.current, tag: store.images[store.current].isWith ? "without" : "with" }),
+  m: () => tell("move", { bag: store.current, label: store.images[store.current].isWith ? "without" : "with" }),
   e: () => tell("export"),
   t: () => tell("theme"),
   "?": () => openPanel("keys"),
   "/": () => search.focus(),
   f: () => {
     const names = Object.keys(FILTERS);
-    store.filter = names[(names.indexOf(store.filter) + 1) % names.length];
-    refreshQueue();
+    tell("filter", names[(names.indexOf(store.filter) + 1) % names.length]);
   },
+  ...Object.fromEntries(Array.from({ length: N_LEVELS }, (_, k) => [k + 1, () => tell("level", k)])),
 };
+
+function pressControl(event) {
+  if (["z", "Z", "y"].includes(event.key)) tell(event.key === "z" ? "undo" : "redo");
+  else if (event.key === "a" && isGridOpen()) selectAll();
+  else return;
+  event.preventDefault();
+}
+
+function pressEnter(event) {
+  if (store.tool === "segments") label("toggle"); else press(event.shiftKey);
+}
+
+function pressArrow(event, [dx, dy]) {
+  if (event.shiftKey) panBy(-60 * dx, -60 * dy);
+  else if (!getRegions()) return;
+  else if (store.tool === "segments") walk(dx, dy);
+  else moveCursor(dx, dy, event.altKey);
+}
 
 export function setUpKeys() {
   addEventListener("keydown", (event) => {
@@ -76,22 +104,18 @@ export function setUpKeys() {
       if (event.key === "Escape" || event.key === "Enter") search.blur();
       return;
     }
-    if ((event.ctrlKey || event.metaKey) && ["z", "Z", "y"].includes(event.key)) {
-      event.preventDefault();
-      tell(event.key === "z" ? "undo" : "redo");
-      return;
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey || store.current < 0) return;
-    // Enter and space press a button that has the focus; arrows move a slider.
+    if (store.current < 0 || isFinishOpen()) return;
+    if (event.ctrlKey || event.metaKey) { pressControl(event); return; }
+    if (event.target.matches("input, select")) return; // arrows move a slider
+    if (isGridOpen() && !event.target.closest(".bar, .grid-head") && pressInGrid(event)) return;
+    // Enter and space press a button that has the focus.
     if (event.target.matches("button") && (event.key === "Enter" || event.key === " ")) return;
-    if (event.target.matches("input")) return;
+    if (event.altKey && !(event.key in ARROWS)) return;
     const arrow = ARROWS[event.key];
-    if (arrow) {
-      event.preventDefault();
-      if (event.shiftKey) panBy(-60 * arrow[0], -60 * arrow[1]); else moveCursor(...arrow);
-      return;
-    }
     const command = COMMANDS[event.key] ?? COMMANDS[event.key.toLowerCase()];
-    if (command) { event.preventDefault(); command(); }
+    if (event.key === " ") event.preventDefault(); // held, it moves the image
+    else if (arrow) { event.preventDefault(); pressArrow(event, arrow); }
+    else if (event.key === "Enter") { event.preventDefault(); if (getRegions()) pressEnter(event); }
+    else if (command) { event.preventDefault(); command(); }
   });
 }

@@ -1,23 +1,30 @@
-// Masks as the export draws them, finer than the segments. The server draws them after each vote, which takes a moment:
-// until then the last one stands, with the person's word laid over it at once.
+// Masks as they would be written, finer than the segments. The server draws them after each action, which takes a moment:
+// until then the last one stands, with the user's labels laid over it at once.
 
 import { readMask } from "./api.js";
-import { isSelected, saidOf, store, tell } from "./store.js";
+import { isSelected, labelOf, store, tell } from "./store.js";
 
 const MAX_KEPT = 24;
-const kept = new Map(); // index to the pixels and the image they were drawn for
+const kept = new Map(); // index to the mask, the image it was drawn for, and the state of its segments then
 let fetching = null;
 
-// One byte per pixel, 1 for object: whole segments where nothing finer has come yet.
-export function lookUpMask(index, { labels }) {
+// Height, width, and one byte per pixel, 1 for object: whole segments where nothing finer has come yet.
+export function lookUpMask(index, regions) {
   const { state } = store.images[index];
-  const drawn = kept.get(index)?.pixels;
-  const pixels = new Uint8Array(labels.length);
-  for (let i = 0; i < pixels.length; i++) {
-    const one = state[labels[i]];
-    pixels[i] = saidOf(one) >= 0 || !drawn ? Number(isSelected(one)) : drawn[i];
+  const { mask: drawn, state: before } = kept.get(index) ?? {};
+  if (drawn && before === state) return drawn;
+  const { width, height } = drawn ?? regions;
+  const pixels = drawn ? drawn.pixels.slice() : new Uint8Array(width * height);
+  const columns = Uint32Array.from({ length: width }, (_, x) => Math.floor(((x + 0.5) * regions.width) / width));
+  for (let y = 0, i = 0; y < height; y++) {
+    const row = Math.floor(((y + 0.5) * regions.height) / height) * regions.width;
+    for (let x = 0; x < width; x++, i++) {
+      const segment = regions.labels[row + columns[x]], now = state[segment];
+      // Labels that came after the mask was drawn.
+      if (!drawn || (labelOf(now) >= 0 && before[segment] !== now)) pixels[i] = Number(isSelected(now));
+    }
   }
-  return pixels;
+  return { width, height, pixels };
 }
 
 export const isDrawn = (index) => kept.get(index)?.image === store.images[index];
@@ -26,14 +33,14 @@ export const isDrawn = (index) => kept.get(index)?.image === store.images[index]
 export async function fetchMask(index) {
   if (fetching !== null || isDrawn(index)) return;
   fetching = index;
-  const image = store.images[index];
+  const image = store.images[index], { state } = image;
   try {
-    const pixels = await readMask(index);
+    const mask = await readMask(index);
     kept.delete(index);
-    kept.set(index, { pixels, image });
+    kept.set(index, { mask, image, state });
     if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value);
   } catch {
-    kept.set(index, { pixels: null, image }); // whole segments then; the status line says what is wrong
+    kept.set(index, { mask: null, image, state }); // whole segments then; the status line says what is wrong
   }
   fetching = null;
   tell("mask", index);

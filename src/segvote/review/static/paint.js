@@ -17,15 +17,16 @@ const colourHeat = (heat, alpha) => Uint32Array.from(heat, (value) => pack(...RA
 
 // Heat is the segments' own; the mask is given by pixel, because it is finer than the segments.
 export function paintOverlay(canvas, regions, image, mask, view, opacity) {
-  canvas.width = regions.width;
-  canvas.height = regions.height;
+  const { width, height } = view === "heat" ? regions : mask;
+  canvas.width = width;
+  canvas.height = height;
   const context = canvas.getContext("2d");
-  const pixels = context.createImageData(regions.width, regions.height);
+  const pixels = context.createImageData(width, height);
   const words = new Uint32Array(pixels.data.buffer);
   const alpha = Math.round(255 * opacity);
   const [colours, from] = view === "heat"
     ? [colourHeat(image.heat, alpha), regions.labels]
-    : [[pack(0x10, 0x12, 0x1c, Math.round(alpha * 0.95)), 0], mask];
+    : [[pack(0x10, 0x12, 0x1c, Math.round(alpha * 0.95)), 0], mask.pixels];
   for (let i = 0; i < words.length; i++) words[i] = colours[from[i]];
   context.putImageData(pixels, 0, 0);
 }

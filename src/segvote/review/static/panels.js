@@ -29,7 +29,7 @@ function crop(bag, segment) {
   const picture = make("img");
   picture.loading = "lazy";
   picture.alt = `segment ${segment} of ${shortName(bag)}`;
-  picture.src = `/api/images/${bag}/segments/${segment}/crop`;
+  picture.src = `api/images/${bag}/segments/${segment}/crop`;
   return picture;
 }
 
@@ -44,7 +44,7 @@ export async function showVotes(bag, segment) {
   const mine = ++asked;
   let votes;
   try {
-    votes = await getJson(`/api/images/${bag}/segments/${segment}/votes`);
+    votes = await getJson(`api/images/${bag}/segments/${segment}/votes`);
   } catch (error) {
     if (mine === asked) panels.votes.replaceChildren(make("p", "hint", error.message));
     return;
@@ -56,7 +56,7 @@ export async function showVotes(bag, segment) {
 function makeHead(votes) {
   const head = make("div", "votes-head");
   const text = make("div");
-  const verdict = votes.said >= 0 ? `${votes.said ? "object" : "background"}, you said` : votes.selected ? "object" : "background";
+  const verdict = votes.said >= 0 ? `${votes.said ? "object" : "background"}, your label` : votes.selected ? "object" : "background";
   text.append(make("div", "score", formatScore(votes.score)), make("div", "", verdict), make("div", "quiet", `segment ${votes.segment}, object above ${formatScore(votes.threshold)}`));
   head.append(crop(votes.bag, votes.segment), text);
   return head;
@@ -64,7 +64,7 @@ function makeHead(votes) {
 
 function makeSum(votes) {
   const table = make("dl", "sum");
-  const rows = [["votes for", votes.for.total], ["votes against", votes.against.total], ["neighbours in the image", votes.neighbours], ["nobody in particular", votes.constant], ["score", votes.score]];
+  const rows = [["votes for", votes.for.total], ["votes against", votes.against.total], ["neighbours in the image", votes.neighbours], ["intercept", votes.constant], ["score", votes.score]];
   for (const [name, amount] of rows) table.append(make("dt", "", name), make("dd", "", formatScore(amount)));
   return table;
 }
@@ -83,7 +83,7 @@ function makeGroup(title, group) {
   }
   section.append(grid);
   if (group.n > group.lines.length) section.append(make("p", "quiet", `${group.n - group.lines.length} more: ${formatScore(group.rest)}`));
-  if (!group.n) section.append(make("p", "quiet", "nobody"));
+  if (!group.n) section.append(make("p", "quiet", "none"));
   return section;
 }
 
@@ -91,8 +91,8 @@ export async function refreshDoctor() {
   if (panels.doctor.hidden) return;
   if (!panels.doctor.children.length) panels.doctor.replaceChildren(make("p", "hint", "Looking at all images …"));
   try {
-    const { suspects, nImages } = await getJson("/api/doctor");
-    const head = make("p", "quiet", suspects.length ? `${suspects.length} of ${nImages} images should be looked at. Moving one changes the run's books only: your files stay where they are.` : `${nImages} images, none of them suspect.`);
+    const { suspects, nImages } = await getJson("api/doctor");
+    const head = make("p", "quiet", suspects.length ? `${suspects.length} of ${nImages} images should be looked at. Moving one changes the run's record only: your files stay where they are.` : `${nImages} images, none of them suspect.`);
     const list = make("ol", "suspects");
     list.append(...suspects.map(makeSuspect));
     panels.doctor.replaceChildren(head, list);
@@ -108,25 +108,27 @@ function makeSuspect(suspect) {
   if (suspect.bag < 0) { item.append(make("div", "no-picture", "?"), text); return item; }
   const open = make("button", "suspect-open");
   const picture = make("img");
-  picture.src = `/api/images/${suspect.bag}/thumb`;
+  picture.src = `api/images/${suspect.bag}/thumb`;
   picture.alt = "";
   picture.loading = "lazy";
   open.append(picture);
   open.title = "Show";
   open.addEventListener("click", () => tell("go", suspect.bag));
-  const other = suspect.tag === "with" ? "without" : "with";
+  const other = suspect.bag_label === "with" ? "without" : "with";
   const move = make("button", "move", `Move to ${other}`);
-  move.addEventListener("click", () => tell("move", { bag: suspect.bag, tag: other }));
+  move.addEventListener("click", () => tell("move", { bag: suspect.bag, label: other }));
   text.append(move);
   item.append(open, text);
   return item;
 }
 
 const KEYS = [
-  ["Decide", [["Click", "toggle; drag to paint"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["Z", "undo"], ["Shift Z", "redo"], ["G", "clicks toggle again"]]],
-  ["Go", [["A", "accept, next in the queue"], ["J  K", "next, previous"], ["/", "find a name"], ["F", "next filter"]]],
-  ["Look", [["1 2 3", "coarse, medium, fine; or the wheel"], ["← ↑ ↓ →", "move from segment to segment"], ["V", "mask, heat, outline"], [",  .", "opacity"], ["+  −  0", "zoom; or Ctrl and the wheel"], ["Shift drag", "pan; or Shift and arrows"]]],
-  ["Ask", [["W", "who voted for this segment?"], ["D", "the folder doctor"], ["M", "move image to the other folder"], ["E", "export masks and COCO file"], ["T", "light or dark"], ["?", "these keys"]]],
+  ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "finer, coarser; or 1 to 5"], ["G", "clicks toggle again"]]],
+  ["Pixels", [["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["← ↑ ↓ →", "move the brush; with Alt by one pixel"], ["Enter", "put the brush down, lift it; add a corner"], ["Shift Enter", "close the lasso"], ["Backspace", "take back a corner"], ["Esc", "stop"]]],
+  ["Go", [["Z", "undo"], ["Shift Z", "redo"], ["A", "accept, next in the queue"], ["J  K", "next, previous"], ["C", "all images: the overview"], ["/", "find a name"], ["F", "next filter"], ["E", "finish: write masks, exports"]]],
+  ["Look", [["Wheel", "zoom; or +  −  0, or two fingers"], ["Space", "held: drag to pan; or the middle button"], ["Shift ←", "pan"], ["V", "mask, heat, outline"], [",  .", "opacity"], ["T", "light or dark"]]],
+  ["Ask", [["W", "who voted for this segment?"], ["D", "the folder doctor"], ["M", "move image to the other folder"], ["?", "these keys"]]],
+  ["In the overview", [["Space", "select"], ["Shift ←", "select on the way"], ["Ctrl A", "all, or none"], ["A", "accept"], ["M", "move"], ["B", "set as background"], ["Enter", "open"], ["Esc", "back"]]],
 ];
 
 export function setUpPanels() {

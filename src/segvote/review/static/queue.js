@@ -1,20 +1,13 @@
 // The queue: thumbnails with their masks, in the order in which a look helps most.
 
-import { readPicture, readSmallMap } from "./api.js";
-import { FILTERS, listQueue, store, tell, watch } from "./store.js";
+import { observeThumbs } from "./thumbs.js";
+import { describe, FILTERS, formatShare, listImages, store, tell, watch } from "./store.js";
 
 const list = document.getElementById("list");
 const filters = document.getElementById("filters");
 const search = document.getElementById("search");
 const items = new Map();
-const maps = new Map();
-
-const seen = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    entry.target.visible = entry.isIntersecting;
-    if (entry.isIntersecting) drawThumb(Number(entry.target.dataset.index));
-  }
-}, { root: list, rootMargin: "300px" });
+const seen = observeThumbs(list);
 
 function make(tag, className, text = "") {
   const element = document.createElement(tag);
@@ -38,59 +31,29 @@ function makeItem(index) {
   return item;
 }
 
-const loadThumb = (index) => {
-  if (!maps.has(index)) maps.set(index, Promise.all([readPicture(`/api/images/${index}/thumb`), readSmallMap(index)]));
-  return maps.get(index);
-};
-
-async function drawThumb(index) {
-  const canvas = items.get(index).querySelector("canvas");
-  try {
-    const [picture, map] = await loadThumb(index);
-    const image = store.images[index];
-    const scale = 2;
-    canvas.width = map.width * scale;
-    canvas.height = map.height * scale;
-    const context = canvas.getContext("2d");
-    const pixels = context.createImageData(map.width, map.height);
-    for (let i = 0; i < map.labels.length; i++) {
-      if (!(image.state[map.labels[i]] & 4)) pixels.data.set([16, 18, 28, 140], 4 * i);
-    }
-    const small = new OffscreenCanvas(map.width, map.height);
-    small.getContext("2d").putImageData(pixels, 0, 0);
-    context.drawImage(picture, 0, 0, canvas.width, canvas.height);
-    context.drawImage(small, 0, 0, canvas.width, canvas.height);
-  } catch {
-    canvas.classList.add("broken");
-  }
-}
-
-function describe(image) {
-  if (!image.isWith) return image.moved ? "moved to without" : "without";
-  const facts = [`${(100 * image.covered).toFixed(image.covered < 0.1 ? 1 : 0)} %`];
-  if (image.state.some((state) => state & 3)) facts.push("corrected");
-  else if (!image.looked) facts.push(image.priority > 0.75 ? "worth a look" : image.priority > 0.55 ? "fairly sure" : "sure");
-  if (image.moved) facts.unshift("moved");
-  return facts.join(" · ");
+// What the last line of a card says.
+export function describeBadge(image) {
+  if (image.change > 0) return { text: `${formatShare(image.change)} changed`, title: "Share of the image in which the mask differs from the one on the disk", kind: "turned" };
+  if (image.accepted) return { text: "✓ accepted", title: "Accepted", kind: "done" };
+  return { text: "", title: "", kind: "" };
 }
 
 function refreshItem(index) {
   const item = items.get(index), image = store.images[index];
   if (!item || !image) return;
-  item.classList.toggle("looked", image.looked);
+  item.classList.toggle("accepted", image.accepted);
   item.classList.toggle("current", index === store.current);
   item.querySelector("button").setAttribute("aria-current", index === store.current);
   item.querySelector(".card-facts").textContent = describe(image);
   const badge = item.querySelector(".badge");
-  const turned = image.change > 0.0005;
-  badge.textContent = turned ? `${(100 * image.change).toFixed(image.change < 0.01 ? 2 : 1)} % changed` : image.looked ? "✓ looked at" : "";
-  badge.title = turned ? "Share of the image that the last correction turned over" : image.looked ? "Looked at" : "";
-  badge.className = `badge${turned ? " turned" : image.looked ? " done" : ""}`;
-  if (item.visible) drawThumb(index);
+  const { text, title, kind } = describeBadge(image);
+  badge.textContent = text;
+  badge.title = title;
+  badge.className = `badge ${kind}`;
 }
 
 function refreshOrder() {
-  store.order = listQueue();
+  store.order = listImages();
   const wanted = store.order.map((index) => items.get(index) ?? makeItem(index));
   if (wanted.length !== list.children.length || wanted.some((item, k) => list.children[k] !== item)) list.replaceChildren(...wanted);
   if (!wanted.length) list.replaceChildren(make("li", "empty", "No image fits this filter."));
@@ -109,19 +72,20 @@ export function moveInQueue(step) {
   tell("go", store.order[next]);
 }
 
-// The first image of the queue that nobody has looked at, other than the present one.
+// The first image of the queue that nobody has accepted, other than the present one.
 export function nextOpen() {
-  return store.order.find((index) => index !== store.current && !store.images[index].looked);
+  return store.order.find((index) => index !== store.current && !store.images[index].accepted);
 }
 
 export function setUpQueue() {
   for (const [name, { title }] of Object.entries(FILTERS)) {
     const button = make("button", "chip", title);
     button.dataset.filter = name;
-    button.addEventListener("click", () => { store.filter = name; refreshQueue(); list.scrollTop = 0; });
+    button.addEventListener("click", () => tell("filter", name));
     filters.append(button);
   }
-  search.addEventListener("input", () => { store.search = search.value; refreshQueue(); });
+  search.addEventListener("input", () => { store.search = search.value; refreshQueue(); tell("listed"); });
+  watch("filter", (name) => { store.filter = name; refreshQueue(); list.scrollTop = 0; tell("listed"); });
   watch("images", (changed) => refreshQueue([...changed]));
   watch("current", ({ before }) => {
     [before, store.current].forEach(refreshItem);

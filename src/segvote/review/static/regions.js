@@ -37,11 +37,6 @@ export class Regions {
     return traceEdges(this, flags, true, segments && this.unionBox(segments));
   }
 
-  // Outline of a mask, one byte per pixel.
-  drawMask(mask) {
-    return traceEdges({ labels: mask, width: this.width, height: this.height }, [0, 1], true);
-  }
-
   unionBox(segments) {
     const box = [this.width, this.height, 0, 0];
     for (const s of segments) {
@@ -86,6 +81,11 @@ export class Regions {
       if (regions[met] !== regions[segment]) return met;
     }
   }
+}
+
+// Outline of a mask, one byte per pixel.
+export function traceMask({ width, height, pixels }) {
+  return traceEdges({ labels: pixels, width, height }, [0, 1], true);
 }
 
 function measureBoxes({ labels, width, height, n }) {

@@ -1,6 +1,7 @@
 // What the page knows. One object, changed in one place, watched by the views.
 
 export const SELECTED = 4;
+export const N_LEVELS = 5;
 
 export const store = {
   run: null,
@@ -9,12 +10,17 @@ export const store = {
   status: { action: 0, nUndo: 0, nRedo: 0, votes: "loading" },
   current: -1,
   filter: "with",
+  sort: "queue",
   search: "",
   view: "mask",
-  level: 2,
-  brush: "toggle",
+  tool: "segments",
+  level: N_LEVELS - 1, // of the regions that a click takes; the last is single segments
+  label: "toggle", // what a click or a stroke says: toggle, 1 object, 0 background, -1 undecided
+  radius: 12, // of the brush, in pixels of the image
+  snap: true, // strokes follow the fine superpixels
   opacity: 0.6,
   order: [],
+  selected: new Set(), // images of the overview
 };
 
 const watchers = new Map();
@@ -28,11 +34,11 @@ export function tell(topic, detail) {
   for (const callback of watchers.get(topic) ?? []) callback(detail);
 }
 
-export const saidOf = (state) => (state & 3) - 1;
+export const labelOf = (state) => (state & 3) - 1;
 export const isSelected = (state) => Boolean(state & SELECTED);
 
-// What the page shows before the server has answered: the person's word.
-export function sayHere(index, segments, value) {
+// What the page shows before the server has answered: the user's label.
+export function labelHere(index, segments, value) {
   const image = store.images[index];
   if (!image) return;
   const state = image.state.slice();
@@ -54,20 +60,63 @@ export function applyUpdate(update) {
   tell("images", changed);
 }
 
-const FILTERS = {
-  with: { title: "With", test: (image) => image.isWith },
-  open: { title: "Not looked at", test: (image) => image.isWith && !image.looked },
-  changed: { title: "Changed", test: (image) => image.change > 0.0005 },
-  corrected: { title: "Corrected", test: (image) => image.moved || image.state.some((state) => state & 3) },
-  without: { title: "Without", test: (image) => !image.isWith },
-};
-export { FILTERS };
+// As in the report: the same number, and the same value from which on a mask is called uncertain.
+export const isUncertain = (image) => image.isWith && image.uncertainty >= store.run.uncertainFrom;
 
-export function listQueue() {
+// Rounded as the report rounds it: 12 %, 1.2 %, 0.3 %.
+export function formatShare(share) {
+  const percent = 100 * share;
+  return `${percent >= 10 || percent === 0 ? percent.toFixed(0) : Number(percent.toPrecision(2))} %`;
+}
+
+// "about" until the mask has been drawn as it would be written.
+export const formatArea = (image) => `${image.measured ? "" : "about "}${formatShare(image.covered)}`;
+
+// What stands beside a thumbnail.
+export function describe(image) {
+  if (!image.isWith) return image.moved ? "moved to without" : "without";
+  const facts = [formatArea(image)];
+  if (image.moved) facts.unshift("moved");
+  if (image.corrected) facts.push("corrected");
+  else if (isUncertain(image)) facts.push("uncertain");
+  return facts.join(" · ");
+}
+
+export const FILTERS = {
+  with: { title: "With", test: (image) => image.isWith },
+  open: { title: "Not accepted", test: (image) => image.isWith && !image.accepted },
+  uncertain: { title: "Uncertain", test: isUncertain },
+  changed: { title: "Changed", test: (image) => image.change > 0 },
+  corrected: { title: "Corrected", test: (image) => image.moved || image.corrected },
+  accepted: { title: "Accepted", test: (image) => image.accepted },
+  without: { title: "Without", test: (image) => !image.isWith },
+  all: { title: "All", test: () => true },
+};
+
+const nameOf = (image) => store.run.images[image.index].name;
+
+export const SORTS = {
+  queue: { title: "Worth a look first", compare: (a, b) => a.accepted - b.accepted || b.priority - a.priority },
+  uncertainty: { title: "Uncertainty", compare: (a, b) => b.uncertainty - a.uncertainty },
+  area: { title: "Area of the mask", compare: (a, b) => b.covered - a.covered },
+  name: { title: "Name", compare: (a, b) => nameOf(a).localeCompare(nameOf(b), undefined, { numeric: true }) },
+  changed: { title: "Changed most", compare: (a, b) => b.change - a.change },
+};
+
+export function listImages(sort = "queue") {
   const wanted = store.search.toLowerCase();
   const test = FILTERS[store.filter].test;
   return store.images
-    .filter((image) => image && test(image) && store.run.images[image.index].name.toLowerCase().includes(wanted))
-    .sort((a, b) => a.looked - b.looked || b.priority - a.priority || a.index - b.index)
+    .filter((image) => image && test(image) && nameOf(image).toLowerCase().includes(wanted))
+    .sort((a, b) => SORTS[sort].compare(a, b) || a.index - b.index)
     .map((image) => image.index);
+}
+
+// How far the review is: of the images with the object.
+export function countProgress() {
+  const inside = store.images.filter((image) => image?.isWith);
+  const accepted = inside.filter((image) => image.accepted).length;
+  const seen = inside.filter((image) => image.accepted || image.corrected).length;
+  const uncertain = inside.filter((image) => isUncertain(image) && !image.accepted).length;
+  return { total: inside.length, accepted, seen, left: inside.length - accepted, uncertain };
 }

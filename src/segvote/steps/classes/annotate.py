@@ -27,7 +27,7 @@ from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
 from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
-from segvote.run.corrections import fix_table, move_bags, read_corrections
+from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
@@ -138,11 +138,13 @@ class _Job:
             run.write_record(make_record(inputs, settings, key, complete=False))
             share_parts(self.folder, run, good)
             fixed = fix_table(run, good, corrections)
-            outcome = self._vote(settings, good, fixed)
+            outcome = self._vote(settings, good, fixed, corrections)
             write_outcome(run, outcome, inputs, key, list_problems(segmented), self.n_jobs, self.progress)
         return key
 
-    def _vote(self, settings: Settings, bags: list[SegmentedImage], fixed: np.ndarray | None) -> Outcome:
+    def _vote(
+        self, settings: Settings, bags: list[SegmentedImage], fixed: np.ndarray | None, corrections: Corrections
+    ) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
         table = replace(self._table, tags=np.array([one.bag.bag_label == WITH for one in bags]))
         # Who is near whom does not depend on the class.
@@ -150,7 +152,7 @@ class _Job:
         self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)
         verdict = decide_bags(table, self._voter, settings, fixed)
         self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, self._voter, verdict)
+        return Outcome(settings, self.extractor, bags, table, self._voter, verdict, corrections)
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""
@@ -184,7 +186,7 @@ class _Job:
 
 def _make_class_record(runs: dict[str, Run], index: int, image: ClassImage, stem: str) -> ClassRecord:
     bags = {name: run.bags[index] for name, run in runs.items()}
-    one, chosen = next(iter(bags.values())), {name: bag for name, bag in bags.items() if bag.n_selected}
+    one, chosen = next(iter(bags.values())), {name: bag for name, bag in bags.items() if bag.has_mask}
     return ClassRecord(
         name=image.bag.name,
         stem=stem,

@@ -14,6 +14,7 @@ from segvote.io.exports.voc import make_voc_palette
 from segvote.io.images import resize_labels
 from segvote.io.masks import encode_png
 from segvote.run.class_runs import ClassRecord, list_joined
+from segvote.run.corrections import find_painted, read_corrections
 from segvote.run.output_names import name_frames
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
@@ -67,8 +68,8 @@ class IndexWriter:
         return annotations
 
     def _join_image(self, index: int, record: ClassRecord) -> np.ndarray:
-        """Segment by segment the class with the higher weight."""
-        found = [(number, run) for number, run in enumerate(self.runs.values(), 1) if run.bags[index].n_selected]
+        """Segment by segment the class with the higher weight; a class whose pixels the user painted wins them."""
+        found = [(number, run) for number, run in enumerate(self.runs.values(), 1) if run.bags[index].has_mask]
         size = (record.height, record.width)
         if not found:
             return np.zeros(size, np.uint8)
@@ -76,7 +77,7 @@ class IndexWriter:
         if len(found) == 1:
             return np.where(masks[0], found[0][0], 0).astype(np.uint8)
         labels = resize_labels(found[0][1].read_segments(index)["labels"], size)
-        weights = [run.votes["weights"][run.get_slice(index)][labels] for _, run in found]
+        weights = [_weigh_pixels(run, index, labels) for _, run in found]
         return _number(join_masks(masks, np.stack(weights)), [number for number, _ in found])
 
     def _join_parts(self, annotation: Annotation) -> np.ndarray:
@@ -92,6 +93,14 @@ class IndexWriter:
         picture = Image.fromarray(indices)
         picture.putpalette(make_voc_palette().ravel().tolist())
         write_bytes(self.folder.mask_path(stem), encode_png(picture), durable=False)
+
+
+def _weigh_pixels(run: Run, index: int, labels: np.ndarray) -> np.ndarray:
+    """(h, w) weights of a class at the pixels of an image; infinite where the user painted."""
+    weights = run.votes["weights"][run.get_slice(index)][labels]
+    strokes = read_corrections(run.folder).strokes.get(run.bags[index].digest, [])
+    painted = find_painted(strokes, labels.shape)  # type: ignore[arg-type]
+    return np.where(painted, np.inf, weights)
 
 
 def _number(indices: np.ndarray, numbers: list[int]) -> np.ndarray:

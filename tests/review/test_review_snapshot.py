@@ -1,4 +1,5 @@
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,7 +7,14 @@ from scipy import sparse
 
 from segvote.review.encoding import encode_update
 from segvote.review.ranking import measure_closeness, rank_images
-from segvote.review.state import hear, make_snapshot, measure_dissent, note, say
+from segvote.review.snapshot import (
+    apply_user,
+    apply_votes,
+    make_snapshot,
+    measure_disagreement,
+    note_measured,
+    note_signs,
+)
 
 
 @pytest.fixture
@@ -20,28 +28,28 @@ def snapshot():
     )
 
 
-def say_fixed(snapshot, **changes):
-    values = {name: getattr(snapshot, name) for name in ("fixed", "tags", "moved", "looked")}
-    return say(snapshot, 1, **{**values, **changes})
+def say(snapshot, **changes):
+    """A snapshot after the user said something."""
+    return apply_user(snapshot, replace(snapshot.user, action=1, **changes))
 
 
-def test_a_word_stands_before_anybody_votes(snapshot):
-    fixed = snapshot.fixed.copy()
-    fixed[[1, 2]] = 0, 1
-    said = say_fixed(snapshot, fixed=fixed)
+def test_a_user_label_holds_before_the_vote(snapshot):
+    labels = snapshot.user_labels.copy()
+    labels[[1, 2]] = 0, 1
+    said = say(snapshot, user_labels=labels)
     assert said.decisions[:4].tolist() == [True, False, True, False]
     assert snapshot.decisions[:4].tolist() == [True, True, False, False]
 
 
 def test_a_bag_moved_to_without_has_no_mask(snapshot):
-    said = say_fixed(snapshot, tags=np.array([False, True, False]), moved=np.array([True, False, False]))
+    said = say(snapshot, positive=np.array([False, True, False]), moved=np.array([True, False, False]))
     assert not said.decisions[:4].any()
 
 
 def test_only_bags_that_changed_are_sent(snapshot):
-    fixed = snapshot.fixed.copy()
-    fixed[5] = 0
-    said = say_fixed(snapshot, fixed=fixed)
+    labels = snapshot.user_labels.copy()
+    labels[5] = 0
+    said = say(snapshot, user_labels=labels)
     assert list(read_update(encode_update(said, snapshot.version))) == [1]
     assert list(read_update(encode_update(said))) == [0, 1, 2]
     assert list(read_update(encode_update(said, said.version))) == []
@@ -50,15 +58,42 @@ def test_only_bags_that_changed_are_sent(snapshot):
 def test_change_is_the_share_of_the_image_that_turned(snapshot):
     decisions = snapshot.decisions.copy()
     decisions[[1, 2]] = False, True
-    heard = hear(snapshot, snapshot.scores, decisions, snapshot.thresholds, snapshot.decisions)
+    heard = apply_votes(snapshot, snapshot.scores, decisions, snapshot.thresholds)
     assert heard.change.tolist() == [0.5, 0.0, 0.0]
+
+
+def test_nothing_is_changed_once_everything_is_as_it_was_written(snapshot):
+    labels = snapshot.user_labels.copy()
+    labels[2] = 1
+    said = say(snapshot, user_labels=labels)
+    assert said.change[0] == 0.25 and not said.is_measured[0] and said.is_measured[1:].all()
+    measured = note_measured(said, 0, 0.7, 0.2)
+    assert (measured.covered[0], measured.change[0]) == (0.7, 0.2)
+    undone = apply_votes(
+        say(measured, user_labels=snapshot.user_labels), snapshot.scores, snapshot.decisions, snapshot.thresholds
+    )
+    assert undone.change.tolist() == [0, 0, 0] and undone.is_measured.all()
+    np.testing.assert_array_equal(undone.covered, snapshot.covered)
+
+
+def test_painted_pixels_are_a_correction_though_no_segment_has_a_label(snapshot):
+    said = say(snapshot, painted=np.array([0, 5, 0]))
+    assert said.corrected.tolist() == [False, True, False] and not said.is_measured[1]
+    assert list(read_update(encode_update(said, snapshot.version))) == [1]
+
+
+def test_a_label_that_came_after_the_vote_holds(snapshot):
+    labels = snapshot.user_labels.copy()
+    labels[0] = 0
+    voted = apply_votes(say(snapshot, user_labels=labels), snapshot.scores, snapshot.decisions, snapshot.thresholds)
+    assert not voted.decisions[0]
 
 
 def test_the_update_says_what_the_snapshot_says(snapshot):
     bags = read_update(encode_update(snapshot))
     np.testing.assert_allclose(bags[1]["scores"], snapshot.scores[4:8], rtol=1e-6)
     assert bags[0]["state"].tolist() == [4, 4, 0, 0]
-    assert bags[0]["flags"] == 2 and bags[2]["flags"] == 0
+    assert bags[0]["flags"] == 2 + 16 and bags[2]["flags"] == 16  # measured: the masks on the disk
 
 
 def test_heat_is_above_one_half_exactly_where_the_score_is_above_the_threshold(snapshot):
@@ -73,10 +108,10 @@ def test_the_queue_asks_for_the_mask_that_hangs_on_its_threshold_first(snapshot)
     assert measure_closeness(snapshot)[1] > measure_closeness(snapshot)[0]
 
 
-def test_images_looked_at_come_last(snapshot):
-    said = say_fixed(snapshot, looked=np.array([True, True, False]))
+def test_accepted_images_come_last(snapshot):
+    said = say(snapshot, accepted=np.array([True, True, False]))
     assert rank_images(said)[1] < rank_images(snapshot)[0]
-    assert rank_images(say_fixed(snapshot, looked=np.array([False, True, False]))).argmax() == 0
+    assert rank_images(say(snapshot, accepted=np.array([False, True, False]))).argmax() == 0
 
 
 def hear_only(voters):
@@ -87,43 +122,43 @@ def hear_only(voters):
 
 
 def test_voters_disagree_where_a_mask_hears_segments_that_are_not_object(snapshot):
-    assert measure_dissent(snapshot, hear_only([0, 1, 4])).tolist() == [0, 0, 0]
-    np.testing.assert_allclose(measure_dissent(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
+    assert measure_disagreement(snapshot, hear_only([0, 1, 4])).tolist() == [0, 0, 0]
+    np.testing.assert_allclose(measure_disagreement(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
 
 
-def test_what_a_person_said_is_beyond_dispute(snapshot):
-    fixed = snapshot.fixed.copy()
-    fixed[:2] = 1
-    said = say_fixed(snapshot, fixed=fixed)
-    np.testing.assert_allclose(measure_dissent(said, hear_only([2, 8])), [0, 1, 0])
+def test_user_labels_are_beyond_dispute(snapshot):
+    labels = snapshot.user_labels.copy()
+    labels[:2] = 1
+    said = say(snapshot, user_labels=labels)
+    np.testing.assert_allclose(measure_disagreement(said, hear_only([2, 8])), [0, 1, 0])
 
 
 def test_a_mask_whose_voters_disagree_or_that_was_redrawn_comes_sooner(snapshot):
     for name in ("disagreement", "redrawn"):
-        noted = note(snapshot, **{name: np.array([0.9, 0.1, 0.9])})
+        noted = note_signs(snapshot, **{name: np.array([0.9, 0.1, 0.9])})
         assert getattr(noted, name).tolist() == [0.9, 0.1, 0.0]  # a *without* image has no mask
         assert rank_images(noted)[0] > rank_images(snapshot)[0]
 
 
 def test_a_vote_measures_disagreement_anew_where_the_votes_are_kept(snapshot):
-    again = (snapshot.scores, snapshot.decisions, snapshot.thresholds, snapshot.decisions)
-    noted = note(snapshot, disagreement=np.array([0.5, 0.5, 0.0]))
-    assert hear(noted, *again).disagreement.tolist() == [0.5, 0.5, 0.0]
-    assert hear(noted, *again, hear_only([0, 4])).disagreement.tolist() == [0, 0, 0]
+    again = (snapshot.scores, snapshot.decisions, snapshot.thresholds)
+    noted = note_signs(snapshot, disagreement=np.array([0.5, 0.5, 0.0]))
+    assert apply_votes(noted, *again).disagreement.tolist() == [0.5, 0.5, 0.0]
+    assert apply_votes(noted, *again, hear_only([0, 4])).disagreement.tolist() == [0, 0, 0]
 
 
 def test_a_corrected_image_makes_room_for_the_others(snapshot):
-    fixed = snapshot.fixed.copy()
-    fixed[7] = 0
-    assert rank_images(say_fixed(snapshot, fixed=fixed))[1] < rank_images(snapshot)[1]
+    labels = snapshot.user_labels.copy()
+    labels[7] = 0
+    assert rank_images(say(snapshot, user_labels=labels))[1] < rank_images(snapshot)[1]
 
 
 def test_snapshots_are_not_modified(snapshot):
-    before = [np.copy(snapshot.decisions), np.copy(snapshot.scores), np.copy(snapshot.fixed)]
-    fixed = np.ones(12, dtype=np.int8)
-    say_fixed(snapshot, fixed=fixed)
-    hear(snapshot, snapshot.scores + 1, ~snapshot.decisions, snapshot.thresholds, snapshot.decisions)
-    for old, name in zip(before, ("decisions", "scores", "fixed"), strict=True):
+    before = [np.copy(snapshot.decisions), np.copy(snapshot.scores), np.copy(snapshot.user_labels)]
+    labels = np.ones(12, dtype=np.int8)
+    say(snapshot, user_labels=labels)
+    apply_votes(snapshot, snapshot.scores + 1, ~snapshot.decisions, snapshot.thresholds)
+    for old, name in zip(before, ("decisions", "scores", "user_labels"), strict=True):
         np.testing.assert_array_equal(old, getattr(snapshot, name))
 
 

@@ -1,10 +1,12 @@
-"""The room in which a review takes place: engine, pictures, doctor and export together, in the words of the page."""
+"""One review session: engine, pictures, doctor and export together, in the words of the page."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import resources
 from typing import Any
@@ -12,32 +14,40 @@ from typing import Any
 from segvote.errors import BadInputError, BusyRunError
 from segvote.evaluation.doctor import diagnose_run
 from segvote.evaluation.duplicates import Twin, find_twins
+from segvote.io import EXPORTS
+from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run
-from segvote.review.masks import Masks
+from segvote.review.exporting import export_run, is_written
+from segvote.review.masks import PAGE_SIZE, THUMB_SIZE
 from segvote.review.pictures import Pictures
+from segvote.review.strokes import check_stroke
 from segvote.run.run import Run
+from segvote.steps.export import export
 
-__all__ = ["Room"]
+__all__ = ["Session"]
 
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
+MAX_BAGS = 1 << 14
 
 
-class Room:
+class Session:
     """Everything the routes need; built once, before the first request."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.engine = Engine(run, self._wake_listeners)
-        self.pictures, self.masks = Pictures(run), Masks(run)
+        self.pictures = Pictures(run)
         self.static = read_static()
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
+            "accept": self._accept,
+            "clear": self._clear,
             "export": self._export,
-            "look": self._look,
+            "export-format": self._export_format,
             "move": self._move,
+            "paint": self._paint,
             "redo": self._redo,
             "set": self._set,
             "undo": self._undo,
@@ -98,9 +108,16 @@ class Room:
             "folder": self.run.folder.path.resolve().name,
             "label": settings.label,
             "voter": settings.voter,
+            "uncertainFrom": UNCERTAIN,
             "images": images,
             "problems": self.run.record["problems"],
+            "commands": self._list_commands(),
         }
+
+    def _list_commands(self) -> dict[str, str]:
+        """Name of each export format to the command line that writes it."""
+        folder = str(self.run.folder.path)
+        return {name: shlex.join(["segvote", "export", folder, "--format", name]) for name in EXPORTS}
 
     def describe_status(self) -> dict[str, Any]:
         engine = self.engine
@@ -113,6 +130,7 @@ class Room:
             "votes": engine.status,
             "problem": engine.problem,
             "export": self.export_step,
+            "estimate": asdict(estimate) if (estimate := engine.estimate_rest()) else None,
         }
 
     def encode_update(self, since: int) -> bytes:
@@ -120,7 +138,11 @@ class Room:
 
     def get_mask(self, bag: int) -> bytes:
         """The redrawn mask of an image as it stands now."""
-        return self.masks.get(self.engine.snapshot, bag)
+        return self.engine.encode_mask(bag, PAGE_SIZE)
+
+    def get_small_mask(self, bag: int) -> bytes:
+        """The same at the size of the thumbnail."""
+        return self.engine.encode_mask(bag, THUMB_SIZE)
 
     def describe_votes(self, bag: int, segment: int) -> dict[str, Any]:
         explanation = self.engine.explain(bag, segment)
@@ -146,7 +168,7 @@ class Room:
         }
 
     def describe_doctor(self) -> dict[str, Any]:
-        voted = self.engine.get_voted()
+        voted = self.engine.voting.get_voted()
         with self._doctor:
             if self._twins is None:
                 self._twins = find_twins([one.bag for one in voted.opened.bags])
@@ -163,13 +185,25 @@ class Room:
             raise BadInputError(f"segments must be at most {MAX_SEGMENTS} whole numbers")
         return {"action": self.engine.set_segments(bag, segments, value)}
 
-    def _look(self, message: Any) -> dict[str, Any]:
-        bag, value = _take(message, bag=int, value=bool)
-        return {"action": self.engine.look(bag, value)}
+    def _paint(self, message: Any) -> dict[str, Any]:
+        bag, tool, points, radius, snap, value = _take(
+            message, bag=int, tool=str, points=list, radius=(int, float), snap=bool, value=int
+        )
+        if not all(type(one) in (int, float) for one in points):
+            raise BadInputError("points must be numbers, x and y in turn")
+        return {"action": self.engine.paint(bag, check_stroke(tool, points, radius, snap), value)}
+
+    def _accept(self, message: Any) -> dict[str, Any]:
+        bags, value = _take(message, bags=list, value=bool)
+        return {"action": self.engine.accept(_check_bags(bags), value)}
+
+    def _clear(self, message: Any) -> dict[str, Any]:
+        (bags,) = _take(message, bags=list)
+        return {"action": self.engine.clear(_check_bags(bags))}
 
     def _move(self, message: Any) -> dict[str, Any]:
-        bag, tag = _take(message, bag=int, tag=str)
-        return {"action": self.engine.move(bag, tag)}
+        bags, bag_label = _take(message, bags=list, bag_label=str)
+        return {"action": self.engine.move(_check_bags(bags), bag_label)}
 
     def _undo(self, message: Any) -> dict[str, Any]:
         return {"action": self.engine.undo(*_take(message, expected=int))}
@@ -178,16 +212,37 @@ class Room:
         return {"action": self.engine.redo(*_take(message, expected=int))}
 
     def _export(self, message: Any) -> dict[str, Any]:
+        """Write masks, heat maps, COCO file and report of the run again."""
         _take(message)
+        with self._hold_export():
+            written = self._write_run()
+        return {"folder": str(written.folder.path.resolve()), "n": len(written)}
+
+    def _export_format(self, message: Any) -> dict[str, Any]:
+        """Write the run in the format of another tool, as `segvote export` does."""
+        name, overwrite = _take(message, format=str, overwrite=bool)
+        with self._hold_export():
+            if not is_written(self.engine.settle()):
+                self._write_run()
+            place = export(self.run.folder.path, name, overwrite=overwrite, progress=self._show_export)
+        return {"place": str(place.resolve())}
+
+    @contextmanager
+    def _hold_export(self) -> Iterator[None]:
         if not self._exporting.acquire(blocking=False):
-            raise BusyRunError("the export is already running")
+            raise BusyRunError("files are being written already; wait until they are")
         try:
-            written = export_run(self.engine.settle(), progress=self._show_export)
+            yield
         finally:
             self.export_step = {}
             self._exporting.release()
             self._wake_listeners()
-        return {"folder": str(written.folder.path.resolve()), "n": len(written)}
+
+    def _write_run(self) -> Run:
+        voted = self.engine.settle()
+        written = export_run(voted, progress=self._show_export)
+        self.engine.note_export(voted, written)
+        return written
 
     def _show_export(self, step: str, done: int, total: int) -> None:
         self.export_step = {"step": step, "done": done, "total": total}
@@ -205,11 +260,19 @@ def read_static() -> dict[str, tuple[str, bytes]]:
     return found
 
 
-def _take(message: Any, **kinds: type) -> list[Any]:
+def _take(message: Any, **kinds: type | tuple[type, ...]) -> list[Any]:
     """Values of a JSON object that has exactly these names and types (and no number that is really a bool)."""
     if not isinstance(message, dict) or set(message) != set(kinds):
         raise BadInputError(f"expected an object with {', '.join(kinds) or 'nothing'} in it")
     for name, kind in kinds.items():
-        if type(message[name]) is not kind:
-            raise BadInputError(f"{name} must be of type {kind.__name__}; got {type(message[name]).__name__}")
+        allowed = kind if isinstance(kind, tuple) else (kind,)
+        if type(message[name]) not in allowed:
+            wanted = " or ".join(one.__name__ for one in allowed)
+            raise BadInputError(f"{name} must be of type {wanted}; got {type(message[name]).__name__}")
     return [message[name] for name in kinds]
+
+
+def _check_bags(bags: list[Any]) -> list[int]:
+    if not 1 <= len(bags) <= MAX_BAGS or not all(type(bag) is int for bag in bags) or len(set(bags)) < len(bags):
+        raise BadInputError(f"expected the numbers of 1 to {MAX_BAGS} different images")
+    return bags

@@ -1,0 +1,104 @@
+// Finish: how far the review is, how good the rest may be, the files, and the same as a command line.
+
+import { countProgress, store, watch } from "./store.js";
+
+const dialog = document.getElementById("finish");
+const body = document.getElementById("finish-body");
+
+export const isFinishOpen = () => dialog.open;
+
+function make(tag, className, text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+export function describeEstimate(estimate, left) {
+  if (!estimate) return left ? "Accept at least three images to learn how good the others may be." : "";
+  const { n_accepted: n, n_untouched: untouched, mean, low, high } = estimate;
+  const fact = `Before correction the ${n} accepted masks had a mean IoU of ${percent(mean)} with what you accepted; ${untouched} of them needed nothing.`;
+  const range = Math.round(100 * low) === Math.round(100 * high) ? percent(low) : `${percent(low)} to ${percent(high)}`;
+  return left ? `${fact} For the ${left} that are left expect a mean of ${range}, or better: the queue shows the worst first.` : fact;
+}
+
+function makeNumbers() {
+  const { total, accepted, seen, left, uncertain } = countProgress();
+  const list = make("dl", "numbers");
+  for (const [name, value] of [["accepted", accepted], ["looked at", seen], ["left", left], ["uncertain, not accepted", uncertain]]) {
+    const entry = make("div");
+    entry.append(make("dd", "", String(value)), make("dt", "", name));
+    list.append(entry);
+  }
+  const text = describeEstimate(store.status.estimate, left);
+  const note = make("p", "quiet", text || `All ${total} masks are accepted.`);
+  note.id = "estimate";
+  return [list, note];
+}
+
+function makeFormat(name, command) {
+  const row = make("li", "format");
+  const write = make("button", "", "Write");
+  write.setAttribute("aria-label", `Write ${name}`);
+  const code = make("code", "", command);
+  const result = make("span", "format-result quiet");
+  write.addEventListener("click", async () => {
+    write.disabled = true;
+    result.textContent = "writing …";
+    const answer = await ask("export-format", { format: name, overwrite: write.dataset.again === "yes" });
+    write.disabled = false;
+    if (answer.place) { result.textContent = answer.place; write.textContent = "Write again"; write.dataset.again = "yes"; }
+    else {
+      result.textContent = answer.error;
+      if (/not empty/.test(answer.error)) { write.textContent = "Overwrite"; write.dataset.again = "yes"; }
+    }
+  });
+  code.title = "Click to copy";
+  code.addEventListener("click", () => navigator.clipboard?.writeText(command));
+  row.append(make("strong", "", name), code, write, result);
+  return row;
+}
+
+let ask = null;
+
+function refresh() {
+  if (!dialog.open) return;
+  const [list, note] = makeNumbers();
+  body.querySelector(".numbers").replaceWith(list);
+  body.querySelector("#estimate").replaceWith(note);
+}
+
+export function openFinish(post) {
+  ask = post;
+  const write = make("button", "primary", "Write masks");
+  write.id = "write-masks";
+  const result = make("p", "quiet");
+  result.id = "write-result";
+  result.setAttribute("role", "status");
+  write.addEventListener("click", async () => {
+    write.disabled = true;
+    result.textContent = "writing …";
+    const answer = await ask("export", {});
+    write.disabled = false;
+    result.textContent = answer.error ?? `Masks, heat maps, COCO file and report of ${answer.n} images are in ${answer.folder}`;
+  });
+  const formats = make("ul", "formats");
+  formats.append(...Object.entries(store.run.commands).map(([name, command]) => makeFormat(name, command)));
+  const row = make("div", "finish-write");
+  row.append(write, make("span", "quiet", "masks, heat maps, COCO file and report, in the run folder"));
+  body.replaceChildren(...makeNumbers(), row, result, make("h3", "", "For other tools"), formats);
+  dialog.showModal();
+  write.focus();
+}
+
+document.getElementById("finish-close").addEventListener("click", () => dialog.close());
+dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+watch("images", refresh);
+watch("status", () => {
+  refresh();
+  const { step, done, total } = store.status.export ?? {};
+  const result = document.getElementById("write-result");
+  if (dialog.open && step && result?.textContent.startsWith("writing")) result.textContent = `writing … ${step} ${done} of ${total}`;
+});

@@ -1,0 +1,304 @@
+"""A way through the page in headless Chromium: zoom, paint, lasso, overview, finish; by pointer and by keys."""
+
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+
+from segvote.io.imports.detect import read_any
+from segvote.run.correction_log import read_actions
+from segvote.run.run import Run
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.timeout(180),
+]
+
+
+@pytest.fixture
+def page(address, open_page):
+    page = open_page(address)
+    page.evaluate("() => segvote.go(0)")
+    wait_until(page, "() => segvote.getRegions() !== null && segvote.isDrawn(0)")
+    return page
+
+
+@pytest.fixture
+def wait_until_drawn(wait_heard):
+    """Until the vote on an action is heard and its mask is on the screen."""
+
+    def wait(page, action, image=0):
+        wait_heard(page, action)
+        wait_until(page, "(image) => segvote.isDrawn(image)", image)
+
+    return wait
+
+
+def wait_until(page, condition, argument=None):
+    for _ in range(1200):
+        if page.evaluate(condition, argument):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never: {condition}")
+
+
+def read_mask(page, image=0):
+    """The mask that the page shows."""
+    shown = page.evaluate(
+        "(image) => { const m = segvote.lookUpMask(image, segvote.getRegions());"
+        " return { width: m.width, height: m.height, pixels: [...m.pixels] }; }",
+        image,
+    )
+    return np.array(shown["pixels"], dtype=bool).reshape(shown["height"], shown["width"])
+
+
+def locate(page, x, y):
+    """Where a place of the image is on the screen."""
+    column, row = page.evaluate("([x, y]) => segvote.imageToScreen(x, y)", [x, y])
+    box = page.locator("#canvas").bounding_box()
+    return box["x"] + column, box["y"] + row
+
+
+def drag(page, *places):
+    page.mouse.move(*locate(page, *places[0]))
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*locate(page, *place), steps=8)
+    page.mouse.up()
+
+
+def test_a_person_goes_from_opening_to_export(page, run_copy, wait_until_drawn):
+    before = read_mask(page)
+    # Zoom at the pointer: the place under it stays under it.
+    place = locate(page, 40, 40)
+    page.mouse.move(*place)
+    page.mouse.wheel(0, -300)
+    wait_until(page, "() => segvote.getView().zoom > 8")
+    np.testing.assert_allclose(locate(page, 40, 40), place, atol=3)  # browsers tell wheels whole pixels only
+    # Paint exactly, undo, redo.
+    page.keyboard.press("r")
+    page.keyboard.press("q")
+    page.evaluate("() => segvote.store.radius = 3")
+    drag(page, (30.5, 30.5), (50.5, 30.5))
+    wait_until_drawn(page, 1)
+    painted = read_mask(page)
+    assert painted[28:33, 32:49].all()
+    page.keyboard.press("z")
+    wait_until_drawn(page, 2)
+    np.testing.assert_array_equal(read_mask(page), before)
+    page.keyboard.press("Shift+Z")
+    wait_until_drawn(page, 3)
+    np.testing.assert_array_equal(read_mask(page), painted)
+    # Erase with a lasso.
+    page.keyboard.press("0")
+    page.keyboard.press("l")
+    page.keyboard.press("b")
+    drag(page, (34, 20), (46, 20), (46, 40), (34, 40), (34, 20))
+    wait_until_drawn(page, 4)
+    assert not read_mask(page)[22:38, 36:44].any()
+    # Accept; look at all images; finish; export.
+    page.keyboard.press("a")
+    page.keyboard.press("c")
+    page.locator("#tiles .tile").first.wait_for()
+    assert page.locator("#tiles .tile").count() == 6
+    page.keyboard.press("Escape")
+    page.evaluate("() => segvote.go(0)")
+    wait_until(page, "() => segvote.getRegions() !== null && segvote.isDrawn(0)")
+    shown = read_mask(page)
+    page.keyboard.press("e")
+    page.locator("#write-masks").click()
+    page.locator("#write-result", has_text="COCO").wait_for()
+    row = page.locator(".format", has=page.locator("strong", has_text="cvat"))
+    assert row.locator("code").inner_text().endswith("--format cvat")
+    row.locator("button").click()
+    row.locator(".format-result", has_text="exports").wait_for()
+    np.testing.assert_array_equal(Run(run_copy).read_mask(0), shown)
+    exported = read_any(run_copy / "exports" / "cvat" / "annotations.xml")
+    found = next(one for one in exported if one.name == Run(run_copy).bags[0].name)
+    np.testing.assert_array_equal(np.any([part.mask for part in found.parts], axis=0), shown)
+
+
+def test_everything_is_painted_with_the_keyboard_alone(page, run_copy, wait_until_drawn):
+    before = read_mask(page)
+    page.keyboard.press("r")
+    page.keyboard.press("q")
+    for _ in range(4):
+        page.keyboard.press("[")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")  # the brush is put down
+    for _ in range(5):
+        page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    wait_until_drawn(page, 1)
+    cursor = page.evaluate("() => segvote.getCursor()")
+    assert read_mask(page)[int(cursor["y"]), int(cursor["x"])]
+    page.keyboard.press("x")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    wait_until_drawn(page, 2)
+    page.keyboard.press("l")
+    page.keyboard.press("o")
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft"):
+        page.keyboard.press("Enter")
+        for _ in range(6):
+            page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Shift+Enter")
+    wait_until_drawn(page, 3)
+    page.keyboard.press("i")
+    page.keyboard.press("g")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    wait_until_drawn(page, 4)
+    kinds = [action.kind for action in read_actions(run_copy / "review.sqlite")]
+    assert kinds == ["paint"] * 4
+    for number in range(5, 9):
+        page.keyboard.press("z")
+        wait_until_drawn(page, number)
+    np.testing.assert_array_equal(read_mask(page), before)
+    page.keyboard.press("c")
+    page.locator(".tile-open:focus").wait_for()
+    page.keyboard.press(" ")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press(" ")
+    assert page.locator("#grid-count").inner_text() == "2 selected of 6"
+    page.keyboard.press("a")
+    wait_until(page, "() => segvote.store.images.filter((image) => image.accepted).length === 2")
+    page.keyboard.press("c")
+    page.keyboard.press("e")
+    page.keyboard.press("Enter")  # on "Write masks"
+    page.locator("#write-result", has_text="COCO").wait_for()
+
+
+def test_a_stroke_snaps_to_superpixels_and_with_alt_it_does_not(page, wait_until_drawn):
+    before = read_mask(page)
+    row, column = np.argwhere(~before)[len(before) * 3] + 0.5
+    page.keyboard.press("r")
+    page.evaluate("() => segvote.store.radius = 1.2")
+    page.keyboard.down("Alt")
+    drag(page, (column, row), (column + 0.6, row))
+    page.keyboard.up("Alt")
+    wait_until_drawn(page, 1)
+    exact = int((read_mask(page) != before).sum())
+    assert 1 <= exact <= 12
+    page.keyboard.press("z")
+    wait_until_drawn(page, 2)
+    drag(page, (column, row), (column + 0.6, row))
+    wait_until_drawn(page, 3)
+    assert (read_mask(page) != before).sum() != exact
+
+
+def test_a_polygon_is_clicked_corner_by_corner(page, wait_until_drawn):
+    page.keyboard.press("l")
+    page.keyboard.press("q")
+    for place in ((20, 20), (60, 20), (60, 50), (20, 50), (20, 20)):
+        page.mouse.click(*locate(page, *place))
+    wait_until_drawn(page, 1)
+    assert read_mask(page)[20:50, 20:60].all()
+
+
+def test_the_image_is_panned_with_the_middle_button_and_with_space(page, run_copy):
+    for button, key in (("middle", None), ("left", " ")):
+        place = locate(page, 30, 30)
+        page.mouse.move(*place)
+        if key:
+            page.keyboard.down(key)
+        page.mouse.down(button=button)
+        page.mouse.move(place[0] + 50, place[1] - 20, steps=3)
+        page.mouse.up(button=button)
+        if key:
+            page.keyboard.up(key)
+        np.testing.assert_allclose(locate(page, 30, 30), (place[0] + 50, place[1] - 20), atol=1)
+    assert read_actions(run_copy / "review.sqlite") == []
+
+
+def test_two_fingers_zoom_and_say_nothing(page, run_copy):
+    zoom = page.evaluate("() => segvote.getView().zoom")
+    x, y = locate(page, 80, 60)
+    page.evaluate(
+        """([x, y]) => {
+          const canvas = document.getElementById("canvas");
+          canvas.setPointerCapture = () => {};
+          const send = (kind, pointerId, clientX) => canvas.dispatchEvent(new PointerEvent(kind, {
+            pointerId, clientX, clientY: y, pointerType: "touch", bubbles: true }));
+          send("pointerdown", 1, x - 40); send("pointerdown", 2, x + 40);
+          send("pointermove", 1, x - 80); send("pointermove", 2, x + 80);
+          send("pointerup", 1, x - 80); send("pointerup", 2, x + 80);
+        }""",
+        [x, y],
+    )
+    assert page.evaluate("() => segvote.getView().zoom") == pytest.approx(2 * zoom, rel=0.01)
+    assert read_actions(run_copy / "review.sqlite") == []
+
+
+def test_a_stroke_outside_the_image_says_so_and_disappears(page, run_copy):
+    page.keyboard.press("r")
+    page.evaluate("() => segvote.store.radius = 0.5")
+    box = page.locator("#canvas").bounding_box()
+    page.mouse.click(box["x"] + 3, box["y"] + 3)
+    page.locator("#toast", has_text="covers no pixel").wait_for()
+    assert read_actions(run_copy / "review.sqlite") == []
+
+
+def test_the_overview_sorts_filters_and_acts_on_many(page, run_copy):
+    page.keyboard.press("c")
+    page.locator("#grid-filter").select_option("all")
+    assert page.locator("#tiles .tile").count() == 12
+    page.locator("#grid-sort").select_option("name")
+    names = page.locator(".tile-name").all_inner_texts()
+    assert names == sorted(names)
+    page.locator("#grid-sort").select_option("area")
+    areas = page.evaluate(
+        "() => [...document.querySelectorAll('.tile')].map((tile) => segvote.store.images[tile.dataset.index].covered)"
+    )
+    assert areas == sorted(areas, reverse=True)
+    page.locator("#grid-filter").select_option("with")
+    page.locator(".tile-pick").nth(0).click()
+    page.locator(".tile-pick").nth(2).click(modifiers=["Shift"])
+    page.locator("#grid-accept").click()
+    wait_until(page, "() => segvote.store.images.filter((image) => image.accepted).length === 3")
+    page.locator("#grid-filter").select_option("accepted")
+    assert page.locator("#tiles .tile").count() == 3
+    assert page.locator("#progress-text").inner_text() == "3 of 6 accepted"
+    page.keyboard.press("z")
+    wait_until(page, "() => segvote.store.images.every((image) => !image.accepted)")
+    page.locator("#grid-filter").select_option("with")
+    page.locator(".tile-pick").nth(0).click()
+    page.locator("#grid-clear").click()
+    wait_until(
+        page, "() => segvote.store.images.some((image) => image.isWith && image.measured && image.covered === 0)"
+    )
+    page.locator(".tile-pick").nth(1).click()
+    page.locator("#grid-move").click()
+    wait_until(page, "() => segvote.store.images.filter((image) => image.isWith).length === 5")
+    assert [one.kind for one in read_actions(run_copy / "review.sqlite")] == ["look"] * 3 + ["undo", "paint", "move"]
+
+
+def test_finish_says_how_good_the_rest_may_be(page):
+    page.keyboard.press("e")
+    assert "at least three" in page.locator("#estimate").inner_text()
+    page.keyboard.press("Escape")
+    for _ in range(4):
+        page.keyboard.press("a")
+    wait_until(page, "() => segvote.store.status.estimate?.n_accepted === 4")
+    page.keyboard.press("e")
+    text = page.locator("#estimate").inner_text()
+    assert "4 accepted masks had a mean IoU of 100 %" in text and "2 that are left" in text
+    assert page.locator(".numbers dd").all_inner_texts()[:3] == ["4", "4", "2"]
+
+
+def test_a_locked_log_is_said_and_the_next_stroke_is_saved(page, run_copy, wait_until_drawn):
+    page.keyboard.press("r")
+    holder = sqlite3.connect(run_copy / "review.sqlite", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    drag(page, (30, 30), (40, 30))
+    page.locator("#toast", has_text="try again").wait_for()
+    holder.execute("ROLLBACK")
+    holder.close()
+    drag(page, (30, 30), (40, 30))
+    wait_until_drawn(page, 1)
