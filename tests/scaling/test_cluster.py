@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -238,10 +237,14 @@ def test_a_scheduler_whose_workers_are_all_gone_is_not_waited_for_for_ever(lonel
 @pytest.mark.timeout(60)
 def test_a_scheduler_that_is_gone_is_told_in_one_line(lonely, monkeypatch):
     monkeypatch.setattr(cluster_module, "LOOK_EVERY", 0.1)
-    results = lonely.run_on_all(str, [1])
-    threading.Timer(0.5, lonely.client.cluster.close).start()
+
+    def close_and_count():
+        lonely.client.cluster.close()
+        return 1
+
+    monkeypatch.setattr(lonely, "_count_threads", close_and_count)  # asked while a task is waited for
     with pytest.raises(SegvoteError, match="scheduler is gone"):
-        list(results)
+        list(lonely.run_on_all(str, [1]))
 
 
 @pytest.mark.slow

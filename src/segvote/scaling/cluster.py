@@ -32,6 +32,8 @@ __all__ = ["Cluster", "open_cluster"]
 UNDER_WAY = 16
 # Seconds until a scheduler, or its first worker, has to answer; and one that replaces the last worker.
 PATIENCE = 30
+# Seconds until a worker of one's own has started, on a machine that has other work.
+START_SECONDS = 120
 # Seconds between two looks at whether anybody works.
 LOOK_EVERY = 5
 
@@ -218,22 +220,24 @@ def _check_installed() -> None:
 
 
 def _start_local(n_workers: int) -> Any:
+    import dask
     from distributed import LocalCluster
 
     # A free port for the dashboard: two runs on one machine do not meet. Memory is the user's to watch: Dask's limit
     # counts pages that were given back, and would kill workers that are well. With keys: who may give work to a worker
     # may do whatever its owner may.
-    return LocalCluster(
-        security=_make_keys(),
-        protocol="tls",
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        memory_limit=0,
-        silence_logs=logging.ERROR,
-    )
+    with dask.config.set({"distributed.comm.timeouts.connect": START_SECONDS}):
+        return LocalCluster(
+            security=_make_keys(),
+            protocol="tls",
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            silence_logs=logging.ERROR,
+        )
 
 
 def _make_keys() -> Any:
