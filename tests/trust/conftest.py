@@ -6,17 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import World
+from commands import TINY, World
 from stage import Stage
 
 from segvote.datasets import write_scenes
-from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
 
 # Files of torch are written by hand there.
 sys.path.append(str(Path(__file__).parents[1] / "features"))
-
-TINY = Settings(features="color", n_segments=12, size=64)
 
 
 @pytest.fixture(scope="session")
