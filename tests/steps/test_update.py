@@ -172,7 +172,7 @@ def test_an_update_meanwhile_is_refused_and_not_lost(old, parts, monkeypatch):
     monkeypatch.setattr(Inputs, "list_bags", meanwhile)
     update(old, add_with=[parts / "new/with"], n_jobs=1)
     run = update(old, add_without=[parts / "new/without"], n_jobs=1)
-    assert [addition.tag for addition in Inputs.from_record(run.record["inputs"]).added] == ["with", "without"]
+    assert [addition.bag_label for addition in Inputs.from_record(run.record["inputs"]).added] == ["with", "without"]
 
 
 def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path):
