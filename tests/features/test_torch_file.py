@@ -1,3 +1,4 @@
+import contextlib
 import io
 import os
 import pickle
@@ -269,6 +270,29 @@ def test_small_files_that_would_take_much_are_refused(bomb, tmp_path, monkeypatc
     tracemalloc.start()
     with pytest.raises((DamagedFileError, TooLargeError), match=r"weights\.pth"):
         read_torch_file(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 << 20
+
+
+# Programs of a pickle that a plain `pickle.Unpickler`, whatever classes it admits, would work at for ever, or drown in.
+DOUBLED = b"".join(b"q%ch%c\x86" % (number, number) for number in range(60))
+ENDLESS = {
+    "a key whose hash takes for ever": b"\x80\x02}X\x01\0\0\0x" + DOUBLED + b"K\x01s.",
+    "a memo of two billion places": b"\x80\x02}r\xff\xff\xff\x7f.",
+    "a text of four gigabytes": b"\x80\x02X\xff\xff\xff\xffx.",
+    "a number of two gigabytes": b"\x80\x02\x8b\xff\xff\xff\x7f1.",
+}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_pickles_that_would_work_for_ever_or_drown_do_not(kind, tmp_path):
+    path = tmp_path / "weights.pth"
+    write_bomb(path, ENDLESS[kind])
+    tracemalloc.start()
+    with contextlib.suppress(DamagedFileError, TooLargeError):
+        assert read_torch_file(path) == {}
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 32 << 20
