@@ -5,6 +5,7 @@ import cv2
 import numpy as np
 import pytest
 
+from segvote.errors import BadInputError
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
 from segvote.evaluation.duplicates import find_duplicates, hash_picture
 from segvote.io.images import read_image
@@ -160,3 +161,10 @@ def test_an_opinion_whose_folders_are_not_apart_suspects_nobody():
     values, bag_labels = np.array([17.0, 3.0, -2.0, -2.0, 5.0, -2.0]), np.array([False, False, True, True, True, False])
     assert not judging._centre(values, bag_labels).any()
     assert not judging._centre(np.zeros(6), bag_labels).any()
+
+
+def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(BadInputError, match="holds thesis"):
+        diagnose_folders(scenes / "with", scenes / "without", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

@@ -15,6 +15,9 @@ from segvote.run.run_folder import RunFolder
 
 fsspec = pytest.importorskip("fsspec")
 
+# All that a record has to say.
+RECORD = {"segvote": "", "versions": {}, "inputs": {}, "settings": {}, "key": "", "bags": [], "problems": []}
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
@@ -77,7 +80,7 @@ def write_run(folder, complete=True, **contents):
     run.path.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         (run.path / name).write_bytes(content)
-    run.write_record({"bags": [], "complete": complete})
+    run.write_record({**RECORD, "complete": complete})
 
 
 def read_record(url):
@@ -260,7 +263,7 @@ def test_another_machine_gets_what_was_sent(url, tmp_path, monkeypatch):
     other, totals = fetch(url, is_run=True)
     assert totals == [("fetch", 2)]
     assert other.path != mirror.path
-    assert RunFolder(other.path).read_record() == {"bags": [], "complete": True}
+    assert RunFolder(other.path).read_record() == {**RECORD, "complete": True}
 
 
 def test_what_was_removed_here_is_removed_there(url):

@@ -11,12 +11,12 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
 from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research
 from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS
+from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
 from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS

@@ -8,7 +8,6 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.paths import PathOrUri
-from segvote.cli.plain import make_plain
 from segvote.cli.progress import show_progress
 
 
@@ -48,6 +47,4 @@ def doctor(
             with open_folders([folder, without_folder], [out], progress=progress) as here:
                 one, other = here.inputs
                 diagnosis = diagnose_folders(one, other, here.outs[0], n_jobs=jobs, progress=here.progress)
-    typer.echo(
-        json.dumps(diagnosis.to_dict()) if as_json else make_plain(format_diagnosis(diagnosis, lines), keep="\n")
-    )
+    typer.echo(json.dumps(diagnosis.to_dict()) if as_json else format_diagnosis(diagnosis, lines))

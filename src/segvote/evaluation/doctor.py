@@ -6,7 +6,6 @@ of *with* in which nothing stands out, or an image of *without* in which somethi
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,6 +15,8 @@ from segvote.errors import BadInputError
 from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.features import make_features
 from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.scratch import open_scratch
+from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
@@ -116,11 +117,12 @@ def diagnose_folders(
         As for `annotate`.
     """
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="segvote-doctor-") as folder:
+        with open_scratch() as folder:
             return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
     settings = settings or Settings()
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT])
+    run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)
         good, segmented = _extract_bags(run, bags, settings, n_jobs, progress)
@@ -219,7 +221,8 @@ def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
         return f"{len(diagnosis.suspects)} images, none of them likely mislabelled"
     lines = [f"{len(serious)} of {len(diagnosis.suspects)} images should be looked at:"]
     for suspect in serious[:n_lines]:
-        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {suspect.name}: {suspect.kind}; {suspect.reason}")
+        said = make_plain(f"{suspect.name}: {suspect.kind}; {suspect.reason}")
+        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {said}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
     return "\n".join(lines)

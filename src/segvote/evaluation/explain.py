@@ -8,6 +8,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.method.residual import ResidualVotes
+from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
 from segvote.steps.table import Table
@@ -151,7 +152,7 @@ def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int =
     record = run.bags[explanation.bag]
     decided = "object" if explanation.selected else "background"
     head = [
-        f"{record.name}  segment {explanation.segment} of {record.n_segments}: {decided}",
+        f"{make_plain(record.name)}  segment {explanation.segment} of {record.n_segments}: {decided}",
         f"score {explanation.score:+.4f}, object above {explanation.threshold:+.4f} in this image",
     ]
     if explanation.said >= 0:
@@ -179,7 +180,9 @@ def format_amount(amount: float) -> str:
 def _format_group(title: str, lines: list[VoteLine], run: Run, n_lines: int) -> list[str]:
     total = sum(line.amount for line in lines)
     text = [f"{format_amount(total):>10}  {title}, of {len(lines)} segments"]
-    text += [f"{'':12}{line.amount:+.4f}  {run.bags[line.bag].name}  {line.place}" for line in lines[:n_lines]]
+    text += [
+        f"{'':12}{line.amount:+.4f}  {make_plain(run.bags[line.bag].name)}  {line.place}" for line in lines[:n_lines]
+    ]
     if len(lines) > n_lines:
         rest = sum(line.amount for line in lines[n_lines:])
         text.append(f"{'':12}{rest:+.4f}  {len(lines) - n_lines} more")

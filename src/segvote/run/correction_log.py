@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnwritableFileError
+from segvote.run.log_checks import check_log_file, check_log_tables
 
 __all__ = ["Action", "CorrectionLog", "read_actions"]
 
@@ -100,6 +101,7 @@ class CorrectionLog:
         self.path, self.patience = Path(path), patience
         # Reading never waits for writing: each has its own connection.
         self._writing, self._reading = threading.Lock(), threading.Lock()
+        check_log_file(self.path)
         with _explain_failure(self.path):
             self._writer = _connect(self.path, patience)
             self._writer.execute("PRAGMA journal_mode=WAL")
@@ -211,8 +213,9 @@ def _read_last(connection: sqlite3.Connection) -> int:
 def read_actions(path: Path | str) -> list[Action]:
     """All actions of a log that may not exist."""
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         return []
+    check_log_file(path)
     with _explain_failure(path), contextlib.closing(_connect(path, WAIT_SECONDS)) as connection:
         _check_format(connection, path)
         return _select(connection, path)
@@ -262,6 +265,7 @@ def _sum(action: Action) -> str:
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    check_log_tables(connection, path, SCHEMA)
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if not 0 <= found <= FORMAT:
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
@@ -272,7 +276,10 @@ def _explain_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:  # Python's own: what lies in the file is no text
+            raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
+        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
             raise UnwritableFileError(
                 f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
             ) from error

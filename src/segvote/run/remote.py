@@ -30,7 +30,7 @@ def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[tuple[A
     with open_folders(outs=[run], progress=progress) as opened:
         if is_uri(run):
             for uri in _list_sources(opened.outs[0]):
-                if _get_bucket(uri) == _get_bucket(run):
+                if _is_near(uri, str(run)):
                     fetch_folder(uri, progress)
         yield opened.outs[0], opened.progress
 
@@ -46,5 +46,20 @@ def _list_sources(folder: Path) -> list[str]:
     return []
 
 
+def _is_near(place: str, run: str) -> bool:
+    """Whether a folder that a run names lies in the same bucket, or, where there are none, beside the run.
+
+    ``file://`` knows no buckets: a stranger's record could name any folder of this machine.
+    """
+    if bucket := _get_bucket(run):
+        return _get_bucket(place) == bucket
+    beside = run.rstrip("/").rpartition("/")[0]
+    is_root = beside.endswith(":/") or beside.endswith("://")
+    return place.startswith(f"{beside}/") and not is_root and ".." not in place.split("/")
+
+
 def _get_bucket(url: str) -> str:
-    return "/".join(url.split("/", 3)[:3])
+    """Scheme and bucket of an address; empty where what follows the scheme is a path."""
+    scheme, _, rest = url.partition("://")
+    bucket = rest.split("/", 1)[0]
+    return f"{scheme}://{bucket}" if bucket else ""

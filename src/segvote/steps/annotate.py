@@ -61,9 +61,11 @@ def annotate(
     inputs = Inputs({bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()})
     _check_owner(run, inputs)
     bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames)
-    return annotate_bags(
-        run, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
-    )
+    with run.lock():
+        _check_owner(run, inputs)  # again: somebody else may have begun there meanwhile
+        return annotate_bags(
+            run, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
+        )
 
 
 def _check_owner(run: RunFolder, inputs: Inputs) -> None:

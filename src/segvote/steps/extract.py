@@ -11,6 +11,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import FeatureExtractor
+from segvote.features.base import check_outputs
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import hash_file, read_image, resize_image
 from segvote.io.videos import list_video_files
@@ -169,7 +170,7 @@ class BagExtractor:
         started = time.perf_counter()
         features = self.extractor.extract(picture, labels.astype(np.int32))
         seconds["extract"] = time.perf_counter() - started
-        write_arrays(path, features=features.astype(np.float32))
+        write_arrays(path, features=check_outputs(features, image.name, self.settings.features))
 
 
 class _LazyImage:
@@ -178,6 +179,10 @@ class _LazyImage:
     def __init__(self, bag: Bag, seconds: dict[str, float]) -> None:
         self._bag, self._seconds = bag, seconds
         self._image: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        return self._bag.name
 
     def read(self) -> np.ndarray:
         if self._image is None:

@@ -42,7 +42,8 @@ def annotate_bags(
     Parameters
     ----------
     run
-        The folder; what it holds already is not done again.
+        The folder, whose lock the caller holds: what the caller read in it is still true. What it holds is not done
+        again.
     bags
         All of them, in their order.
     inputs
@@ -51,8 +52,7 @@ def annotate_bags(
         As for `segvote.steps.annotate.annotate`.
     """
     extractor = check_names(settings)
-    with run.lock():
-        _Job(run, inputs, settings, extractor, n_jobs, progress).carry_out(bags, label_maps, strict)
+    _Job(run, inputs, settings, extractor, n_jobs, progress).carry_out(bags, label_maps, strict)
     return Run(run.path)
 
 

@@ -21,10 +21,11 @@ from segvote.masks.drawing import SuperpixelMap, draw_mask_along
 from segvote.method import Result
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
+from segvote.run.bags import name_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, lay_over
 from segvote.run.frame_annotations import list_frame_annotations
-from segvote.run.run_folder import RunFolder, name_stems
+from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video_frames import list_frame_files
@@ -164,7 +165,7 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
 def _list_tasks(
     bags: Sequence[SegmentedImage], table: Table, result: Result, excluded: np.ndarray, corrections: Corrections
 ) -> list[WriteTask]:
-    stems = name_stems([bag.bag.name for bag in bags])
+    stems = name_bags([bag.bag for bag in bags])
     scores, decisions, areas, fixed = (
         table.split(values) for values in (result.scores, result.selected, table.areas, result.user_labels)
     )

@@ -25,12 +25,13 @@ from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_json
 from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bags import name_bags
 from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
@@ -80,6 +81,7 @@ def annotate_classes(
     _check_owner(folder, root)
     found = list_class_images(root, settings.frames)
     with folder.lock():
+        _check_owner(folder, root)  # again: somebody else may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
         job = _Job(folder, root, settings, extractor, n_jobs, progress)
@@ -155,7 +157,7 @@ class _Job:
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""
-        stems = name_stems([image.bag.name for image in self.images])
+        stems = name_bags([image.bag for image in self.images])
         if _is_joined(self.folder, key, list(stems.values())):
             return
         _write_record(self.folder, self.root, complete=False)

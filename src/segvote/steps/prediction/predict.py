@@ -18,10 +18,10 @@ from segvote.io.tables import read_json, write_csv, write_json
 from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
-from segvote.run.bags import list_unsorted_bags
+from segvote.run.bags import list_unsorted_bags, name_bags
 from segvote.run.class_runs import find_class_record
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.stale import remove_stale
 from segvote.steps.extract import BagExtractor
@@ -134,6 +134,7 @@ def predict(
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames)
     with target.lock():
+        _check_owner(target, Path(folder))  # again: somebody else may have begun there meanwhile
         _claim(target, Path(folder))
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
         segmented = extract_with(bag_extractor, bags, n_jobs, progress)
@@ -149,7 +150,7 @@ class _Job:
     def carry_out(
         self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], n_jobs: int, progress: Progress
     ) -> Predictions:
-        stems = name_stems([one.bag.name for one in good])
+        stems = name_bags([one.bag for one in good])
         tasks, best = [], []
         scored = count_along(self._score(good), "vote", len(good), progress)
         for one, scores, areas in scored:
