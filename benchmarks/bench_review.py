@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from segvote.steps.voting_step import decide_bags, fit_voter
 
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
@@ -44,7 +45,6 @@ from segvote.run.run import Run
 from segvote.steps.reopening import reopen
 from segvote.steps.superpixels import segment_superpixels
 from segvote.steps.table import Table
-from segvote.steps.voting_step import decide_bags, fit_voter
 from segvote.types import WITH
 from segvote.voters.ekde import EKDE
 

@@ -333,7 +333,12 @@ class Engine:
             result = self.voting.vote(user, corrections)
             with self._publishing:
                 self.snapshot = apply_votes(
-                    self.snapshot, result.scores, result.decisions, result.thresholds, result.graph
+                    self.snapshot,
+                    result.scores,
+                    result.decisions,
+                    result.thresholds,
+                    result.graph,
+                    result.uncertainty,
                 )
             if self.heard != user.action:
                 self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
@@ -431,7 +436,8 @@ def _open_snapshot(run: Run) -> Snapshot:
     positive = np.array([record.bag_label == WITH for record in run.bags])
     covered = np.array([record.area for record in run.bags])
     scores, decisions, thresholds = votes["scores"], votes["decisions"], votes["thresholds"]
-    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered)
+    uncertainty = np.array([record.uncertainty for record in run.bags])
+    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered, uncertainty)
 
 
 def _read_written(run: Run, user_labels: np.ndarray, painted: np.ndarray, is_known: np.ndarray) -> Written:
