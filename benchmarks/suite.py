@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from segvote.evaluation.evaluate import evaluate
+from segvote.evaluation.evaluate_segments import count_segments, measure_ious
+from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
@@ -65,9 +67,9 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
     row = Row(
         name=folder.name,
         ap=round(found.ranking.segment_ap, 4),
-        corloc=round(found.corloc, 4),
-        miou=round(found.miou, 4),
-        limit=round(float(np.mean([image.limit for image in found.images])), 4),
+        corloc=round(float((found.ious > found.threshold).mean()), 4),
+        miou=round(float(found.ious.mean()), 4),
+        limit=round(float(found.limits.mean()), 4),
         best_threshold=round(measure_best_threshold(run, folder), 4),
         n_uncertain=sum(bag.uncertainty >= 0.5 for bag in run.bags if bag.bag_label == "with"),
         n_excluded=sum(bag.excluded for bag in run.bags),
@@ -81,10 +83,6 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
 
 def measure_best_threshold(run: Run, folder: Path) -> float:
     """Mean overlap of whole segments at the best single threshold for all images, chosen with the masks."""
-    from segvote.evaluation.evaluate_segments import count_segments
-    from segvote.evaluation.evaluate_truth import find_truth, list_truth
-    from segvote.metrics.overlap import measure_ious
-
     readers, scores, counted = list_truth(folder / "masks"), [], []
     for index, bag in enumerate(run.bags):
         reader = find_truth(readers, bag.name) if bag.bag_label == "with" else None
@@ -92,6 +90,8 @@ def measure_best_threshold(run: Run, folder: Path) -> float:
             labels = run.read_segments(index)["labels"]
             counted.append(count_segments(labels, reader(), (bag.height, bag.width)))
             scores.append(run.votes["scores"][run.get_slice(index)])
+    if not scores:  # videos have no label map of one image
+        return float("nan")
     levels = np.quantile(np.concatenate(scores), np.linspace(0.2, 0.999, N_THRESHOLDS))
     return max(
         float(
