@@ -12,6 +12,7 @@ from segvote.io.imports.coco import read_coco
 from segvote.io.rle import encode_rle
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
+from segvote.review.frames import Frames
 from segvote.review.strokes import Stroke
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
@@ -168,7 +169,7 @@ def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
 def test_segments_that_the_frame_shown_does_not_have_cannot_be_said(run):
     run.bags[0] = replace(run.bags[0], n_segments=run.bags[0].n_segments + 1)
     engine = Engine.__new__(Engine)  # no vote is needed
-    engine.run = run
+    engine.run, engine.frames = run, Frames(run)
     with pytest.raises(BadInputError, match="other frames"):
         engine.set_segments(0, [run.bags[0].n_segments - 1], 1)
 

@@ -20,6 +20,7 @@ from segvote.evaluation.explain import SegmentExplanation
 from segvote.io.images import resize_labels
 from segvote.io.rle import encode_rle
 from segvote.review.estimate import Estimate, estimate_rest, measure_overlap
+from segvote.review.frames import Frames
 from segvote.review.masks import Masks, draw_segments, measure_redrawn
 from segvote.review.snapshot import (
     Snapshot,
@@ -36,7 +37,7 @@ from segvote.review.snapshot import (
 from segvote.review.strokes import Stroke, draw_stroke, snap_to_superpixels
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Canvas, Corrections, replay
+from segvote.run.corrections import Canvas, Corrections, fix_supervoxels, replay
 from segvote.run.record import make_result_key
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted, list_segmented_images
@@ -65,7 +66,7 @@ class Engine:
     def __init__(self, run: Run, tell: Callable[[], None] = lambda: None) -> None:
         self.run, self.tell = run, tell
         self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
-        self.voting, self.masks = Voting(run), Masks(run)
+        self.voting, self.masks, self.frames = Voting(run), Masks(run), Frames(run)
         self.status, self.problem = "loading", ""
         self.heard = -1  # number of the last action that was voted on
         self._wake = threading.Condition()
@@ -94,16 +95,24 @@ class Engine:
 
     # What a user does. Each returns the number of the action, after it is on the disk.
 
-    def set_segments(self, bag: int, segments: list[int], value: int) -> int:
-        """Label segments of a bag object (1), background (0) or undecided (-1)."""
-        labels = self.run.read_segments(self.check_bag(bag))["labels"]
+    def set_segments(self, bag: int, segments: list[int], value: int, frame: int = -1) -> int:
+        """Label segments of a bag object (1), background (0) or undecided (-1).
+
+        Parameters
+        ----------
+        bag, segments, value
+            Which, and what they are.
+        frame
+            Of a video, the number of the frame in its source on which they were clicked; -1: the poster, or an image.
+        """
+        labels = self.frames.read_labels(self.check_bag(bag), frame)
         n_segments = self.run.bags[bag].n_segments
         if not segments or min(segments) < 0 or max(segments) >= n_segments:
             raise BadInputError(f"expected segments 0 to {n_segments - 1} of image {bag}; got {segments[:5]}")
         pixels = np.isin(labels, segments)
         if not pixels.any():
             raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
-        return self._append(self._make_stroke("set", bag, value, pixels))
+        return self._append(replace(self._make_stroke("set", bag, value, pixels), frame=frame))
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
         """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
@@ -243,6 +252,10 @@ class Engine:
         kept = self._label_cache.get(key)
         if kept is not None and kept[1] == strokes:
             return kept[2]
+        if record.n_frames:
+            found = fix_supervoxels(self.run.folder, record.segments, strokes, record.n_segments)
+            self._label_cache[key] = (Canvas((1, 1)), strokes, found)
+            return found
         labels = self.run.read_segments(bag)["labels"]
         canvas = kept[0] if kept is not None else Canvas(labels.shape)
         canvas.show(strokes)

@@ -100,8 +100,15 @@ class Session:
 
     def describe_run(self) -> dict[str, Any]:
         images = [
-            {"name": bag.name, "width": bag.width, "height": bag.height, "nSegments": bag.n_segments}
-            for bag in self.run.bags
+            {
+                "name": bag.name,
+                "width": bag.width,
+                "height": bag.height,
+                "nSegments": bag.n_segments,
+                "frames": self.engine.frames.list_numbers(index),
+                "poster": self.engine.frames.find_poster(index),
+            }
+            for index, bag in enumerate(self.run.bags)
         ]
         settings = self.run.settings
         return {
@@ -139,6 +146,14 @@ class Session:
     def get_mask(self, bag: int) -> bytes:
         """The redrawn mask of an image as it stands now."""
         return self.engine.encode_mask(bag, PAGE_SIZE)
+
+    def get_frame_picture(self, bag: int, frame: int) -> bytes:
+        return self.engine.frames.get_picture(self.engine.check_bag(bag), frame)
+
+    def get_frame_map(self, bag: int, frame: int) -> bytes:
+        """Label map and levels of a frame of a video."""
+        labels = self.engine.frames.read_labels(self.engine.check_bag(bag), frame)
+        return self.pictures.encode_labels(bag, labels)
 
     def get_small_mask(self, bag: int) -> bytes:
         """The same at the size of the thumbnail."""
@@ -180,10 +195,11 @@ class Session:
     # Actions: each takes the decoded message of the page and trusts nothing in it.
 
     def _set(self, message: Any) -> dict[str, Any]:
-        bag, segments, value = _take(message, bag=int, segments=list, value=int)
+        message = {"frame": -1, **_check_object(message)}  # of an image, or the poster of a video
+        bag, segments, value, frame = _take(message, bag=int, segments=list, value=int, frame=int)
         if len(segments) > MAX_SEGMENTS or not all(type(one) is int for one in segments):
             raise BadInputError(f"segments must be at most {MAX_SEGMENTS} whole numbers")
-        return {"action": self.engine.set_segments(bag, segments, value)}
+        return {"action": self.engine.set_segments(bag, segments, value, frame)}
 
     def _paint(self, message: Any) -> dict[str, Any]:
         bag, tool, points, radius, snap, value = _take(
@@ -270,6 +286,12 @@ def _take(message: Any, **kinds: type | tuple[type, ...]) -> list[Any]:
             wanted = " or ".join(one.__name__ for one in allowed)
             raise BadInputError(f"{name} must be of type {wanted}; got {type(message[name]).__name__}")
     return [message[name] for name in kinds]
+
+
+def _check_object(message: Any) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        raise BadInputError(f"expected an object; got {type(message).__name__}")
+    return message
 
 
 def _check_bags(bags: list[Any]) -> list[int]:

@@ -129,21 +129,42 @@ function go(index) {
   if (index === undefined || index === store.current) return;
   const before = store.current;
   store.current = index;
+  store.frame = -1;
   asked = null;
   forgetVotes();
   tell("current", { before });
   showFacts();
+  showFrames();
   show(index);
   const at = store.order.indexOf(index);
   if (at >= 0 && at + 1 < store.order.length) preload(store.order[at + 1]);
 }
 
+// The frames of a video: a slider below the image, the poster first.
+function showFrames() {
+  const { frames, poster } = store.run.images[store.current];
+  byId("frames").hidden = !frames.length;
+  if (!frames.length) return;
+  byId("frame-slider").max = frames.length - 1;
+  byId("frame-slider").value = frames.indexOf(store.frame < 0 ? poster : store.frame);
+  byId("frame-text").textContent = `frame ${store.frame < 0 ? poster : store.frame} of ${frames.at(-1)}`;
+}
+
+function goToFrame(number) {
+  const { frames } = store.run.images[store.current];
+  if (!frames.length) return;
+  store.frame = frames[Math.min(frames.length - 1, Math.max(0, number))];
+  showFrames();
+  show(store.current, store.frame, false);
+}
+
+watch("frame", (step) => goToFrame(Number(byId("frame-slider").value) + step));
 watch("go", (index) => { if (isGridOpen()) closeGrid(); go(index); });
 watch("label", ({ segments, value, segment }) => {
   const bag = store.current;
   labelHere(bag, segments, value);
   asked = segment;
-  act("set", { bag, segments, value }).then(() => showVotes(bag, segment));
+  act("set", { bag, segments, value, frame: store.frame }).then(() => showVotes(bag, segment));
 });
 watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
   const flat = points.flat().map((one) => Math.round(1000 * one) / 1000);
@@ -212,6 +233,7 @@ function setUpButtons() {
     const value = Number(event.target.value);
     if (store.tool === "segments") tell("level", N_LEVELS - 1 - value); else tell("radius", 2 ** (value / 2));
   });
+  byId("frame-slider").addEventListener("input", (event) => goToFrame(Number(event.target.value)));
   byId("snap").addEventListener("click", () => tell("snap", !store.snap));
   byId("opacity").addEventListener("input", (event) => tell("opacity", event.target.value / 100));
   for (const name of ["undo", "redo", "export", "theme", "accept"]) byId(name).addEventListener("click", () => tell(name));
