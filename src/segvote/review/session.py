@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import resources
@@ -34,10 +34,20 @@ MAX_BAGS = 1 << 14
 
 
 class Session:
-    """Everything the routes need; built once, before the first request."""
+    """Everything the routes need; built once, before the first request.
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    Parameters
+    ----------
+    run
+        A finished run.
+    classes, number, class_command
+        Of the run of one class among several: the names of all, its place among them, and the command line that joins
+        them.
+    """
+
+    def __init__(self, run: Run, classes: Sequence[str] = (), number: int = 0, class_command: str = "") -> None:
+        self.run, self.classes, self.number, self.class_command = run, list(classes), number, class_command
+        self._starting, self._started = threading.Lock(), False
         self.engine = Engine(run, self._wake_listeners)
         self.pictures = Pictures(run)
         self.static = read_static()
@@ -58,6 +68,13 @@ class Session:
         self._doctor, self._exporting = threading.Lock(), threading.Lock()
         self.export_step: dict[str, Any] = {}
         self.closing = False
+
+    def start(self) -> None:
+        """Set the engine to work, if it is not yet."""
+        with self._starting:
+            if not self._started:
+                self.engine.start()
+            self._started = True
 
     # Telling the pages.
 
@@ -119,6 +136,9 @@ class Session:
             "images": images,
             "problems": self.run.record["problems"],
             "commands": self._list_commands(),
+            "classes": self.classes,
+            "classNumber": self.number,
+            "classCommand": self.class_command,
         }
 
     def _list_commands(self) -> dict[str, str]:

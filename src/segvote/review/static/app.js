@@ -4,6 +4,7 @@ import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
 import { draw, fit, getCursor, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
 import { openFinish } from "./finish.js";
 import { closeGrid, isGridOpen, setUpGrid } from "./grid.js";
+import { setUpClasses } from "./classes.js";
 import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
@@ -250,6 +251,7 @@ async function start() {
   store.run = await getJson("api/run");
   byId("run-name").textContent = store.run.folder;
   document.title = `${store.run.folder} · segvote review`;
+  setUpClasses();
   setUpQueue();
   setUpGrid();
   setUpPanels();
@@ -261,7 +263,9 @@ async function start() {
   refreshQueue();
   tell("view", store.view);
   tell("tool", TOOLS[0]);
-  go(store.order[0] ?? 0);
+  const wanted = Number(location.hash.slice(1) || NaN); // where the page of another class was
+  touched = wanted in store.images;
+  go(touched ? wanted : store.order[0] ?? 0);
   for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, () => { touched = true; }, { capture: true, passive: true });
   listen(onStatus, () => { store.gone = true; showSaved(); });
   document.documentElement.dataset.ready = "yes";

@@ -1,5 +1,6 @@
 // The image: drawing, zoom and pan, the region under the pointer, the keyboard's cursor.
 
+import { colourOf, getOthers } from "./classes.js";
 import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
 import { paintOverlay } from "./paint.js";
 import { Regions, traceMask } from "./regions.js";
@@ -217,8 +218,14 @@ function drawOutline() {
   context.save();
   context.scale(outline.scale, outline.scale);
   line(outline.path, "rgb(0 0 0 / .55)", 3.5 / outline.scale);
-  line(outline.path, "#ffd84a", 1.8 / outline.scale);
+  line(outline.path, colourOf(store.run.classNumber), 1.8 / outline.scale);
   context.restore();
+  for (const { path, width, colour } of getOthers()) {
+    context.save();
+    context.scale(regions.width / width, regions.width / width);
+    line(path, colour, (1.2 * width) / regions.width);
+    context.restore();
+  }
 }
 
 function drawGlyph(x, y, text, colour) {

@@ -1,6 +1,7 @@
 // Everything by keyboard alone.
 
 import { panBy, zoomBy, fit, getHovered, getRegions, setHovered } from "./canvas.js";
+import { openClass } from "./classes.js";
 import { isFinishOpen } from "./finish.js";
 import { isGridOpen, openGrid, pressInGrid, selectAll } from "./grid.js";
 import { moveInQueue } from "./queue.js";
@@ -33,6 +34,12 @@ function label(value) {
   const segments = getRegions().listRegion(segment, store.level);
   const toggled = store.images[store.current].state[segment] & 4 ? 0 : 1;
   tell("label", { segments, value: value === "toggle" ? toggled : value, segment });
+}
+
+// Of the class, where there are several; otherwise of the size of the regions.
+function pressNumber(k) {
+  if (store.run.classes.length > 1) openClass(k);
+  else if (k < N_LEVELS) tell("level", k);
 }
 
 const COMMANDS = {
@@ -79,7 +86,7 @@ const COMMANDS = {
     const names = Object.keys(FILTERS);
     tell("filter", names[(names.indexOf(store.filter) + 1) % names.length]);
   },
-  ...Object.fromEntries(Array.from({ length: N_LEVELS }, (_, k) => [k + 1, () => tell("level", k)])),
+  ...Object.fromEntries(Array.from({ length: 9 }, (_, k) => [k + 1, () => pressNumber(k)])),
 };
 
 function pressControl(event) {
