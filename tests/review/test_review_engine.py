@@ -18,6 +18,7 @@ from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
+from segvote.steps.export import export
 from segvote.steps.reopening import list_segmented_images
 from segvote.steps.update import update
 
@@ -415,3 +416,20 @@ def test_videos_cannot_be_painted_and_the_message_says_what_to_do(engine, run):
     run.bags[0] = replace(run.bags[0], n_frames=3)
     with pytest.raises(BadInputError, match="click segments"):
         paint(engine, 0, "brush", (5, 5))
+
+
+def count_instances(run, folder):
+    """Objects on the first image, as an export by connected regions has them."""
+    exported = read_coco(export(run, "coco", folder, instances=True))
+    return next(len(one.parts) for one in exported if one.name == run.bags[0].name)
+
+
+def test_a_cut_with_the_eraser_splits_an_object_and_the_brush_joins_it(engine, tmp_path):
+    wait_for(engine, 0)
+    engine.clear([0])
+    paint(engine, 0, "polygon", (20, 20), (80, 20), (80, 60), (20, 60))
+    assert count_instances(export_run(engine.settle()), tmp_path / "one") == 1
+    paint(engine, 0, "brush", (30, 10), (70, 70), value=0, radius=0.5)
+    assert count_instances(export_run(engine.settle()), tmp_path / "two") == 2
+    paint(engine, 0, "brush", (40, 40), (60, 40), radius=1.0)
+    assert count_instances(export_run(engine.settle()), tmp_path / "joined") == 1

@@ -64,7 +64,7 @@ function makeFormat(name, command) {
 // Of one class among several: what joins the masks of all.
 function makeJoin() {
   if (!store.run.classCommand) return [];
-  const note = make("p", "quiet", "Then, for the index masks of all classes: ");
+  const note = make("p", "quiet", "Then, for the index masks of all classes, with the options of the first time: ");
   note.append(make("code", "", store.run.classCommand));
   return [note];
 }
