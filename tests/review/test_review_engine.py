@@ -433,3 +433,16 @@ def test_a_cut_with_the_eraser_splits_an_object_and_the_brush_joins_it(engine, t
     assert count_instances(export_run(engine.settle()), tmp_path / "two") == 2
     paint(engine, 0, "brush", (40, 40), (60, 40), radius=1.0)
     assert count_instances(export_run(engine.settle()), tmp_path / "joined") == 1
+
+
+def test_a_run_with_settings_under_old_names_is_written_as_often_as_one_likes(run_copy):
+    folder = Run(run_copy).folder
+    record = folder.read_record()
+    record["settings"]["n_pieces"] = record["settings"].pop("n_superpixels")
+    folder.write_record(record)
+    engine = Engine(Run(run_copy))
+    engine.start()
+    for segment in (1, 2):
+        click(engine, 0, [segment], 1)
+        export_run(engine.settle())
+    engine.stop()
