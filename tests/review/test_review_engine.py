@@ -446,3 +446,14 @@ def test_a_run_with_settings_under_old_names_is_written_as_often_as_one_likes(ru
         click(engine, 0, [segment], 1)
         export_run(engine.settle())
     engine.stop()
+
+
+def test_undecided_on_a_segment_takes_painted_pixels_back_and_the_page_is_told(engine, run):
+    first = wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    y, x = np.argwhere(~before)[0]
+    painted = wait_for(engine, paint(engine, 0, "brush", (x + 0.5, y + 0.5), radius=0.5))
+    segment = int(resize_labels(run.read_segments(0)["labels"], before.shape)[y, x])
+    after = click(engine, 0, [segment], -1)
+    np.testing.assert_array_equal(engine.draw_mask(0), before)
+    assert after.changed_at[0] > painted.changed_at[0] > first.changed_at[0]

@@ -18,6 +18,7 @@ __all__ = [
     "Written",
     "apply_user",
     "apply_votes",
+    "drop_labels",
     "make_snapshot",
     "measure_disagreement",
     "note_measured",
@@ -227,6 +228,11 @@ def apply_user(old: Snapshot, user: UserInput) -> Snapshot:
         decisions=_hold_labels(old, old.decisions, user.user_labels, user.positive),
     )
     return _mark_changes(old, new)
+
+
+def drop_labels(old: Snapshot) -> Snapshot:
+    """The same without any user label, before it is voted on."""
+    return apply_user(old, replace(old.user, user_labels=np.full(len(old.scores), -1, dtype=np.int8)))
 
 
 def _hold_labels(old: Snapshot, decisions: np.ndarray, user_labels: np.ndarray, positive: np.ndarray) -> np.ndarray:
