@@ -232,6 +232,8 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
     if not _is_begun(connection):
         return []
+    if _read_format(connection) == FORMAT and not all(_has_column(connection, name) for name in ADDED):
+        raise DamagedFileError(f"{path} has lost a column; restore the file, or move it away")
     names = [name if _has_column(connection, name) else kind.rsplit(" ", 1)[1] for name, kind in ADDED.items()]
     checksum, batch, frame = names
     rows = connection.execute(
@@ -256,8 +258,7 @@ def _check_row(row: tuple, place: int, path: Path) -> None:
 
 def _is_begun(connection: sqlite3.Connection) -> bool:
     """Whether the log has its table: who is killed while making the file leaves it without table and format."""
-    has_format = connection.execute("PRAGMA user_version").fetchone()[0] > 0
-    return has_format or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
+    return _read_format(connection) > 0 or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
 
 
 def _has_column(connection: sqlite3.Connection, name: str) -> bool:
@@ -274,8 +275,12 @@ def _sum(action: Action) -> str:
     return f"{zlib.crc32(repr([*said, *more]).encode()):08x}"
 
 
+def _read_format(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    found = _read_format(connection)
     if not 0 <= found <= FORMAT:
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
 
@@ -285,7 +290,9 @@ def _explain_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+        # Python's own errors, such as text that is no UTF-8, have no code.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
             raise UnwritableFileError(
                 f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
             ) from error
