@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: install demo test test-slow test-data test-oldest trust lint bench paper licences audit docs dist clean
+.PHONY: install demo test test-slow test-s3 test-data test-oldest trust lint bench paper licences audit docs dist clean
 
 install: $(VENV)/.installed
 
@@ -26,6 +26,14 @@ test: install
 
 test-slow: install
 	$(BIN)/python -m pytest -q -m slow
+
+# The tests of object stores against a server on this machine that speaks the protocol of S3 (moto).
+$(VENV)/.s3: $(VENV)/.installed
+	$(BIN)/pip install -q -e '.[s3-test]'
+	touch $@
+
+test-s3: $(VENV)/.s3
+	SEGVOTE_NEED_S3=1 $(BIN)/python -m pytest -q tests/steps/test_annotate_stores.py -k s3
 
 test-data: install
 	SEGVOTE_DATA=$(abspath $(DATA)) $(BIN)/python -m pytest -q -m real_data

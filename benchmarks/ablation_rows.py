@@ -1,6 +1,6 @@
 """What `ablation.py` switches off, and what it measures: votes on shared neighbours, masks drawn as `annotate` does.
 
-Segments, features and pieces come from one run folder; a search for neighbours serves all rows that hear the same maps.
+Segments, features and superpixels come from one run folder; a search for neighbours serves all rows with the same maps.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from segvote.steps.voting_step import Verdict, decide_bags, measure_survival, refine_vote
 
 from segvote.evaluation.compare_stage import Stage
 from segvote.evaluation.evaluate import find_bag_truth, rank_segments
@@ -25,9 +26,8 @@ from segvote.metrics.overlap import measure_corloc, measure_iou
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.steps.superpixels import fetch_pieces
+from segvote.steps.superpixels import fetch_superpixels
 from segvote.steps.table import Table
-from segvote.steps.voting_step import Verdict, decide_bags, measure_survival, refine_vote
 from segvote.steps.workers import run_on_all
 from segvote.voters.ekde import EKDE
 
@@ -142,7 +142,7 @@ def measure_drawing(task: Drawing) -> float:
     """Overlap of a mask, drawn as `annotate` does, with its truth."""
     labels = read_arrays(task.run.segments_path(task.segments))["labels"]
     free = np.full(len(task.decisions), -1, dtype=np.int8)
-    cut = fetch_pieces(
+    cut = fetch_superpixels(
         task.run,
         task.segments,
         task.n_superpixels,

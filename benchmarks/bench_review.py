@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from segvote.steps.voting_step import decide_bags, fit_voter
 
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
@@ -42,9 +43,8 @@ from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import fix_segments, replay
 from segvote.run.run import Run
 from segvote.steps.reopening import reopen
-from segvote.steps.superpixels import cut_image
+from segvote.steps.superpixels import segment_superpixels
 from segvote.steps.table import Table
-from segvote.steps.voting_step import decide_bags, fit_voter
 from segvote.types import WITH
 from segvote.voters.ekde import EKDE
 
@@ -197,7 +197,7 @@ class Draughtsman:
         labels, part = self.run.read_segments(bag)["labels"], snapshot.get_slice(bag)
         if bag not in self._cuts:
             working = resize_image(self.run.read_image(bag), max(labels.shape))
-            self._cuts[bag] = cut_image(working, labels, self.run.settings.n_superpixels)
+            self._cuts[bag] = segment_superpixels(working, labels, self.run.settings.n_superpixels)
         heat = scale_bag(snapshot, bag).astype(np.float32)
         decided = (snapshot.decisions[part], snapshot.user_labels[part])
         return draw_mask_along(self._cuts[bag], labels, heat, *decided, labels.shape)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """The Python face: the commands as functions, with all they leave behind.
 
-Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.remote.places`. What is
+Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.remote.opening`. What is
 returned then reads from the mirror of the folder on this machine.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from segvote.evaluation.evaluate import Evaluation
 from segvote.evaluation.evaluate import evaluate as run_evaluate
-from segvote.io.remote.places import open_places
+from segvote.io.remote.opening import open_folders
 from segvote.progress import Progress, ignore_progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
@@ -44,7 +44,7 @@ def annotate(
     Parameters are those of `segvote.steps.annotate.annotate`; in a script, call it only from under
     ``if __name__ == "__main__"``.
     """
-    with open_places([with_folder, without_folder, segments], [out], progress=progress) as here:
+    with open_folders([with_folder, without_folder, segments], [out], progress=progress) as here:
         one, other, own = here.inputs
         run = run_annotate(one, other, here.outs[0], settings, segments=own, progress=here.progress, **options)
         write_report(run)
@@ -64,7 +64,7 @@ def annotate_classes(
 
     Parameters are those of `segvote.steps.classes.annotate.annotate_classes`; see `annotate` about scripts.
     """
-    with open_places([root, segments], [out], progress=progress) as here:
+    with open_folders([root, segments], [out], progress=progress) as here:
         folder, own = here.inputs
         runs = run_annotate_classes(folder, here.outs[0], settings, segments=own, progress=here.progress, **options)
         for run in runs.runs.values():
@@ -89,7 +89,7 @@ def update(
     add_with, add_without = list(add_with), list(add_without)
     with (
         open_run(run, progress) as (folder, report),
-        open_places([*add_with, *add_without, segments], progress=progress) as here,
+        open_folders([*add_with, *add_without, segments], progress=progress) as here,
     ):
         *added, own = here.inputs
         more: dict[str, Any] = {"add_with": added[: len(add_with)], "add_without": added[len(add_with) :]}
@@ -105,7 +105,7 @@ def predict(
 
     Parameters are those of `segvote.steps.prediction.predict.predict`; see `annotate` about scripts.
     """
-    with open_places([folder], [out], [model], progress) as here:
+    with open_folders([folder], [out], [model], progress) as here:
         return run_predict(here.models[0], here.inputs[0], here.outs[0], progress=here.progress, **options)
 
 
@@ -116,7 +116,7 @@ def evaluate(
 
     Parameters are those of `segvote.evaluation.evaluate.evaluate`; `run` may be its folder.
     """
-    with open_run(run, progress) as (folder, report), open_places([truth], progress=progress) as here:
+    with open_run(run, progress) as (folder, report), open_folders([truth], progress=progress) as here:
         opened = folder if isinstance(folder, Run) else Run(folder)
         return run_evaluate(opened, here.inputs[0], report, **options)
 
@@ -133,5 +133,5 @@ def export(
 
     Parameters are those of `segvote.steps.export.export`.
     """
-    with open_run(run, progress) as (opened, report), open_places(outs=[folder], progress=report) as here:
+    with open_run(run, progress) as (opened, report), open_folders(outs=[folder], progress=report) as here:
         return run_export(opened, format, here.outs[0], progress=here.progress, **options)

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -12,10 +14,11 @@ from segvote.cli.progress import show_progress
 
 @pytest.fixture
 def listening():
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in stopping.SIGNALS}
     stopping.listen_for_stop()
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     stopping._asked.clear()
 
 
@@ -33,3 +36,35 @@ def test_a_new_command_starts_afresh(listening):
         os.kill(os.getpid(), signal.SIGINT)
     stopping.listen_for_stop()
     stopping.check_stop()
+
+
+@pytest.mark.parametrize("number", stopping.SIGNALS)
+def test_every_signal_to_stop_is_an_interruption_with_its_own_exit_code(listening, number):
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), number)
+    assert stopping.find_exit_code() == 128 + number
+
+
+def test_a_terminal_that_may_go_is_let_go(listening):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stopping.listen_for_stop()
+    os.kill(os.getpid(), signal.SIGHUP)
+    stopping.check_stop()
+
+
+@pytest.mark.timeout(120)
+def test_a_command_that_is_told_to_end_takes_its_workers_along():
+    code = """
+from segvote.cli.stopping import listen_for_stop
+from segvote.steps.workers import run_on_all
+import time
+listen_for_stop()
+for _ in run_on_all(time.sleep, [0, 0, 0, 60, 60, 60], 2):
+    print(flush=True)
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        process.stdout.read()  # ends when the last of all who could write there has ended
+    assert process.returncode != 0

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +57,14 @@ def test_evaluate_prints_the_promised_keys(finished_run, scenes):
 
 def test_the_version_is_printed():
     assert run("--version").stdout.startswith("segvote ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("arguments", [["--version"], [], ["info"], ["annotate", "--help"]])
+def test_an_output_that_is_full_is_told_in_one_line(arguments):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "segvote", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("segvote: cannot write the output")
+    assert len(done.stderr.strip().splitlines()) == 1

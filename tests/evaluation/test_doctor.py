@@ -4,15 +4,16 @@ import shutil
 import cv2
 import numpy as np
 import pytest
+from segvote.steps.judging import judge_bags, measure_evidence, measure_power
 
+from segvote.errors import BadInputError
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
-from segvote.evaluation.duplicates import find_twins, hash_picture
+from segvote.evaluation.duplicates import find_duplicates, hash_picture
 from segvote.io.images import read_image
 from segvote.run.bags import Bag
 from segvote.run.settings import Settings
 from segvote.steps import judging
 from segvote.steps.annotate import annotate
-from segvote.steps.judging import judge_bags, measure_evidence, measure_power
 from segvote.steps.table import Table
 
 QUICK = Settings(features="color", n_segments=40, size=160)
@@ -64,7 +65,7 @@ def test_a_recompressed_copy_is_nearly_the_same(folders):
 
 def test_no_two_scenes_are_taken_for_the_same(scenes):
     bags = [Bag(str(path), path.parent.name, path, path.name) for path in sorted(scenes.glob("with*/*.png"))]
-    assert len(bags) == 12 and find_twins(bags) == []
+    assert len(bags) == 12 and find_duplicates(bags) == []
 
 
 def test_light_and_size_hardly_change_the_hash_and_another_picture_does():
@@ -160,3 +161,10 @@ def test_an_opinion_whose_folders_are_not_apart_suspects_nobody():
     values, bag_labels = np.array([17.0, 3.0, -2.0, -2.0, 5.0, -2.0]), np.array([False, False, True, True, True, False])
     assert not judging._centre(values, bag_labels).any()
     assert not judging._centre(np.zeros(6), bag_labels).any()
+
+
+def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(BadInputError, match="holds thesis"):
+        diagnose_folders(scenes / "with", scenes / "without", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

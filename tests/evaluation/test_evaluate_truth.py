@@ -110,6 +110,36 @@ def test_a_wrong_table_is_refused_with_its_columns(tmp_path, text):
         list_truth(tmp_path / "boxes.csv")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("bbox", [1, 2, 3]),
+        ("bbox", [1, 2, 3, "four"]),
+        ("bbox", [1, 2, 3, 10**400]),
+        ("bbox", None),
+        ("image_id", 7),
+        ("image_id", [1]),
+        ("category_id", {}),
+    ],
+)
+def test_a_wrong_box_of_a_coco_file_is_named_in_one_line(tmp_path, key, value):
+    box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [2, 1, 4, 4], key: value}
+    coco = {
+        "images": [{"id": 1, "file_name": "one.jpg", "height": 8, "width": 10}],
+        "annotations": [box],
+        "categories": [{"id": 1, "name": "cow"}],
+    }
+    (tmp_path / "boxes.json").write_text(json.dumps(coco))
+    with pytest.raises(BadInputError, match="annotation 1"):
+        list_truth(tmp_path / "boxes.json", "cow")
+
+
+def test_a_wrong_box_of_a_voc_file_is_named_in_one_line(tmp_path):
+    (tmp_path / "one.xml").write_text(XML.format(name="cow").replace("<ymin>2", "<ymin>two"))
+    with pytest.raises(BadInputError, match=r"one\.xml: expected ymin"):
+        list_truth(tmp_path)["one"]()
+
+
 def test_absent_and_empty_truth_are_refused(tmp_path):
     with pytest.raises(BadInputError, match="found nothing"):
         list_truth(tmp_path / "absent")

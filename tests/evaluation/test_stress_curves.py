@@ -1,7 +1,10 @@
 """Accidents to tables of segments, and the curves they give."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from segvote.steps.voting_step import measure_motion
 
 from segvote.errors import BadInputError
 from segvote.evaluation import stress as stress_module
@@ -95,3 +98,13 @@ def test_the_number_of_segments_is_a_stress_too(scenes, tmp_path, monkeypatch):
     arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out", plan, QUICK)
     (curve,) = stress(*arguments, kinds=("segments",), n_jobs=1)
     assert all(point.ap > 0 for point in curve.points)
+
+
+def test_drawn_videos_keep_their_motion(table):
+    motion = [np.full(count, float(index)) for index, count in enumerate(np.diff(table.offsets))]
+    motion[3] = None
+    chosen = np.array([5, 3, 0])
+    taken = take_bags(replace(table, motion=motion), chosen)
+    assert [None if one is None else one[0] for one in taken.motion] == [5.0, None, 0.0]
+    assert np.isfinite(measure_motion(taken, Settings())).all()
+    assert take_bags(table, chosen).motion == [table.motion[bag] for bag in chosen]

@@ -1,13 +1,15 @@
+import contextlib
 import io
 import os
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 from torch_writer import dump, join_old, join_zip, make_file, plan_tensor
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, TooLargeError
 from segvote.features.lite0 import find_lite0_weights
 from segvote.features.torch_file import OLD_MAGIC, OLD_PROTOCOL, read_torch_file
 
@@ -146,6 +148,34 @@ def test_crooked_opcodes_are_refused(code, tmp_path):
         read_torch_file(path)
 
 
+def test_a_tuple_that_would_be_hashed_for_ever_is_refused(tmp_path):
+    # Sixty tuples, each of the one before twice, as a key: hashing it takes 2^60 steps.
+    twice = b"".join(b"h%ch%c\x86q%c" % (number, number, number + 1) for number in range(60))
+    path = tmp_path / "weights.pth"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02})\x85q\x00" + twice + b"K\x01s.")
+    with pytest.raises(DamagedFileError, match="a tuple twice"):
+        read_torch_file(path)
+
+
+def test_a_place_in_the_memo_far_away_takes_no_memory(tmp_path):
+    path = tmp_path / "weights.pth"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02}r\xff\xff\xff\x7f.")
+    with pytest.raises(DamagedFileError, match="steps"):
+        read_torch_file(path)
+
+
+@pytest.mark.parametrize("code", [b"}b", b"}X\x01\x00\x00\x00aK\x01sb", b"N}X\x01\x00\x00\x00aK\x01s\x86b"])
+@pytest.mark.parametrize("name", [b"collections\nOrderedDict", b"torch\nFloatStorage"])
+def test_a_pickle_cannot_change_what_its_names_stand_for(name, code, tmp_path):
+    path = tmp_path / "weights.pth"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"\x80\x02c" + name + b"\n" + code + b".")
+    with pytest.raises(DamagedFileError, match="cut short or damaged"):
+        read_torch_file(path)
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 def test_every_truncation_is_reported(arrays, zipped, tmp_path):
     content, path = make_file(arrays, zipped), tmp_path / "weights.pth"
@@ -228,7 +258,85 @@ def test_nesting_without_end_is_refused(tmp_path):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", b"\x80\x02" + b"}X\x01\0\0\0a" * 5000 + b"}" + b"s" * 5000 + b".")
     path.write_bytes(file.getvalue())
-    with pytest.raises(DamagedFileError, match="recursion"):
+    with pytest.raises(DamagedFileError, match=r"recursion|letters"):
+        read_torch_file(path)
+
+
+def write_bomb(path, pickled, kind=zipfile.ZIP_DEFLATED, **members):
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        for name, data in members.items():
+            archive.writestr(f"archive/data/{name.removeprefix('_')}", data)
+
+
+def plan_bombs():
+    """Files of a few hundred to a few thousand bytes that would take gigabytes."""
+    values = np.zeros(1 << 20, np.float32)
+    tensor = plan_tensor(values[:4], "0", zipped=True)
+    long = {"a" * 1_000_000: {"b" * 1_000_000: {"c" * 1_000_000: tensor}}}
+    doubled = "x"
+    for _ in range(24):
+        doubled = (doubled, doubled)
+    return {
+        "names as long as books": (dump(long), {"_0": values[:4].tobytes()}),
+        "a name that doubles": (dump({doubled: tensor}), {"_0": values[:4].tobytes()}),
+        "much air": (dump({"a": plan_tensor(values, "0", zipped=True)}), {"_0": values.tobytes()}),
+        "views without steps": (
+            dump({f"{i}": plan_tensor(values, "0", zipped=True, strides=(0,)) for i in range(3)}),
+            {"_0": values.tobytes()},
+        ),
+    }
+
+
+@pytest.mark.parametrize("bomb", plan_bombs())
+def test_small_files_that_would_take_much_are_refused(bomb, tmp_path, monkeypatch):
+    monkeypatch.setenv("SEGVOTE_READ_MB", "4")
+    pickled, members = plan_bombs()[bomb]
+    path = tmp_path / "weights.pth"
+    write_bomb(path, pickled, **members)
+    assert path.stat().st_size < 20_000
+    tracemalloc.start()
+    with pytest.raises((DamagedFileError, TooLargeError), match=r"weights\.pth"):
+        read_torch_file(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 << 20
+
+
+# Programs of a pickle that a plain `pickle.Unpickler`, whatever classes it admits, would work at for ever, or drown in.
+DOUBLED = b"".join(b"q%ch%c\x86" % (number, number) for number in range(60))
+ENDLESS = {
+    "a key whose hash takes for ever": b"\x80\x02}X\x01\0\0\0x" + DOUBLED + b"K\x01s.",
+    "a memo of two billion places": b"\x80\x02}r\xff\xff\xff\x7f.",
+    "a text of four gigabytes": b"\x80\x02X\xff\xff\xff\xffx.",
+    "a number of two gigabytes": b"\x80\x02\x8b\xff\xff\xff\x7f1.",
+}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_pickles_that_would_work_for_ever_or_drown_do_not(kind, tmp_path):
+    path = tmp_path / "weights.pth"
+    write_bomb(path, ENDLESS[kind])
+    tracemalloc.start()
+    with contextlib.suppress(DamagedFileError, TooLargeError):
+        assert read_torch_file(path) == {}
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 << 20
+
+
+def test_a_larger_budget_lets_larger_files_in(tmp_path, monkeypatch):
+    values = np.zeros(1 << 20, np.float32)
+    path = tmp_path / "weights.pth"
+    write_bomb(path, dump({"a": plan_tensor(values, "0", zipped=True)}), _0=values.tobytes())
+    monkeypatch.setenv("SEGVOTE_READ_MB", "7")
+    with pytest.raises(TooLargeError, match="SEGVOTE_READ_MB"):
+        read_torch_file(path)
+    monkeypatch.setenv("SEGVOTE_READ_MB", "8")
+    np.testing.assert_array_equal(read_torch_file(path)["a"], values)
+    monkeypatch.setenv("SEGVOTE_READ_MB", "much")
+    with pytest.raises(BadInputError, match="megabytes"):
         read_torch_file(path)
 
 
@@ -242,6 +350,6 @@ def test_a_flipped_byte_is_an_error_or_another_number_never_a_crash(arrays, zipp
         path.write_bytes(damaged)
         try:
             found = read_torch_file(path)
-        except DamagedFileError:
+        except (DamagedFileError, TooLargeError):
             continue
         assert all(isinstance(array, np.ndarray) for array in found.values())

@@ -22,7 +22,7 @@ LAYERS = [
     ["io"],
     ["method", "voters", "segmentation", "features", "masks", "metrics"],
     ["kernels"],
-    ["types", "errors", "registry", "progress"],
+    ["memory_budget", "plain_text", "types", "errors", "registry", "progress"],
 ]
 RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
 # Who may import a module of segvote inside a function, and why. A cycle is no reason.

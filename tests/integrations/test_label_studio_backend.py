@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.integrations.label_studio import create_app, find_place, make_backend, predict_task
+from segvote.integrations.label_studio import create_app, find_names, make_backend, predict_task
 from segvote.integrations.models import open_predictors
 from segvote.io.brush import decode_brush
 from segvote.io.images import read_image
@@ -40,12 +40,12 @@ def check_prediction(prediction, predictor, path):
 
 def test_a_prediction_holds_the_mask(predictors, scenes):
     for path in sorted(scenes.glob("with*/*.png")):
-        check_prediction(predict_task(predictors, read_image(path), find_place(PARSED)), predictors["object"], path)
+        check_prediction(predict_task(predictors, read_image(path), find_names(PARSED)), predictors["object"], path)
 
 
 def test_a_page_without_brush_is_refused():
     with pytest.raises(BadInputError, match="BrushLabels"):
-        find_place({"box": {"type": "RectangleLabels", "to_name": ["photo"], "inputs": []}})
+        find_names({"box": {"type": "RectangleLabels", "to_name": ["photo"], "inputs": []}})
 
 
 def test_a_missing_package_says_what_to_install(finished_run, monkeypatch):

@@ -1,5 +1,7 @@
 """A file is whole or absent."""
 
+import os
+
 import pytest
 
 from segvote.errors import UnwritableFileError
@@ -77,3 +79,12 @@ def test_equal_bytes_are_not_written_again_unless_they_must_reach_the_disk(tmp_p
     second = path.stat()
     write_bytes(path, b"two")
     assert (path.stat().st_ino, path.stat().st_mtime_ns) != (second.st_ino, second.st_mtime_ns)
+
+
+def test_a_device_or_a_pipe_is_never_replaced_by_a_file(tmp_path):
+    """Root may do so, and the whole machine would lose its /dev/null: a pipe stands for it here."""
+    os.mkfifo(tmp_path / "device")
+    with pytest.raises(UnwritableFileError, match="no regular file"):
+        write_text(tmp_path / "device", "text")
+    assert (tmp_path / "device").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["device"]

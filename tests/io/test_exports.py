@@ -4,12 +4,13 @@ import json
 import os
 import weakref
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
 from export_decoders import decode
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from mask_examples import MASKS, make_large_mask, masks
 from PIL import Image
 from pycocotools.coco import COCO
@@ -328,3 +329,12 @@ def test_every_format_has_its_section_in_the_documentation():
     text = (Path(__file__).parents[2] / "docs/exports.md").read_text().split("## Coming back")[0]
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == list(EXPORTS)
+
+
+@given(st.lists(st.sampled_from(["a.jpg", "A.png", "a-jpg.png", "a.png/b.jpg", "a.json/b.png", "a/b.tif", "a-2.jpg"])))
+def test_no_two_images_share_a_file_whatever_they_are_called(names):
+    namer = FileNamer()
+    stems = [namer.choose_stem(name).casefold() for name in names]
+    paths = [stem + ending for stem in stems for ending in (".png", ".json")]
+    folders = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+    assert len(set(paths)) == len(paths) and not folders & set(paths)

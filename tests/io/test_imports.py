@@ -4,6 +4,8 @@ import contextlib
 import copy
 import json
 import random
+import tempfile
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from mask_examples import MASKS, masks
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, SegvoteError, TooLargeError, UnwritableFileError
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
 from segvote.io.imports.base import clean_name, match_name
@@ -19,7 +21,7 @@ from segvote.io.imports.coco import read_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.detect import read_any
 from segvote.io.imports.label_studio import read_label_studio
-from segvote.io.imports.labelme import read_labelme
+from segvote.io.imports.labelme import parse_labelme, read_labelme
 from segvote.io.rle import encode_rle
 from segvote.types import Annotation, Part
 
@@ -434,3 +436,100 @@ def test_any_damaged_letter_in_cvat_gives_annotations_or_a_reason(tmp_path, poly
         place = rng.randrange(len(text))
         with contextlib.suppress(BadInputError):
             read_xml(tmp_path, text[:place] + rng.choice('<>"&019,;. é-e') + text[place + 1 :])
+
+
+# memory
+
+
+SHAPES = {
+    "coco": lambda ring: {"image_id": 1, "category_id": 1, "segmentation": [ring]},
+    "labelme": lambda ring: {"label": "cow", "points": np.reshape(ring, (-1, 2)).tolist(), "shape_type": "polygon"},
+}
+
+
+def make_many(format_, side, rings):
+    shapes = [SHAPES[format_](ring) for ring in rings]
+    if format_ == "coco":
+        image = {"id": 1, "file_name": "a.jpg", "height": side, "width": side}
+        return {"images": [image], "annotations": shapes, "categories": [{"id": 1, "name": "cow"}]}
+    return {"imageHeight": side, "imageWidth": side, "imagePath": "a.jpg", "shapes": shapes}
+
+
+@pytest.mark.parametrize("format_", SHAPES)
+def test_a_thousand_shapes_take_the_memory_of_one(tmp_path, format_):
+    side = 3000
+    rings = [[x, x, x + 2, x, x + 2, x + 2, x, x + 2] for x in range(0, 2 * 1200, 2)]
+    (tmp_path / "a.json").write_text(json.dumps(make_many(format_, side, rings)))
+    tracemalloc.start()
+    (annotation,) = read_any(tmp_path / "a.json")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert annotation.parts[0].mask.sum() == 4 * 1200
+    assert peak < 5 * side * side
+
+
+def test_more_labels_than_the_budget_has_room_for_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEGVOTE_READ_MB", "1")
+    shapes = [{"label": f"label {number}", "points": [[0, 0], [1, 0], [1, 1]]} for number in range(8)]
+    data = {"imageHeight": 500, "imageWidth": 500, "imagePath": "a.jpg", "shapes": shapes}
+    (tmp_path / "a.json").write_text(json.dumps(data))
+    with pytest.raises(TooLargeError, match="SEGVOTE_READ_MB"):
+        read_any(tmp_path / "a.json")
+    monkeypatch.setenv("SEGVOTE_READ_MB", "20")
+    (annotation,) = read_any(tmp_path / "a.json")
+    assert len(annotation.parts) == 8
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 1e400, "x", None, []])
+@pytest.mark.parametrize("place", ["a point", "a score", "the size"])
+def test_numbers_that_no_float_holds_are_refused(tmp_path, number, place):
+    data = make_many("labelme", 9, [[0, 0, 3, 0, 3, 3]])
+    if place == "the size":
+        data["imageHeight"] = number
+    elif place == "a score":
+        data["shapes"][0]["score"] = number if number is not None else "x"
+    else:
+        data["shapes"][0]["points"][2][1] = number
+    with pytest.raises((BadInputError, DamagedFileError)):
+        parse_labelme(data, "a.json")
+
+
+def pack(path, data, name="a.json", kind=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        archive.writestr(name, data)
+    return path.read_bytes()
+
+
+def test_an_archive_in_an_archive_is_no_file_of_annotations(tmp_path):
+    inner = pack(tmp_path / "a.zip", b"{}")
+    for _ in range(3):
+        inner = pack(tmp_path / "a.zip", inner)
+    with pytest.raises((BadInputError, DamagedFileError)):
+        list(read_any(tmp_path / "a.zip"))
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_damaged_archives_are_told_in_one_line(tmp_path, kind):
+    path, rng = tmp_path / "a.zip", random.Random(0)
+    whole = pack(path, json.dumps(make_many("labelme", 9, [[0, 0, 3, 0, 3, 3]] * 30)).encode(), kind=kind)
+    for _ in range(300):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(bytes(data)[: rng.choice([len(data), rng.randrange(len(data))])])
+        with contextlib.suppress(SegvoteError):
+            list(read_any(path))
+
+
+def test_a_member_without_a_name_is_passed_over(tmp_path):
+    data = pack(tmp_path / "a.zip", b"{}", name="x" * 9)
+    (tmp_path / "a.zip").write_bytes(data.replace(b"x" * 9, b"\0" * 9))  # zipfile cuts names at the first zero
+    with pytest.raises(BadInputError, match="expected one file"):
+        list(read_any(tmp_path / "a.zip"))
+
+
+def test_no_room_for_temporary_files_is_told_in_one_line(tmp_path, monkeypatch):
+    pack(tmp_path / "a.zip", b"{}")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    with pytest.raises(UnwritableFileError, match="TMPDIR"):
+        list(read_any(tmp_path / "a.zip"))

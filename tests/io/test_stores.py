@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError, MissingPartError, UnwritableFileError
-from segvote.io.remote.addresses import CACHE_VARIABLE, clean_url, find_cache, find_place, is_url, name_place
+from segvote.io.remote.addresses import CACHE_VARIABLE, clean_url, find_cache, find_local_path, is_uri, name_path_or_uri
 from segvote.io.remote.mirrors import Mirror
 from segvote.io.remote.stores import Store
 from segvote.run.run_folder import RunFolder
 
 fsspec = pytest.importorskip("fsspec")
+
+# All that a record has to say.
+RECORD = {"segvote": "", "versions": {}, "inputs": {}, "settings": {}, "key": "", "bags": [], "problems": []}
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +80,7 @@ def write_run(folder, complete=True, **contents):
     run.path.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         (run.path / name).write_bytes(content)
-    run.write_record({"bags": [], "complete": complete})
+    run.write_record({**RECORD, "complete": complete})
 
 
 def read_record(url):
@@ -86,8 +89,8 @@ def read_record(url):
 
 
 def test_addresses_are_told_from_paths():
-    assert all(map(is_url, ["s3://bucket/a", "memory://x", "file:///tmp/x", "GS://b/c"]))
-    assert not any(map(is_url, ["with", "/a/b", r"C:\pictures", "s3:/bucket", "a b://c", None, find_cache()]))
+    assert all(map(is_uri, ["s3://bucket/a", "memory://x", "file:///tmp/x", "GS://b/c"]))
+    assert not any(map(is_uri, ["with", "/a/b", r"C:\pictures", "s3:/bucket", "a b://c", None, find_cache()]))
 
 
 def test_one_folder_has_one_spelling():
@@ -110,11 +113,11 @@ def test_a_password_is_not_taken_and_not_repeated():
 def test_a_place_and_its_name_are_each_others_inverse(memory, tmp_path):
     put("memory://bucket/classes", cow__a=b"1")
     mirror, _ = fetch("memory://bucket/classes")
-    assert find_place("memory://bucket/classes") == mirror.path
-    assert find_place("memory://bucket/classes/cow") == mirror.path / "cow"
-    assert name_place(mirror.path / "cow") == "memory://bucket/classes/cow"
-    assert name_place(tmp_path / "with") == str(tmp_path / "with")
-    assert find_place("with") == find_place(os.fspath("with"))
+    assert find_local_path("memory://bucket/classes") == mirror.path
+    assert find_local_path("memory://bucket/classes/cow") == mirror.path / "cow"
+    assert name_path_or_uri(mirror.path / "cow") == "memory://bucket/classes/cow"
+    assert name_path_or_uri(tmp_path / "with") == str(tmp_path / "with")
+    assert find_local_path("with") == find_local_path(os.fspath("with"))
 
 
 def test_an_unknown_protocol_is_one_line():
@@ -260,7 +263,7 @@ def test_another_machine_gets_what_was_sent(url, tmp_path, monkeypatch):
     other, totals = fetch(url, is_run=True)
     assert totals == [("fetch", 2)]
     assert other.path != mirror.path
-    assert RunFolder(other.path).read_record() == {"bags": [], "complete": True}
+    assert RunFolder(other.path).read_record() == {**RECORD, "complete": True}
 
 
 def test_what_was_removed_here_is_removed_there(url):

@@ -1,5 +1,6 @@
 """A video is a stream of frames as a person sees them, whatever its file does."""
 
+import io
 import os
 import struct
 import subprocess
@@ -313,3 +314,34 @@ def test_a_failed_film_leaves_nothing_behind(tmp_path):
         writer.write(make_frame(0))
         writer.write(make_frame(0, 64, 64))
     assert list(tmp_path.iterdir()) == []
+
+
+# strangers
+
+
+def test_a_codec_that_nobody_knows_is_told_in_one_line(tmp_path):
+    path = write_film(tmp_path / "a.mp4")
+    path.write_bytes(path.read_bytes().replace(b"avc1", b"zzzz"))
+    with pytest.raises(UnreadableImageError, match="codec"):
+        list(open_video(path))
+
+
+def test_later_frames_larger_than_the_first_are_left_out(tmp_path):
+    """An AVI of JPEG pictures: the first of 64 x 48 pixels, then one of 50 million."""
+    path = tmp_path / "a.avi"
+    pictures = []
+    for size in ((64, 48), (64, 48), (10_000, 5_000), (64, 48)):
+        buffer = io.BytesIO()
+        Image.new("RGB", size, "teal").save(buffer, "JPEG")
+        pictures.append(buffer.getvalue())
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mjpeg", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuvj420p"
+        for number, data in enumerate(pictures):
+            packet = av.Packet(data)
+            packet.stream, packet.pts, packet.dts, packet.time_base = stream, number, number, Fraction(1, 10)
+            packet.is_keyframe = True
+            container.mux(packet)
+    frames = open_video(path)
+    assert [frame.image.shape for frame in frames] == [(48, 64, 3)] * 3
+    assert frames.problem

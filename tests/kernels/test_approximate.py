@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.kernels import approximate, lists, neighbours, search_neighbours, search_with_recall
-from segvote.kernels.workspace import MEMORY, Lent
+from segvote.kernels.workspace import MEMORY, SharedArray
 
 
 @pytest.fixture
@@ -92,8 +92,10 @@ def test_vectors_mapped_from_a_file_are_searched_alike(clustered, monkeypatch, t
 
 def make_search(X, bags, k=10):
     made = lists.make_lists(X, MEMORY)
-    own = Lent(bags), Lent(bags[made.numbers.array])
-    return approximate.ListSearch(made, Lent(X), Lent(made.get_homes()), Lent(X), own, k, n_measured=15)
+    own = SharedArray(bags), SharedArray(bags[made.numbers.array])
+    return approximate.ListSearch(
+        made, SharedArray(X), SharedArray(made.get_homes()), SharedArray(X), own, k, n_measured=15
+    )
 
 
 def test_the_lists_looked_at_hold_most_neighbours(clustered):

@@ -19,7 +19,7 @@ from segvote.kernels import (
     use_workspace,
 )
 from segvote.kernels import workspace as workspace_module
-from segvote.kernels.workspace import Lent, get_workspace
+from segvote.kernels.workspace import SharedArray, get_workspace
 
 
 @pytest.fixture
@@ -84,18 +84,18 @@ def test_others_see_what_was_lent_whole_or_in_part(part, tmp_path):
     workspace = Workspace(tmp_path, send)
     array = workspace.make_array((5, 3), np.float64)
     array[:] = np.arange(15).reshape(5, 3)
-    lent = workspace.lend(array[part])
-    seen = carry(lent)
+    shared = workspace.share(array[part])
+    seen = carry(shared)
     np.testing.assert_array_equal(seen.array, array[part])
     # What lies in a file already is not written to another.
-    assert np.shares_memory(lent.array, array) == (part == slice(None))
+    assert np.shares_memory(shared.array, array) == (part == slice(None))
 
 
 def test_what_is_in_memory_is_copied_for_others_only(tmp_path):
     array = np.arange(4)
-    assert Workspace(tmp_path).lend(array).array is array
-    np.testing.assert_array_equal(carry(Workspace(tmp_path, send).lend(array)).array, array)
-    assert isinstance(Workspace().lend(array), Lent)
+    assert Workspace(tmp_path).share(array).array is array
+    np.testing.assert_array_equal(carry(Workspace(tmp_path, send).share(array)).array, array)
+    assert isinstance(Workspace().share(array), SharedArray)
 
 
 @pytest.mark.parametrize("where", ["files", "others"])

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from segvote.masks.sharpen import COLOUR_WIDTH, Pieces, cut, measure_agreement, sharpen, sum_alike, weigh_colours
+from segvote.masks.sharpen import (
+    COLOUR_WIDTH,
+    Superpixels,
+    cut_graph,
+    measure_agreement,
+    sharpen,
+    sum_alike,
+    weigh_colours,
+)
 
 
 def measure_cost(answer, evidence, edges, costs):
@@ -25,27 +33,27 @@ def test_no_other_answer_costs_less(seed, n):
     best = min(
         measure_cost(np.array(answer), evidence, edges, costs) for answer in itertools.product([False, True], repeat=n)
     )
-    assert abs(measure_cost(cut(evidence, edges, costs), evidence, edges, costs) - best) < 1e-9
+    assert abs(measure_cost(cut_graph(evidence, edges, costs), evidence, edges, costs) - best) < 1e-9
 
 
 def make_row(colours, segments):
     n = len(colours)
     lab = np.column_stack([colours, np.zeros(n), np.zeros(n)]).astype(float)
     edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
-    return Pieces(np.full(n, 100.0), lab, edges, np.full(n - 1, 10.0), np.array(segments))
+    return Superpixels(np.full(n, 100.0), lab, edges, np.full(n - 1, 10.0), np.array(segments))
 
 
 def test_the_mask_moves_to_the_edge_of_the_picture():
-    # The warm segment reaches one piece too far to the left; the picture's edge lies between pieces 2 and 3.
-    pieces = make_row([20, 20, 20, 80, 80, 80], [0, 0, 1, 1, 1, 1])
+    # The warm segment reaches one superpixel too far to the left; the picture's edge lies between superpixels 2 and 3.
+    superpixels = make_row([20, 20, 20, 80, 80, 80], [0, 0, 1, 1, 1, 1])
     heat = np.array([0.05, 0.05, 0.55, 0.9, 0.9, 0.9])
-    assert sharpen(pieces, heat).tolist() == [False, False, False, True, True, True]
+    assert sharpen(superpixels, heat).tolist() == [False, False, False, True, True, True]
 
 
 def test_colours_that_disagree_with_the_vote_are_not_heard():
-    pieces = make_row([50, 20, 50, 20, 50, 20], [0, 1, 2, 3, 4, 5])
+    superpixels = make_row([50, 20, 50, 20, 50, 20], [0, 1, 2, 3, 4, 5])
     heat = np.array([0.9, 0.9, 0.9, 0.1, 0.1, 0.1])
-    assert np.array_equal(weigh_colours(pieces, heat), np.zeros(6))
+    assert np.array_equal(weigh_colours(superpixels, heat), np.zeros(6))
 
 
 @pytest.mark.parametrize(("n", "n_segments"), [(1, 1), (7, 3), (300, 20), (300, 1), (200, 200)])
@@ -63,5 +71,5 @@ def test_agreement_is_the_area_under_the_roc_curve():
 
 
 def test_something_always_stays():
-    pieces = make_row([50, 50, 50], [0, 1, 2])
-    assert sharpen(pieces, np.array([0.1, 0.52, 0.1])).tolist() == [False, True, False]
+    superpixels = make_row([50, 50, 50], [0, 1, 2])
+    assert sharpen(superpixels, np.array([0.1, 0.52, 0.1])).tolist() == [False, True, False]

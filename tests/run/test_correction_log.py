@@ -1,11 +1,12 @@
 """The log of corrections, when a process died while making it."""
 
 import contextlib
+import os
 import sqlite3
 
 import pytest
 
-from segvote.errors import BusyRunError, SegvoteError, UnwritableFileError
+from segvote.errors import BusyRunError, DamagedFileError, SegvoteError, UnwritableFileError
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 
 
@@ -72,3 +73,45 @@ def test_a_log_of_the_second_format_is_read_and_continued(tmp_path):
     assert log.append_all([Action("look", "image", "name", 0), Action("look", "image", "name", 1)]) == 3
     assert [action.batch for action in log.read()] == [0, 2, 2]
     log.close()
+
+
+HOSTILE = {
+    "a view without end": (
+        "DROP TABLE actions",
+        "CREATE VIEW actions AS WITH RECURSIVE n(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n) "
+        "SELECT number, 0.0 time, 'look' kind, '' image, '' name, 1 value, 0 height, 0 width, '' counts, '' checksum "
+        "FROM n",
+    ),
+    "a trigger on writing": (
+        "CREATE TRIGGER more AFTER INSERT ON actions BEGIN INSERT INTO actions SELECT * FROM actions; END",
+    ),
+    "a trigger called like ours": (
+        "DROP TRIGGER never_change",
+        "CREATE TRIGGER never_change AFTER INSERT ON actions BEGIN SELECT randomblob(1000000000); END",
+    ),
+    "another table": ("CREATE TABLE more (a)",),
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_log_with_programs_in_it_is_refused(tmp_path, kind):
+    path = tmp_path / "review.sqlite"
+    CorrectionLog(path).close()
+    begin(path, *HOSTILE[kind])
+    for use in (read_actions, CorrectionLog):
+        with pytest.raises(DamagedFileError, match="somebody else"):
+            use(path)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["review.sqlite", "review.sqlite-wal", "review.sqlite-shm"])
+@pytest.mark.parametrize("place", [None, "/dev/zero"])
+def test_a_pipe_or_a_device_in_the_place_of_the_log_is_refused(tmp_path, name, place):
+    path = tmp_path / "review.sqlite"
+    CorrectionLog(path).close()
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name) if place is None else (tmp_path / name).symlink_to(place)
+    for use in (read_actions, CorrectionLog):
+        with pytest.raises(DamagedFileError, match="regular"):
+            use(path)

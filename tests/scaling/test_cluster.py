@@ -1,6 +1,7 @@
 """Workers of Dask write the bytes that one machine writes, also when one of them is killed."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -193,11 +194,57 @@ def test_a_bag_that_kills_every_worker_is_an_error_not_a_loop(monkeypatch):
     from distributed import KilledWorker
 
     class Future:
-        def result(self):
+        def result(self, timeout):
             raise KilledWorker("task", None, 3)
 
     with pytest.raises(SegvoteError, match="lack memory"):
         cluster_module.Cluster(None)._wait(Future())
+
+
+def test_strangers_cannot_give_work_to_workers_of_our_own(cluster):
+    """Without the keys of this run nobody gets in, with keys of their own neither."""
+    from distributed import Client, Security
+
+    address = cluster.client.scheduler.address
+    assert address.startswith("tls://127.0.0.1:")
+    workers = list(cluster.client.scheduler_info()["workers"])
+    assert workers and all(worker.startswith("tls://") for worker in workers)
+    for other, keys in ((address.replace("tls", "tcp"), None), (address, Security.temporary())):
+        with pytest.raises(OSError):
+            Client(other, timeout=2, security=keys, set_as_default=False)
+
+
+@pytest.fixture
+def lonely():
+    """A scheduler without a worker."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=logging.CRITICAL) as scheduler,
+        Client(scheduler, set_as_default=False) as client,
+    ):
+        yield cluster_module.Cluster(client)
+
+
+@pytest.mark.timeout(60)
+def test_a_scheduler_whose_workers_are_all_gone_is_not_waited_for_for_ever(lonely, monkeypatch):
+    monkeypatch.setattr(cluster_module, "PATIENCE", 0.2)
+    monkeypatch.setattr(cluster_module, "LOOK_EVERY", 0.1)
+    with pytest.raises(SegvoteError, match="no worker of Dask is left"):
+        list(lonely.run_on_all(str, [1]))
+
+
+@pytest.mark.timeout(60)
+def test_a_scheduler_that_is_gone_is_told_in_one_line(lonely, monkeypatch):
+    monkeypatch.setattr(cluster_module, "LOOK_EVERY", 0.1)
+
+    def close_and_count():
+        lonely.client.cluster.close()
+        return 1
+
+    monkeypatch.setattr(lonely, "_count_threads", close_and_count)  # asked while a task is waited for
+    with pytest.raises(SegvoteError, match="scheduler is gone"):
+        list(lonely.run_on_all(str, [1]))
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from segvote.evaluation.evaluate import evaluate
 from segvote.features.color import ColorFeatures
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
+from segvote.run.bags import list_bags
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
@@ -212,3 +213,25 @@ def test_an_unfinished_run_says_so(run_copy, finished_run):
     RunFolder(run_copy).write_record({**finished_run.record, "complete": False})
     with pytest.raises(BadInputError, match="not finished"):
         Run(run_copy)
+
+
+def test_who_begins_in_a_folder_that_another_run_took_meanwhile_is_refused(scenes, tmp_path, monkeypatch):
+    """Two commands, one new folder: the second looked before the first was there."""
+    other = tmp_path / "other"
+    shutil.copytree(scenes / "with", other)
+
+    def list_meanwhile(*arguments):
+        monkeypatch.undo()
+        annotate(other, scenes / "without", tmp_path / "out", QUICK, n_jobs=1)
+        return list_bags(*arguments)
+
+    monkeypatch.setattr("segvote.steps.annotate.list_bags", list_meanwhile)
+    with pytest.raises(BadInputError, match="belongs to a run on"):
+        annotate(scenes / "with", scenes / "without", tmp_path / "out", QUICK, n_jobs=1)
+    assert Run(tmp_path / "out").record["inputs"]["with"] == str(other)
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/zero"])
+def test_what_is_no_folder_is_refused_as_one(scenes, place):
+    with pytest.raises(BadInputError, match="-o wants a folder"):
+        annotate(scenes / "with", scenes / "without", place, QUICK, n_jobs=1)

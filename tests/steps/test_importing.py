@@ -52,6 +52,19 @@ def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
     assert corrections.looked == {run.bags[0].digest}
 
 
+def test_an_empty_annotation_of_label_studio_says_that_nothing_is_there(run_copy, tmp_path):
+    run = Run(run_copy)
+    (number, *_) = (number for number, bag in enumerate(run.bags) if run.read_mask(number).any())
+    name = run.bags[number].name
+    task = {"id": 1, "data": {"image": name}, "annotations": [{"result": []}]}
+    (tmp_path / "tasks.json").write_text(json.dumps([task]))
+    assert import_corrections(run, tmp_path / "tasks.json").corrected == (name,)
+    fixed = fix_segments(
+        read_corrections(run.folder).strokes[run.bags[number].digest], run.read_segments(number)["labels"]
+    )
+    assert (fixed == 0).all()
+
+
 def test_the_next_annotate_draws_what_was_imported(run_copy, tmp_path):
     run = Run(run_copy)
     mask = draw(run, 0, [3, 7])

@@ -1,4 +1,4 @@
-"""Pieces come from the tree of the segments and are kept; the masks drawn along them are those drawn from scratch."""
+"""Superpixels come from the tree of the segments and are kept; masks drawn along them are those drawn anew."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from segvote.masks.drawing import draw_mask_along
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.ward import segment_ward
-from segvote.steps.superpixels import cut_image, draw_mask, fetch_pieces, measure_pieces
+from segvote.steps.superpixels import draw_mask, fetch_superpixels, measure_superpixels, segment_superpixels
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def cat():
     return resize_image(data.cat(), 160)
 
 
-def test_segments_cut_from_the_tree_of_the_pieces_are_those_cut_at_once(cat):
+def test_segments_cut_from_the_tree_of_the_superpixels_are_those_cut_at_once(cat):
     fine = segment_ward(cat, n_segments=400)
     at_once, later = segment_ward(cat, 40), crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40)
     for name in ("labels", "parents", "altitudes"):
@@ -25,34 +25,34 @@ def test_segments_cut_from_the_tree_of_the_pieces_are_those_cut_at_once(cat):
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_each_piece_belongs_to_the_segment_that_covers_most_of_it(cat, nested):
+def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nested):
     fine = segment_ward(cat, n_segments=400)
     if nested:
         segments = crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40).labels
     else:
         segments = np.add.outer(np.arange(len(cat)) // 5 * 9, np.arange(cat.shape[1]) // 20)
-    found = measure_pieces(cat.astype(np.float32), segments, fine.labels).pieces.segments
-    for piece, segment in enumerate(found):
-        counts = np.bincount(segments[fine.labels == piece])
+    found = measure_superpixels(cat.astype(np.float32), segments, fine.labels).superpixels.segments
+    for superpixel, segment in enumerate(found):
+        counts = np.bincount(segments[fine.labels == superpixel])
         assert segment == np.flatnonzero(counts == counts.max())[-1]
 
 
-def test_kept_pieces_are_those_cut_and_the_picture_is_not_asked_for_again(cat, tmp_path):
+def test_kept_superpixels_are_those_cut_and_the_picture_is_not_asked_for_again(cat, tmp_path):
     segments = segment_ward(cat, 40).labels
-    cut = fetch_pieces(RunFolder(tmp_path), "key", 300, segments, lambda: cat)
-    kept = fetch_pieces(RunFolder(tmp_path), "key", 300, segments, lambda: pytest.fail("read again"))
+    cut = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, lambda: cat)
+    kept = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, lambda: pytest.fail("read again"))
     assert np.array_equal(cut.labels, kept.labels)
-    for name, values in vars(cut.pieces).items():
-        assert np.array_equal(values, getattr(kept.pieces, name)), name
+    for name, values in vars(cut.superpixels).items():
+        assert np.array_equal(values, getattr(kept.superpixels, name)), name
 
 
-def test_masks_along_kept_pieces_are_those_drawn_from_the_picture(cat):
+def test_masks_along_kept_superpixels_are_those_drawn_from_the_picture(cat):
     segments = segment_ward(cat, 40).labels
     rng = np.random.default_rng(0)
     heat = rng.random(40).astype(np.float32)
     fixed = rng.integers(-1, 2, 40)
     drawn = draw_mask(cat, segments, heat, heat > 0.5, fixed, 300)
-    along = draw_mask_along(cut_image(cat, segments, 300), segments, heat, heat > 0.5, fixed, cat.shape[:2])
+    along = draw_mask_along(segment_superpixels(cat, segments, 300), segments, heat, heat > 0.5, fixed, cat.shape[:2])
     assert np.array_equal(drawn, along)
 
 

@@ -1,5 +1,6 @@
 """Images that come and go: the same bytes as a fresh run on what is there."""
 
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -9,7 +10,7 @@ import pytest
 from PIL import Image
 
 from segvote.datasets import write_scenes
-from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
+from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.color import ColorFeatures
 from segvote.io.tables import read_json
@@ -156,6 +157,29 @@ def test_images_called_like_others_get_the_name_of_their_folder(old, parts, tmp_
     assert run.find_source(index) == more / "with-001.png"
     assert run.find_source(run.find("with/with-001.png")) == parts / "old/with/with-001.png"
     assert len(run) == 11
+
+
+def test_an_update_meanwhile_is_refused_and_not_lost(old, parts, monkeypatch):
+    """The record is read by one at a time: who read it before the other wrote would write the other's images away."""
+    original = Inputs.list_bags
+
+    def meanwhile(inputs, frames):
+        monkeypatch.setattr(Inputs, "list_bags", original)
+        with pytest.raises(BusyRunError, match=f"process {os.getpid()}"):
+            update(old, add_without=[parts / "new/without"], n_jobs=1)
+        return original(inputs, frames)
+
+    monkeypatch.setattr(Inputs, "list_bags", meanwhile)
+    update(old, add_with=[parts / "new/with"], n_jobs=1)
+    run = update(old, add_without=[parts / "new/without"], n_jobs=1)
+    assert [addition.bag_label for addition in Inputs.from_record(run.record["inputs"]).added] == ["with", "without"]
+
+
+def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path):
+    (tmp_path / "photo.jpg").touch()
+    with pytest.raises(BadInputError, match="not a run folder"):
+        update(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["photo.jpg"]
 
 
 def test_a_person_s_corrections_stay(old, parts):

@@ -1,7 +1,9 @@
 """Videos go through the main job like images: an object that moves is found, frame by frame."""
 
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ pytest.importorskip("av")
 pytest.importorskip("numba")
 
 from segvote.errors import BadInputError
+from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
+from segvote.evaluation.stress import STRESSES, stress
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
 from segvote.io.video_files import open_film_writer
@@ -204,3 +208,21 @@ def test_a_correction_on_the_shown_frame_fixes_the_supervoxel(run):
     fixed = fix_segments([stroke], labels, n_segments + 5)
     assert len(fixed) == n_segments + 5
     np.testing.assert_array_equal(np.flatnonzero(fixed == 1), [segment])
+
+
+def test_a_video_of_a_codec_that_nobody_knows_is_left_out_with_its_reason(data, tmp_path):
+    film = (data / "with/film.mp4").read_bytes()
+    for folder, name in (("with", "v0"), ("with", "v1"), ("without", "n0")):
+        shutil.copytree(data / folder / name, tmp_path / folder / name)
+    (tmp_path / "with/strange.mp4").write_bytes(film.replace(b"avc1", b"zzzz"))
+    run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", SETTINGS, n_jobs=1)
+    (problem,) = run.record["problems"]
+    assert problem["name"] == "with/strange.mp4" and "codec" in problem["reason"]
+
+
+def test_stress_on_videos_has_results(data, tmp_path):
+    """Bags drawn from videos were without their motion, and no voter had a result."""
+    plan, kind = Plan(voters=("ekde",), features=("color",)), replace(STRESSES["images"], levels=(2, 3))
+    folders = (data / "with", data / "without", data / "masks", tmp_path / "out")
+    (curve,) = stress(*folders, plan, SETTINGS, kinds=[kind], n_draws=1, n_jobs=1)
+    assert [point.reason for point in curve.points] == ["", ""]

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from segvote.io.arrays import read_arrays
 from segvote.io.tables import read_csv
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate as run_annotate
+
+TINY = Settings(features="color", n_segments=12, size=64)
 
 OPTIONS = ("--features", "color", "--n-segments", "12", "--size", "64")
 # What may differ between two equal runs: times, and who holds the lock.
@@ -72,13 +76,45 @@ def compare(world):
     return ["compare", *folders, "-o", world.work / "out", "--jobs", "1", "--voters", "ekde,cam", *OPTIONS]
 
 
+def classes(world):
+    root = world.work.parent / "class-folders"
+    if not root.exists():
+        shutil.copytree(world.scenes / "with", root / "thing")
+        shutil.copytree(world.scenes / "without", root / "none")
+    return ["annotate", "--classes", root, "-o", world.work / "out", "--jobs", "1", *OPTIONS]
+
+
+def update(world):
+    """A run to whose folders one image came since."""
+    images, base = world.work.parent / "images", world.work.parent / "base"
+    out = world.work / "out"
+    if not base.exists():
+        grow_run(world.scenes, images, base)
+    if not out.exists():
+        shutil.copytree(base, out)
+    return ["update", out, "--jobs", "1"]
+
+
+def grow_run(scenes, images, base):
+    """Annotate all images but one, and put that one beside them."""
+    for name in ("with", "without"):
+        shutil.copytree(scenes / name, images / name)
+    late = sorted((images / "with").iterdir())[-1]
+    content = late.read_bytes()
+    late.unlink()
+    run_annotate(images / "with", images / "without", base, TINY, n_jobs=1)
+    late.write_bytes(content)
+
+
 COMMANDS = {
     "annotate": annotate,
+    "annotate --classes": classes,
     "compare": compare,
     "evaluate": evaluate,
     "export": export,
     "import": import_,
     "predict": predict,
+    "update": update,
 }
 
 

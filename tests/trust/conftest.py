@@ -2,17 +2,18 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
-from commands import World
+from commands import TINY, World
 from stage import Stage
 
 from segvote.datasets import write_scenes
-from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
 
-TINY = Settings(features="color", n_segments=12, size=64)
+# Files of torch are written by hand there.
+sys.path.append(str(Path(__file__).parents[1] / "features"))
 
 
 @pytest.fixture(scope="session")

@@ -190,6 +190,11 @@ def _interrupt():
     return lambda is_first: os.kill(os.getpid(), signal.SIGINT) if is_first else None
 
 
+def _pause():
+    """Stop, until somebody lets it go on: nothing then depends on who is quicker."""
+    return lambda is_first: os.kill(os.getpid(), signal.SIGSTOP) if is_first else None
+
+
 def _fill_disk():
     def refuse(is_first):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -250,6 +255,7 @@ def change_input(path, how):
 ACCIDENTS = {
     "kill": _kill,
     "interrupt": _interrupt,
+    "pause": _pause,
     "full": _fill_disk,
     "limit": _limit_files,
     "no privileges": _lose_privileges,

@@ -87,10 +87,12 @@ def run_apart(script):
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_a_place_without_permission_is_told_in_one_line(stage, world, ledger, command):
     arguments = COMMANDS[command](world)
-    for folder in (world.work, *world.work.glob("run")):
+    closed = [world.work, *world.work.glob("run"), *world.work.glob("out")]
+    for folder in closed:
         folder.chmod(0o555)
     done = stage.run(*arguments, kind="no privileges")
-    world.work.chmod(0o755)
+    for folder in closed:
+        folder.chmod(0o755)
     ledger.note(f"`{command}` into a read-only folder", 1, int(not is_one_clear_line(done)))
 
 

@@ -10,13 +10,13 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
 from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research
-from segvote.cli.places import Place, format_place
-from segvote.cli.plain import make_plain
+from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS
+from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
 from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS
@@ -38,25 +38,25 @@ SETTING_NAMES = {field.name for field in fields(Settings)}
     )
 )
 def annotate(
-    with_folder: Place | None = typer.Argument(
+    with_folder: PathOrUri | None = typer.Argument(
         None,
         metavar="WITH",
-        parser=Place,
+        parser=PathOrUri,
         rich_help_panel=INPUT,
         help="Folder of images that show the object; a path or s3://bucket/folder.",
     ),
-    without_folder: Place | None = typer.Argument(
-        None, metavar="WITHOUT", parser=Place, rich_help_panel=INPUT, help="Folder of images that do not."
+    without_folder: PathOrUri | None = typer.Argument(
+        None, metavar="WITHOUT", parser=PathOrUri, rich_help_panel=INPUT, help="Folder of images that do not."
     ),
-    classes: Place | None = option(
+    classes: PathOrUri | None = option(
         None,
         panel=INPUT,
         metavar="ROOT",
-        parser=Place,
+        parser=PathOrUri,
         help="Instead of both: a folder with a folder of images per class, and perhaps none/.",
     ),
-    segments: Place | None = option(
-        None, panel=INPUT, metavar="DIR", parser=Place, help="Your own label maps, named like the images."
+    segments: PathOrUri | None = option(
+        None, panel=INPUT, metavar="DIR", parser=PathOrUri, help="Your own label maps, named like the images."
     ),
     frames: str = option(
         DEFAULTS.frames,
@@ -84,13 +84,13 @@ def annotate(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
-    out: Place = option(
+    out: PathOrUri = option(
         ...,
         "-o",
         "--out",
         panel=OUTPUT,
         metavar="DIR",
-        parser=Place,
+        parser=PathOrUri,
         help="Run folder to write; an unfinished run there is continued.",
     ),
     label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
@@ -99,10 +99,10 @@ def annotate(
     scheduler: str | None = SCHEDULER,
     memory: str | None = MEMORY,
     size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
-    ucm: Place | None = research(
+    ucm: PathOrUri | None = research(
         None,
         metavar="DIR",
-        parser=Place,
+        parser=PathOrUri,
         help="Published contour maps (ucm2 in .mat files), named like the images, instead of a segmenter.",
     ),
     border_prior: float = research(
@@ -117,9 +117,11 @@ def annotate(
     exclude_mislabelled: bool = research(
         DEFAULTS.exclude_mislabelled, help="Exclude *without* images that are likely mislabelled from the vote."
     ),
-    revote: bool = research(DEFAULTS.revote, help="Vote again with the hard labels of the first decision."),
-    second_vote: float = research(
-        DEFAULTS.second_vote, min=0.0, max=1.0, help="Share of adjacent segments in a segment's score; 0: none."
+    smoothing: float = research(
+        DEFAULTS.smoothing,
+        min=0.0,
+        max=1.0,
+        help="Share of adjacent segments that look alike in a segment's score; 0: none.",
     ),
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
@@ -143,11 +145,11 @@ def annotate(
     own = choose_segments(segments, ucm)
     with (
         limit_memory(memory),
-        open_workers(workers, scheduler, [*folders, out, own]) as (*places, own),
+        open_workers(workers, scheduler, [*folders, out, own]) as (*opened, own),
         show_progress() as progress,
     ):
         run = start(
-            *places,
+            *opened,
             Settings(**chosen),
             segments=own,
             n_jobs=jobs,
@@ -157,7 +159,9 @@ def annotate(
     print_outcome(run)
 
 
-def choose_folders(with_folder: Place | None, without_folder: Place | None, classes: Place | None) -> list[Place]:
+def choose_folders(
+    with_folder: PathOrUri | None, without_folder: PathOrUri | None, classes: PathOrUri | None
+) -> list[PathOrUri]:
     """The two folders, or the one with the classes."""
     if classes is None:
         if with_folder is None or without_folder is None:
@@ -170,7 +174,7 @@ def choose_folders(with_folder: Place | None, without_folder: Place | None, clas
     return [classes]
 
 
-def choose_segments(segments: Place | None, ucm: Place | None) -> Place | None:
+def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOrUri | None:
     """The folder of a user's own segments, of whichever kind."""
     if segments is not None and ucm is not None:
         raise BadInputError(f"expected --segments or --ucm, got both {segments} and {ucm}; leave one out")
@@ -186,6 +190,6 @@ def print_outcome(run: Any) -> None:
     if excluded:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
         typer.echo(f"excluded: {len(excluded)} *without* images are likely mislabelled: {names}", err=True)
-    typer.echo(f"masks    {format_place(run.folder.path / 'masks')}")
-    typer.echo(f"coco     {format_place(run.folder.coco_path)}")
-    typer.echo(f"report   {format_place(run.folder.report_path)}")
+    typer.echo(f"masks    {format_path(run.folder.path / 'masks')}")
+    typer.echo(f"coco     {format_path(run.folder.coco_path)}")
+    typer.echo(f"report   {format_path(run.folder.report_path)}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import errno
 import importlib
 import importlib.resources
 import keyword
@@ -15,14 +17,16 @@ from typer.models import CommandInfo
 
 from segvote import __version__
 from segvote.cli.help import Command, CommandList
-from segvote.cli.plain import make_plain
-from segvote.cli.stopping import listen_for_stop
+from segvote.cli.stopping import find_exit_code, listen_for_stop
 from segvote.errors import SegvoteError
+from segvote.plain_text import make_plain
 
 __all__ = ["app", "format_examples", "run_app"]
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+# What the system says where a disk is full, gone or read-only; anything else is a bug, and shows where.
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 FIRST_STEPS = """\
 Two folders to masks: segments of images with and without an object vote on which of them are the object.
@@ -124,6 +128,12 @@ def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) ->
     return (arguments[0],) if arguments and arguments[0] in COMMANDS else ()
 
 
+def _leave_output() -> None:
+    """Let what could not be written go: Python would try, and complain, once more at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run_app() -> None:
     """Run with the arguments of the process."""
     listen_for_stop()
@@ -132,9 +142,16 @@ def run_app() -> None:
     except SegvoteError as error:
         print(f"segvote: {make_plain(error)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        _leave_output()
+        where = error.filename or "the output of this command, or a temporary file"
+        print(f"segvote: cannot write {make_plain(where)} ({error.strerror}); make room, then repeat", file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
     except (KeyboardInterrupt, SystemExit) as stop:
         # typer turns Ctrl-C into the exit code that shells know it by.
         if isinstance(stop, SystemExit) and stop.code != EXIT_INTERRUPTED:
             raise
         print("segvote: stopped; repeat the command to continue where it was", file=sys.stderr)
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(find_exit_code())

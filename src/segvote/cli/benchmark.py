@@ -21,7 +21,9 @@ from segvote.voters import VOTERS
 def benchmark(
     name: str = typer.Argument(..., metavar="NAME", help=f"Data set: {', '.join(DATASETS)}."),
     path: Path = typer.Argument(..., metavar="PATH", help="Where it lies."),
-    out: Path = typer.Option(..., "-o", "--out", help="Folder for results; what is there is not done again."),
+    out: Path = typer.Option(
+        ..., "-o", "--out", metavar="DIR", help="Folder for results; what is there is not done again."
+    ),
     class_name: str | None = typer.Option(None, "--class", help="One class only."),
     voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),

@@ -31,8 +31,10 @@ ALL = "all"
 def compare(
     with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the object."),
     without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
-    truth: Path = typer.Option(..., help="Truth, of any kind that `segvote evaluate` takes."),
-    out: Path = typer.Option(..., "-o", "--out", help="Folder for results; what is there is not done again."),
+    truth: Path = typer.Option(..., metavar="PATH", help="Truth, of any kind that `segvote evaluate` takes."),
+    out: Path = typer.Option(
+        ..., "-o", "--out", metavar="DIR", help="Folder for results; what is there is not done again."
+    ),
     voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
     features: str = typer.Option(
         DEFAULTS.features, help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths keeps vectors' lengths."

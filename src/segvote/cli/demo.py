@@ -17,7 +17,9 @@ RIVALS = ("negmin", "crane")
 
 @app.command(epilog=format_examples("segvote demo", "segvote demo -o demo-out --jobs 1"))
 def demo(
-    out: Path = typer.Option(Path("segvote-demo"), "-o", "--out", help="Folder for the scenes and the run."),
+    out: Path = typer.Option(
+        Path("segvote-demo"), "-o", "--out", metavar="DIR", help="Folder for the scenes and the run."
+    ),
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
     seed: int = typer.Option(0, help="Of the scenes."),
 ) -> None:

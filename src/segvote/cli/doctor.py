@@ -7,8 +7,7 @@ import json
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.places import Place
-from segvote.cli.plain import make_plain
+from segvote.cli.paths import PathOrUri
 from segvote.cli.progress import show_progress
 
 
@@ -16,14 +15,19 @@ from segvote.cli.progress import show_progress
     epilog=format_examples("segvote doctor with without", "segvote doctor with without --json", "segvote doctor out")
 )
 def doctor(
-    folder: Place = typer.Argument(
-        ..., metavar="WITH", parser=Place, help="Folder of images that show the object; or a run folder."
+    folder: PathOrUri = typer.Argument(
+        ..., metavar="WITH", parser=PathOrUri, help="Folder of images that show the object; or a run folder."
     ),
-    without_folder: Place | None = typer.Argument(
-        None, metavar="WITHOUT", parser=Place, help="Folder of images that do not."
+    without_folder: PathOrUri | None = typer.Argument(
+        None, metavar="WITHOUT", parser=PathOrUri, help="Folder of images that do not."
     ),
-    out: Place | None = typer.Option(
-        None, "-o", "--out", parser=Place, help="Run folder that keeps the work, for `annotate` to use."
+    out: PathOrUri | None = typer.Option(
+        None,
+        "-o",
+        "--out",
+        metavar="DIR",
+        parser=PathOrUri,
+        help="Run folder that keeps the work, for `annotate` to use.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print every image with its score as JSON."),
     lines: int = typer.Option(20, min=1, help="How many images to list."),
@@ -31,7 +35,7 @@ def doctor(
 ) -> None:
     """Find images that are likely mislabelled, near-duplicates, and files that cannot be read."""
     from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
-    from segvote.io.remote.places import open_places
+    from segvote.io.remote.opening import open_folders
     from segvote.run.remote import open_run
     from segvote.run.run import Run
 
@@ -40,9 +44,7 @@ def doctor(
             with open_run(folder, progress) as (run, _):
                 diagnosis = diagnose_run(Run(run))
         else:
-            with open_places([folder, without_folder], [out], progress=progress) as here:
+            with open_folders([folder, without_folder], [out], progress=progress) as here:
                 one, other = here.inputs
                 diagnosis = diagnose_folders(one, other, here.outs[0], n_jobs=jobs, progress=here.progress)
-    typer.echo(
-        json.dumps(diagnosis.to_dict()) if as_json else make_plain(format_diagnosis(diagnosis, lines), keep="\n")
-    )
+    typer.echo(json.dumps(diagnosis.to_dict()) if as_json else format_diagnosis(diagnosis, lines))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.places import Place
+from segvote.cli.paths import PathOrUri
 from segvote.cli.progress import show_progress
-from segvote.io.remote.addresses import find_place
+from segvote.io.remote.addresses import find_local_path
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 
 if TYPE_CHECKING:
@@ -27,12 +27,13 @@ CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found")
     )
 )
 def evaluate(
-    run_folder: Place = typer.Argument(
-        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    run_folder: PathOrUri = typer.Argument(
+        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
     ),
-    truth: Place = typer.Option(
+    truth: PathOrUri = typer.Option(
         ...,
-        parser=Place,
+        metavar="PATH",
+        parser=PathOrUri,
         help="Folder of masks named like the images (255 object, 128 ignore, 0 background), VOC folder, COCO or other "
         "annotation file, or boxes (VOC XML, COCO, CSV).",
     ),
@@ -41,8 +42,8 @@ def evaluate(
         IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image counts as found; 0.125 for videos."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    csv: Path | None = typer.Option(None, help="Write a table of all images there."),
-    html: Path | None = typer.Option(None, help="Write a page there."),
+    csv: Path | None = typer.Option(None, metavar="FILE", help="Write a table of all images there."),
+    html: Path | None = typer.Option(None, metavar="FILE", help="Write a page there."),
 ) -> None:
     """Measure a run: CorLoc, IoU, AP and boundaries, beside the limit that its segments set."""
     from segvote._api import evaluate as run_evaluate
@@ -50,7 +51,7 @@ def evaluate(
 
     with show_progress() as progress:
         evaluation = run_evaluate(run_folder, truth, label=label, threshold=threshold, progress=progress)
-    write_files(evaluation, csv, html, find_place(run_folder).resolve().name)
+    write_files(evaluation, csv, html, find_local_path(run_folder).resolve().name)
     typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.places import Place
+from segvote.cli.paths import PathOrUri
 
 
 @app.command(
@@ -18,12 +18,12 @@ from segvote.cli.places import Place
     )
 )
 def explain(
-    run_folder: Place = typer.Argument(
-        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    run_folder: PathOrUri = typer.Argument(
+        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
     ),
     image: str = typer.Argument(..., metavar="IMAGE", help="Name of an image of the run."),
     segment: str = typer.Argument("", metavar="[SEGMENT]", help="Its number, or a point x,y in it; default: the best."),
-    html: Path | None = typer.Option(None, help="Write a page with pictures, too."),
+    html: Path | None = typer.Option(None, metavar="FILE", help="Write a page with pictures, too."),
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
     """List the votes for and against a segment; they sum to its score."""
@@ -42,7 +42,7 @@ def explain_run(folder: Path, image: str, segment: str, html: Path | None, lines
     bag = run.find(image)
     find_segment(run, bag, segment)  # a wrong name or number is said before the votes are counted
     voted = vote(reopen(run))
-    explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.verdict.scores))
+    explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.result.scores))
     typer.echo(format_explanation(explanation, run, lines))
     if html is not None:
         from segvote.review.explain_page import write_explanation

@@ -6,7 +6,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import choice
-from segvote.cli.places import Place, format_place
+from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.progress import show_progress
 from segvote.io import EXPORTS
 
@@ -19,12 +19,12 @@ from segvote.io import EXPORTS
     )
 )
 def export(
-    run_folder: Place = typer.Argument(
-        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    run_folder: PathOrUri = typer.Argument(
+        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
     ),
     format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
-    out: Place | None = typer.Option(
-        None, "-o", "--out", parser=Place, help="Folder to write; default RUN/exports/FORMAT."
+    out: PathOrUri | None = typer.Option(
+        None, "-o", "--out", metavar="DIR", parser=PathOrUri, help="Folder to write; default RUN/exports/FORMAT."
     ),
     label: str | None = typer.Option(None, help="What the object is called there; default: as in the run."),
     unsure: float = typer.Option(
@@ -57,4 +57,4 @@ def export(
             overwrite=overwrite,
             progress=progress,
         )
-    typer.echo(f"{format:8} {format_place(written)}")
+    typer.echo(f"{format:8} {format_path(written)}")

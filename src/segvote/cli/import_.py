@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.places import Place, format_place
-from segvote.cli.plain import make_plain
+from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.progress import show_progress
+from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow"),
 )
 def import_(
-    run_folder: Place = typer.Argument(
-        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    run_folder: PathOrUri = typer.Argument(
+        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
     ),
     file: Path = typer.Argument(
         ...,
@@ -65,8 +65,8 @@ def format_command(run: Run) -> str:
     """What votes again: `update`; for one class of several, the `annotate` that made them, with its options."""
     with_folder, without_folder = (Path(run.record["inputs"][bag_label]) for bag_label in (WITH, WITHOUT))
     if without_folder not in with_folder.parents:
-        return shlex.join(["segvote", "update", format_place(run.folder.path)])
-    root, out = run.record["inputs"][WITHOUT], format_place(run.folder.path.parents[1])
+        return shlex.join(["segvote", "update", format_path(run.folder.path)])
+    root, out = run.record["inputs"][WITHOUT], format_path(run.folder.path.parents[1])
     words = ["segvote", "annotate", "--classes", root, "-o", out]
     default = Settings()
     for field in fields(Settings):

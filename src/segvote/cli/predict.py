@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.places import Place, format_place
-from segvote.cli.plain import make_plain
+from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
+from segvote.plain_text import make_plain
 from segvote.steps.prediction.predict import predict as run_predict
 
 if TYPE_CHECKING:
@@ -26,14 +26,16 @@ DEFAULTS = {name: one.default for name, one in inspect.signature(run_predict).pa
     )
 )
 def predict(
-    model: Place = typer.Argument(
+    model: PathOrUri = typer.Argument(
         ...,
         metavar="MODEL",
-        parser=Place,
+        parser=PathOrUri,
         help="Run folder of `segvote annotate`, or the model folder in it, wherever it lies now, s3://bucket/run too.",
     ),
-    folder: Place = typer.Argument(..., metavar="NEW", parser=Place, help="Folder of images of unknown content."),
-    out: Place = typer.Option(..., "-o", "--out", parser=Place, help="Folder to write."),
+    folder: PathOrUri = typer.Argument(
+        ..., metavar="NEW", parser=PathOrUri, help="Folder of images of unknown content."
+    ),
+    out: PathOrUri = typer.Option(..., "-o", "--out", metavar="DIR", parser=PathOrUri, help="Folder to write."),
     false_positive_rate: float = typer.Option(
         DEFAULTS["false_positive_rate"],
         help="Largest share of images without the object that may be predicted to show it.",
@@ -47,11 +49,11 @@ def predict(
 
     Writes masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
-    from segvote._api import predict as predict_places
+    from segvote._api import predict as predict_folder
 
-    with open_workers(workers, scheduler, [model, folder, out]) as places, show_progress() as progress:
-        found = predict_places(
-            *places, false_positive_rate=false_positive_rate, n_jobs=jobs, strict=strict, progress=progress
+    with open_workers(workers, scheduler, [model, folder, out]) as folders, show_progress() as progress:
+        found = predict_folder(
+            *folders, false_positive_rate=false_positive_rate, n_jobs=jobs, strict=strict, progress=progress
         )
     for _, reason in found.problems:
         typer.echo(f"left out: {make_plain(reason)}", err=True)
@@ -69,8 +71,8 @@ def format_predictions(found: Predictions) -> str:
     n_contain = sum(one.contains for one in found.images)
     lines = [
         f"shows it  {n_contain} of {len(found)} images (false-positive rate {found.rate:.3g})",
-        f"masks     {format_place(found.path / 'masks')}",
-        f"coco      {format_place(found.path / 'annotations.coco.json')}",
-        f"table     {format_place(found.path / 'predictions.csv')}",
+        f"masks     {format_path(found.path / 'masks')}",
+        f"coco      {format_path(found.path / 'annotations.coco.json')}",
+        f"table     {format_path(found.path / 'predictions.csv')}",
     ]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ import typer
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
-from segvote.cli.places import Place
+from segvote.cli.paths import PathOrUri
 from segvote.cli.progress import show_progress
 from segvote.steps.memory import limit_memory
 from segvote.steps.update import update as run_update
@@ -25,19 +25,19 @@ DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).par
     )
 )
 def update(
-    run_folder: Place = typer.Argument(
-        ..., metavar="RUN", parser=Place, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+    run_folder: PathOrUri = typer.Argument(
+        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
     ),
-    add_with: list[Place] = typer.Option(
-        [], parser=Place, help="Folder of more images that show the object; may be repeated."
+    add_with: list[PathOrUri] = typer.Option(
+        [], metavar="DIR", parser=PathOrUri, help="Folder of more images that show the object; may be repeated."
     ),
-    add_without: list[Place] = typer.Option(
-        [], parser=Place, help="Folder of more images that do not; may be repeated."
+    add_without: list[PathOrUri] = typer.Option(
+        [], metavar="DIR", parser=PathOrUri, help="Folder of more images that do not; may be repeated."
     ),
     remove: list[str] = typer.Option([], help="Name of an image to leave out from now on; may be repeated."),
     restore: list[str] = typer.Option([], help="Name of an image that was removed, to take it back."),
-    segments: Place | None = typer.Option(
-        DEFAULTS["segments"], parser=Place, help="Your own label maps, if the run has such."
+    segments: PathOrUri | None = typer.Option(
+        DEFAULTS["segments"], metavar="DIR", parser=PathOrUri, help="Your own label maps, if the run has such."
     ),
     jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
     memory: str | None = MEMORY,

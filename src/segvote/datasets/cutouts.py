@@ -123,8 +123,8 @@ def _cut_cup() -> list[Cutout]:
 def _cut_flower() -> list[Cutout]:
     """The dahlia: orange before green, the largest piece without its holes."""
     picture = open_bundled("sklearn", "datasets/images/flower.jpg")[:356]  # below it another one begins
-    pieces, _ = ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
-    largest = pieces == np.bincount(pieces.ravel())[1:].argmax() + 1
+    parts, _ = ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
+    largest = parts == np.bincount(parts.ravel())[1:].argmax() + 1
     without_stalk = ndimage.binary_opening(ndimage.binary_fill_holes(largest), iterations=9)
     return [_trim(picture, _soften(without_stalk))]
 
@@ -137,8 +137,8 @@ def _cut_coins() -> list[Cutout]:
     # The plate under the coins is lit unevenly: each coin is brighter than the darkest shade around it.
     shade = ndimage.gaussian_filter(ndimage.minimum_filter(smooth, 61), 20)
     bright = ndimage.binary_opening(ndimage.binary_fill_holes(smooth - shade > 0.16), iterations=8)
-    pieces, n_superpixels = ndimage.label(bright)
-    masks = [pieces == index for index in range(1, n_superpixels + 1)]
+    parts, n_parts = ndimage.label(bright)
+    masks = [parts == index for index in range(1, n_parts + 1)]
     metals = np.array([(0.97, 0.98, 1.0), (1.0, 0.83, 0.42), (0.96, 0.6, 0.42)], dtype=np.float32)
     return [
         _trim(np.clip(grey[..., None] * metal * 1.15, 0, 1), _soften(mask))

@@ -102,6 +102,14 @@ def read_voc_boxes(path: Path) -> dict[str, np.ndarray]:
         ) from error
     boxes: dict[str, list[list[float]]] = {}
     for target in root.iter("object"):
-        corners = [float(target.findtext(f"bndbox/{side}", "nan")) for side in ("xmin", "ymin", "xmax", "ymax")]
+        corners = [_read_side(target, side, path) for side in ("xmin", "ymin", "xmax", "ymax")]
         boxes.setdefault(target.findtext("name", "").strip(), []).append(corners)
     return {name: order_corners(np.array(corners) - [1, 1, 0, 0]) for name, corners in boxes.items()}
+
+
+def _read_side(target: ElementTree.Element, side: str, path: Path) -> float:
+    text = target.findtext(f"bndbox/{side}", "")
+    try:
+        return float(text)
+    except ValueError as error:
+        raise BadInputError(f"{path}: expected {side} to be a number, got {text!r:.40}; export it again") from error

@@ -205,9 +205,9 @@ class _Job:
     def _measure(self, combination: Combination, stage: Stage) -> Result:
         settings, key = self._make_settings(combination), self._make_key(combination)
         count = self._vote(stage, settings)
-        verdict, decisions = decide_by_rules(stage.table, count.votes, settings, stage.n_matched)
-        scores = [verdict.scores[stage.run.get_slice(index)] for index in stage.truth]
-        self._write_scores(key, scores, verdict.thresholds[list(stage.truth)], float(verdict.scores.min()))
+        flat, thresholds, decisions = decide_by_rules(stage.table, count.votes, settings, stage.n_matched)
+        scores = [flat[stage.run.get_slice(index)] for index in stage.truth]
+        self._write_scores(key, scores, thresholds[list(stage.truth)], float(flat.min()))
         ranking = rank_segments(scores, list(stage.truth.values()))
         return Result(
             combination,
@@ -226,7 +226,7 @@ class _Job:
     def _vote(self, stage: Stage, settings: Settings) -> Count:
         """Count the votes, or read them: another decision rule asks for no new vote."""
         # What comes after the vote has no say in it.
-        plain = replace(settings, second_vote=0.0, decision="", label="")
+        plain = replace(settings, decision="", label="")
         path = self.out / "votes" / f"{make_key(version=__version__, settings=plain.to_dict(), input=self.input)}.npz"
         count = read_count(path)
         if count is None:

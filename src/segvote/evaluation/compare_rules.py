@@ -7,13 +7,11 @@ which is how the paper sets CRANE's threshold.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.steps.voting_step import Verdict, decide_bags
+from segvote.steps.vote import decide_votes
 from segvote.voters.thresholds import match_count
 
 __all__ = ["RULES", "decide_by_rules"]
@@ -27,7 +25,7 @@ COUNT_MATCHED = frozenset({"crane"})
 
 def decide_by_rules(
     table: Table, votes: np.ndarray, settings: Settings, n_matched: int
-) -> tuple[Verdict, dict[str, np.ndarray]]:
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Decide by all rules.
 
     Parameters
@@ -43,30 +41,30 @@ def decide_by_rules(
 
     Returns
     -------
-    verdict
-        Of the common rule.
+    scores, thresholds
+        (n_segments,) and (n_bags,) of the common rule.
     decisions
         Rule to (n_segments,) bool.
     """
-    verdict = decide_bags(table, SimpleNamespace(scores_=votes, weights_=votes), settings)
+    scores, thresholds, common = decide_votes(table, votes, settings)
     matched = _select_count(table, votes, n_matched)
     own = {**dict.fromkeys(BEST_SEGMENT, _select_best), **dict.fromkeys(COUNT_MATCHED, lambda *_: matched)}
     select = own.get(settings.voter, _select_positive)
-    return verdict, {"common": verdict.decisions, "own": select(table, votes), "matched": matched}
+    return scores, thresholds, {"common": common, "own": select(table, votes), "matched": matched}
 
 
 def _select_positive(table: Table, votes: np.ndarray) -> np.ndarray:
-    return (votes > 0) & table.tags[table.bags]
+    return (votes > 0) & table.positive[table.bags]
 
 
 def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:
     selected = np.zeros(len(votes), dtype=bool)
-    for index in np.flatnonzero(table.tags):
+    for index in np.flatnonzero(table.positive):
         start, stop = table.offsets[index], table.offsets[index + 1]
         selected[start + np.argmax(votes[start:stop])] = True
     return selected
 
 
 def _select_count(table: Table, votes: np.ndarray, n_selected: int) -> np.ndarray:
-    shown = table.tags[table.bags]
+    shown = table.positive[table.bags]
     return (votes > match_count(votes[shown], n_selected)) & shown

@@ -51,7 +51,7 @@ class Stage:
 
 def measure_segments(settings: Settings) -> Settings:
     """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
-    return replace(settings.vote_once(), n_superpixels=0)
+    return replace(settings, n_superpixels=0)
 
 
 def prepare_stage(
@@ -105,6 +105,8 @@ def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], 
     found = False
     for bag in list_bags(*folders, frames):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
+        if bag.is_video:  # results of earlier versions did not know of motion wherever there was a time limit
+            digest.update(b"motion\0")
         for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():
             truth, found = reader(), True
             for array in (truth.mask, truth.boxes):

@@ -24,7 +24,7 @@ from segvote.errors import DamagedFileError, SegvoteError, TooLargeError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.steps.voting_step import fit_voter
+from segvote.steps.vote import fit_annotator
 
 __all__ = ["Count", "count_threads", "count_votes", "count_votes_within", "read_count", "write_ballot", "write_count"]
 
@@ -63,10 +63,10 @@ def count_votes(table: Table, settings: Settings) -> Count:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         started = time.process_time()
-        voter = fit_voter(table, settings)
+        annotator = fit_annotator(table, settings)
         seconds = time.process_time() - started
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
-    return Count(np.asarray(voter.scores_, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
+    return Count(np.asarray(annotator.result_.votes, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
 
 
 def write_count(path: Path, count: Count) -> None:
@@ -85,7 +85,24 @@ def read_count(path: Path) -> Count | None:
 
 def write_ballot(path: Path, table: Table) -> None:
     """Write what a voter needs to know of the segments."""
-    write_arrays(path, X=table.X, bags=table.bags, offsets=table.offsets, tags=table.tags, border=table.border)
+    ends = np.cumsum([len(edges) for edges in table.edges])
+    sizes = np.diff(table.offsets)
+    moved = [np.full(size, -1.0) if one is None else one for size, one in zip(sizes, table.motion, strict=False)]
+    write_arrays(
+        path,
+        X=table.X,
+        bags=table.bags,
+        offsets=table.offsets,
+        positive=table.positive,
+        areas=table.areas,
+        border=table.border,
+        edges=np.concatenate(table.edges),
+        lengths=np.concatenate(table.lengths),
+        # Files hold finite numbers only: -1 where there is none.
+        contrasts=np.nan_to_num(np.concatenate(table.contrasts), nan=-1.0),
+        ends=ends,
+        motion=np.concatenate(moved) if moved else np.empty(0),
+    )
 
 
 def count_threads(n_jobs: int) -> int:
@@ -163,7 +180,21 @@ def limit_time(seconds: float) -> None:
 
 def _read_ballot(path: Path) -> Table:
     arrays: dict[str, Any] = read_arrays(path)
-    return Table(**arrays, areas=np.empty(0), edges=[], standardiser=None)  # type: ignore[arg-type]
+    ends, motion = arrays.pop("ends"), arrays.pop("motion")
+    contrasts = arrays.pop("contrasts").astype(np.float64)
+    contrasts[contrasts < 0] = np.nan
+    per_bag = {"edges": arrays.pop("edges"), "lengths": arrays.pop("lengths"), "contrasts": contrasts}
+    moved = (
+        [None if (one < 0).any() else one for one in np.split(motion, arrays["offsets"][1:-1])] if len(motion) else ()
+    )
+    split = {name: np.split(values, ends[:-1]) for name, values in per_bag.items()}
+    return Table(**arrays, **split, motion=moved, standardiser=None)  # type: ignore[arg-type]
+
+
+def _split_motion(motion: np.ndarray, moving: np.ndarray, counts: np.ndarray) -> list[np.ndarray | None]:
+    """One array for each video, None for each image; the other way round than `write_ballot`."""
+    videos = iter(np.split(motion, np.cumsum(counts[: len(moving)][moving])[:-1]))
+    return [next(videos) if moves else None for moves in moving]
 
 
 if __name__ == "__main__":

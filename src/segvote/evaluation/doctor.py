@@ -1,22 +1,22 @@
-"""The folder doctor: images that look filed in the wrong folder, the same image twice, files that cannot be read.
+"""The folder doctor: images that are likely mislabelled, near-duplicates, files that cannot be read.
 
-How much an image shows the object is judged by other images only: the votes of its own bag are never heard. An image
-of *with* in which nothing stands out, or an image of *without* in which something does, is a suspect; so is one that
-has a twin.
+How much an image shows the object is judged by other images only: the votes of its own bag are left out. An image
+of *with* in which nothing stands out, or an image of *without* in which something does, is likely mislabelled.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError
-from segvote.evaluation.duplicates import Twin, find_twins
+from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.features import make_features
-from segvote.io.remote.addresses import name_place
+from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.scratch import open_scratch
+from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
@@ -25,20 +25,19 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
-from segvote.steps.judging import SUSPECT, judge_bags
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.table import gather_table
-from segvote.steps.voting_step import fit_voter
+from segvote.steps.vote import fit_annotator
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
 __all__ = [
     "Diagnosis",
-    "Suspect",
+    "FlaggedImage",
     "diagnose_folders",
     "diagnose_run",
     "format_diagnosis",
-    "list_suspects",
+    "list_flagged",
 ]
 
 UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
@@ -51,12 +50,12 @@ UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
 )
 # Suspicions of what needs no vote; those of the vote lie in [0, 1], and one half is as like one folder as the other.
 CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}
-# From here on a person should look; a little above one half, because half of all fair coins lie above that.
+# From here on the user should look; a little above one half, because half of all fair coins lie above that.
 SERIOUS = 0.6
 
 
 @dataclass(frozen=True)
-class Suspect:
+class FlaggedImage:
     """An image and why it should be looked at.
 
     Attributes
@@ -83,12 +82,12 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Every image of the two folders, the most suspect first."""
+    """Every image of the two folders, the one most likely mislabelled first."""
 
-    suspects: list[Suspect] = field(default_factory=list)
+    suspects: list[FlaggedImage] = field(default_factory=list)
 
-    def list_serious(self) -> list[Suspect]:
-        """Those a person should look at."""
+    def list_serious(self) -> list[FlaggedImage]:
+        """Those the user should look at."""
         return [suspect for suspect in self.suspects if suspect.suspicion >= SERIOUS]
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,27 +117,28 @@ def diagnose_folders(
         As for `annotate`.
     """
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="segvote-doctor-") as folder:
+        with open_scratch() as folder:
             return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
     settings = settings or Settings()
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT])
+    run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)
         good, segmented = _extract_bags(run, bags, settings, n_jobs, progress)
-    twins = find_twins([one.bag for one in segmented if not one.problem], progress)
+    duplicates = find_duplicates([one.bag for one in segmented if not one.problem], progress)
     # An image that is in both folders says nothing about either.
-    shared = {name for twin in twins if twin.exact and twin.across for name in (twin.one, twin.other)}
+    shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one, pair.other)}
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
-    table = gather_table(run, voting, make_features(settings.features, **settings.feature_options))
-    suspicions = judge_bags(table, fit_voter(table, settings.vote_once()).scores_)
+    table = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings=settings)
+    suspicions = fit_annotator(table, settings).suspicion_
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
-    return Diagnosis(list_suspects(segmented, named, twins))
+    return Diagnosis(list_flagged(segmented, named, duplicates))
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
-    inputs = {bag_label: name_place(folder) for bag_label, folder in folders.items()}
+    inputs = {bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()}
     if not run.record_path.exists():
         run.write_record(make_record(inputs, settings, "", complete=False))
     elif run.read_record().get("inputs") != inputs:
@@ -167,59 +167,62 @@ def _check_both(voting: Sequence[SegmentedImage]) -> None:
             )
 
 
-def diagnose_run(run: Run, voted: Voted | None = None, twins: Sequence[Twin] | None = None) -> Diagnosis:
-    """Examine the images of a finished run, with the bag labels that a person gave them since."""
+def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[NearDuplicate] | None = None) -> Diagnosis:
+    """Examine the images of a finished run, with the bag labels that the user gave them since."""
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
-    twins = find_twins([one.bag for one in bags]) if twins is None else twins
-    suspicions = judge_bags(voted.opened.table, voted.verdict.votes)
+    duplicates = find_duplicates([one.bag for one in bags]) if duplicates is None else duplicates
+    suspicions = voted.annotator.suspicion_
     named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
     problems = [
         SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
         for entry in run.record["problems"]
     ]
-    return Diagnosis(list_suspects([*bags, *problems], named, twins))
+    return Diagnosis(list_flagged([*bags, *problems], named, duplicates))
 
 
-def list_suspects(bags: Sequence[SegmentedImage], suspicions: dict[str, float], twins: Sequence[Twin]) -> list[Suspect]:
-    """One line per image, the most suspect first; an image with several faults keeps the gravest."""
-    found: dict[str, Suspect] = {}
+def list_flagged(
+    bags: Sequence[SegmentedImage], suspicions: dict[str, float], duplicates: Sequence[NearDuplicate]
+) -> list[FlaggedImage]:
+    """One line per image, the one most likely mislabelled first; an image with several faults keeps the gravest."""
+    found: dict[str, FlaggedImage] = {}
     for one in bags:
         name, bag_label = one.bag.name, one.bag.bag_label
         if one.problem:
-            found[name] = Suspect(name, bag_label, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
+            found[name] = FlaggedImage(name, bag_label, UNREADABLE, CERTAIN[UNREADABLE], one.problem)
         elif name in suspicions:
-            found[name] = _suspect_vote(name, bag_label, float(suspicions[name]))
-    for twin in twins:
-        for name, other in ((twin.one, twin.other), (twin.other, twin.one)):
-            suspect = _suspect_twin(name, other, twin)
+            found[name] = _flag_vote(name, bag_label, float(suspicions[name]))
+    for pair in duplicates:
+        for name, other in ((pair.one, pair.other), (pair.other, pair.one)):
+            suspect = _flag_duplicate(name, other, pair)
             if name not in found or suspect.suspicion > found[name].suspicion:
                 found[name] = suspect
     return sorted(found.values(), key=lambda one: (-one.suspicion, one.name))
 
 
-def _suspect_vote(name: str, bag_label: str, suspicion: float) -> Suspect:
+def _flag_vote(name: str, bag_label: str, suspicion: float) -> FlaggedImage:
     kind = NOTHING if bag_label == WITH else LOOKS_LIKE
-    sure = "more like the other folder" if suspicion >= SUSPECT else "like its own folder"
+    sure = "more like the other folder" if suspicion >= 0.5 else "like its own folder"
     reason = f"judged by the other images it is {sure} ({100 * suspicion:.0f} %)"
-    return Suspect(name, bag_label, kind, suspicion, reason)
+    return FlaggedImage(name, bag_label, kind, suspicion, reason)
 
 
-def _suspect_twin(name: str, other: str, twin: Twin) -> Suspect:
-    kind = NEAR if not twin.exact else SAME_OTHER if twin.across else SAME
-    suspicion = CERTAIN[SAME_OTHER] if kind == SAME_OTHER else 0.9 if twin.across else 0.7 if twin.exact else 0.65
-    what = "has the same content as" if twin.exact else "looks nearly the same as"
-    return Suspect(name, twin.get_tag(name), kind, suspicion, f"{what} {other}", other)
+def _flag_duplicate(name: str, other: str, pair: NearDuplicate) -> FlaggedImage:
+    kind = NEAR if not pair.exact else SAME_OTHER if pair.across else SAME
+    suspicion = CERTAIN[SAME_OTHER] if kind == SAME_OTHER else 0.9 if pair.across else 0.7 if pair.exact else 0.65
+    what = "has the same content as" if pair.exact else "looks nearly the same as"
+    return FlaggedImage(name, pair.get_label(name), kind, suspicion, f"{what} {other}", other)
 
 
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
-    """The first suspects as text."""
+    """The first of the list as text."""
     serious = diagnosis.list_serious()
     if not serious:
-        return f"{len(diagnosis.suspects)} images, none of them suspect"
+        return f"{len(diagnosis.suspects)} images, none of them likely mislabelled"
     lines = [f"{len(serious)} of {len(diagnosis.suspects)} images should be looked at:"]
     for suspect in serious[:n_lines]:
-        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {suspect.name}: {suspect.kind}; {suspect.reason}")
+        said = make_plain(f"{suspect.name}: {suspect.kind}; {suspect.reason}")
+        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {said}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from segvote.io.images import read_image
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag
 
-__all__ = ["Twin", "find_twins", "hash_picture"]
+__all__ = ["NearDuplicate", "find_duplicates", "hash_picture"]
 
 GRID = 11  # cells of the small version, and one more for the differences
 # Of 242 bits: what recompressing and resizing change stays far below, other pictures lie at about 90 and more.
@@ -25,25 +25,25 @@ MAX_DIFFERENT = 12
 
 
 @dataclass(frozen=True)
-class Twin:
+class NearDuplicate:
     """Two images that are the same: `exact` to the byte, otherwise to the eye."""
 
     one: str
     other: str
-    one_tag: str
-    other_tag: str
+    one_label: str
+    other_label: str
     exact: bool
 
     @property
     def across(self) -> bool:
         """Whether they lie in different folders."""
-        return self.one_tag != self.other_tag
+        return self.one_label != self.other_label
 
-    def get_tag(self, name: str) -> str:
-        return self.one_tag if name == self.one else self.other_tag
+    def get_label(self, name: str) -> str:
+        return self.one_label if name == self.one else self.other_label
 
 
-def find_twins(bags: Sequence[Bag], progress: Progress = ignore_progress) -> list[Twin]:
+def find_duplicates(bags: Sequence[Bag], progress: Progress = ignore_progress) -> list[NearDuplicate]:
     """Pairs of equal images among bags, each image with the first it equals."""
     hashes, kept = [], []
     for bag in count_along(bags, "look for duplicates", len(bags), progress):
@@ -55,17 +55,17 @@ def find_twins(bags: Sequence[Bag], progress: Progress = ignore_progress) -> lis
     if not kept:
         return []
     bits = np.array(hashes)
-    twins = []
+    duplicates = []
     for index in range(1, len(kept)):
         different = (bits[:index] != bits[index]).sum(axis=1)
         exact = np.array([bag.digest == kept[index].digest for bag in kept[:index]])
         near = np.flatnonzero(exact | (different <= MAX_DIFFERENT))
         if len(near):
-            # An exact twin before a near one, one in the other folder before one in its own.
+            # An exact duplicate before a near one, one in the other folder before one in its own.
             best = min(near, key=lambda i: (not exact[i], kept[i].bag_label == kept[index].bag_label, i))
             one, other = kept[best], kept[index]
-            twins.append(Twin(one.name, other.name, one.bag_label, other.bag_label, bool(exact[best])))
-    return twins
+            duplicates.append(NearDuplicate(one.name, other.name, one.bag_label, other.bag_label, bool(exact[best])))
+    return duplicates
 
 
 def hash_picture(image: np.ndarray) -> np.ndarray:

@@ -254,7 +254,7 @@ def _count(run: Run, index: int, truth: Truth) -> MaskedSegments | BoxedSegments
 
 
 def _measure_image(run: Run, index: int, truth: Truth, segments: MaskedSegments | BoxedSegments) -> ImageResult:
-    # The mask on disk, not the decisions: a person may have corrected it pixel by pixel.
+    # The mask on disk, not the decisions: the user may have corrected it pixel by pixel.
     mask, name = run.read_mask(index), run.bags[index].name
     limit = float(measure_ious(np.array([segments.measure_limit()]))[0])
     if truth.mask is None:

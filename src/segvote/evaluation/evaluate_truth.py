@@ -18,9 +18,11 @@ from segvote.datasets.truth_files import order_corners, read_voc_boxes
 from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
 from segvote.io.images import list_images
-from segvote.io.imports.base import clean_name, match_name, need
+from segvote.io.imports.base import clean_name, match_name, read_number
+from segvote.io.imports.coco import parse_coco_boxes
 from segvote.io.imports.detect import read_any
 from segvote.io.masks import IGNORE, OBJECT, read_mask
+from segvote.io.rle import decode_rle, encode_rle
 from segvote.io.tables import read_csv, read_json
 from segvote.types import Annotation
 
@@ -181,14 +183,17 @@ def _list_annotations(annotations: Iterable[Annotation], label: str | None) -> d
     for annotation in annotations:
         masks = [part.mask for part in annotation.parts if label in (None, part.label)]
         if masks:
-            readers[_cut_extension(annotation.name)] = partial(_join_masks, masks, annotation.unsure)
+            # Packed: a file may speak of thousands of large images.
+            packed = encode_rle(np.logical_or.reduce(masks))
+            unsure = None if annotation.unsure is None else encode_rle(annotation.unsure)
+            readers[_cut_extension(annotation.name)] = partial(_unpack_mask, packed, unsure)
     return readers
 
 
-def _join_masks(masks: list[np.ndarray], unsure: np.ndarray | None) -> Truth:
-    mask = np.where(np.logical_or.reduce(masks), OBJECT, 0).astype(np.uint8)
+def _unpack_mask(packed: dict[str, object], unsure: dict[str, object] | None) -> Truth:
+    mask = np.where(decode_rle(packed), OBJECT, 0).astype(np.uint8)
     if unsure is not None:
-        mask[unsure] = IGNORE
+        mask[decode_rle(unsure)] = IGNORE
     return Truth(mask=mask)
 
 
@@ -196,7 +201,7 @@ def _list_csv_boxes(path: Path) -> dict[str, TruthReader]:
     by_image: dict[str, list[list[float]]] = {}
     for number, row in enumerate(read_csv(path), start=1):
         try:
-            corners = [float(row[column]) for column in CSV_COLUMNS[1:]]
+            corners = [read_number(float(row[column]), f"{path}, row {number}") for column in CSV_COLUMNS[1:]]
             by_image.setdefault(_cut_extension(clean_name(row["image"])), []).append(corners)
         except (KeyError, ValueError) as error:
             raise BadInputError(
@@ -209,18 +214,8 @@ def _list_coco_boxes(data: Any, where: str, label: str | None) -> dict[str, Trut
     """Boxes of a COCO file in which no annotation has a mask; empty for any other file."""
     if not isinstance(data, dict) or not {"images", "annotations"} <= data.keys():
         return {}
-    records = need(data, "annotations", list, where)
-    if not records or any(isinstance(record, dict) and record.get("segmentation") for record in records):
-        return {}
-    names = {image["id"]: image["file_name"] for image in need(data, "images", list, where)}
-    categories = {one["id"]: one["name"] for one in data.get("categories", [])}
-    by_image: dict[str, list[list[float]]] = {}
-    for record in records:
-        if label in (None, categories.get(record.get("category_id"))):
-            x, y, width, height = need(record, "bbox", list, where)
-            name = _cut_extension(clean_name(names[need(record, "image_id", (int, str), where)]))
-            by_image.setdefault(name, []).append([x, y, x + width, y + height])
-    return _wrap_boxes(by_image)
+    boxes = parse_coco_boxes(data, where, label)
+    return _wrap_boxes({_cut_extension(name): corners for name, corners in boxes.items()})
 
 
 def _wrap_boxes(by_image: Mapping[str, list[list[float]]]) -> dict[str, TruthReader]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.method import ResidualVotes
+from segvote.method.residual import ResidualVotes
+from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
 from segvote.steps.table import Table
@@ -89,27 +90,22 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     bag, segment
         Number of the bag, and of the segment within it.
     """
-    table, verdict = voted.opened.table, voted.verdict
-    start = int(table.offsets[bag])
-    flat = start + segment
-    share = voted.opened.run.settings.second_vote
-    beside = _find_beside(table.edges[bag], segment)
-    share = share if len(beside) else 0.0
-    own = voted.voter.explain(flat)
+    table, result = voted.opened.table, voted.result
+    flat = int(table.offsets[bag]) + segment
+    share = voted.opened.run.settings.smoothing
+    own = voted.annotator.explain(flat)
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
-    lines += _list_corrections(table, verdict.residuals, flat)
-    lines += [
-        VoteLine(NEIGHBOUR, bag, int(other), float(share * verdict.votes[start + other] / len(beside)))
-        for other in beside
-    ]
+    lines += _list_corrections(table, result.residuals, flat)
+    beside = voted.annotator.get_adjacent(flat)
+    lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     lines.sort(key=lambda line: -abs(line.amount))
-    said = -1 if voted.opened.fixed is None else int(voted.opened.fixed[flat])
+    said = int(result.user_labels[flat])
     return SegmentExplanation(
         bag,
         segment,
-        float(verdict.scores[flat]),
-        float(verdict.thresholds[bag]),
-        bool(verdict.decisions[flat]),
+        float(result.scores[flat]),
+        float(result.thresholds[bag]),
+        bool(result.selected[flat]),
         said,
         tuple(lines),
         (1 - share) * own.constant,
@@ -127,10 +123,6 @@ def _list_corrections(table: Table, residuals: ResidualVotes | None, segment: in
         return []
     row = residuals.amounts[[segment]]
     return _list_lines(CORRECTION, table, residuals.voters[row.indices], row.data)
-
-
-def _find_beside(edges: np.ndarray, segment: int) -> np.ndarray:
-    return np.concatenate([edges[edges[:, 0] == segment, 1], edges[edges[:, 1] == segment, 0]])
 
 
 def find_segment(run: Run, bag: int, text: str, scores: np.ndarray | None = None) -> int:
@@ -160,7 +152,7 @@ def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int =
     record = run.bags[explanation.bag]
     decided = "object" if explanation.selected else "background"
     head = [
-        f"{record.name}  segment {explanation.segment} of {record.n_segments}: {decided}",
+        f"{make_plain(record.name)}  segment {explanation.segment} of {record.n_segments}: {decided}",
         f"score {explanation.score:+.4f}, object above {explanation.threshold:+.4f} in this image",
     ]
     if explanation.said >= 0:
@@ -188,7 +180,9 @@ def format_amount(amount: float) -> str:
 def _format_group(title: str, lines: list[VoteLine], run: Run, n_lines: int) -> list[str]:
     total = sum(line.amount for line in lines)
     text = [f"{format_amount(total):>10}  {title}, of {len(lines)} segments"]
-    text += [f"{'':12}{line.amount:+.4f}  {run.bags[line.bag].name}  {line.place}" for line in lines[:n_lines]]
+    text += [
+        f"{'':12}{line.amount:+.4f}  {make_plain(run.bags[line.bag].name)}  {line.place}" for line in lines[:n_lines]
+    ]
     if len(lines) > n_lines:
         rest = sum(line.amount for line in lines[n_lines:])
         text.append(f"{'':12}{rest:+.4f}  {len(lines) - n_lines} more")

@@ -27,7 +27,7 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.steps.voting_step import decide_bags
+from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
 
 __all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]
@@ -194,7 +194,7 @@ class _Job:
     def _try_point(self, kind: Stress, level: float, settings: Settings, draw: int) -> StressPoint:
         try:
             stage = self._get_stage(settings.n_segments)
-            table, kept = stage.table, np.arange(len(stage.table.tags))
+            table, kept = stage.table, np.arange(len(stage.table.positive))
             if kind.change is not None and level > 0:
                 table, kept = kind.change(table, level, np.random.default_rng(draw))
             return self._measure(stage, table, kept, settings)
@@ -210,13 +210,13 @@ class _Job:
 
     def _measure(self, stage: Stage, table: Table, kept: np.ndarray, settings: Settings) -> StressPoint:
         votes = self._vote(table, settings)
-        verdict = decide_bags(table, _Voted(votes, votes), settings)
+        scores, _, selected = decide_votes(table, votes, settings)
         # Only bags that still count as *with* get a mask.
-        judged = [(new, stage.truth[old]) for new, old in enumerate(kept) if old in stage.truth and table.tags[new]]
+        judged = [(new, stage.truth[old]) for new, old in enumerate(kept) if old in stage.truth and table.positive[new]]
         slices = [slice(table.offsets[new], table.offsets[new + 1]) for new, _ in judged]
-        overlaps = [truth.measure(verdict.decisions[part]) for part, (_, truth) in zip(slices, judged, strict=True)]
+        overlaps = [truth.measure(selected[part]) for part, (_, truth) in zip(slices, judged, strict=True)]
         ious = measure_ious(np.array(overlaps))
-        ranking = rank_segments([verdict.scores[part] for part in slices], [truth for _, truth in judged])
+        ranking = rank_segments([scores[part] for part in slices], [truth for _, truth in judged])
         return StressPoint(float((ious > self.threshold).mean()), float(ious.mean()), ranking.segment_ap)
 
     def _vote(self, table: Table, settings: Settings) -> np.ndarray:
@@ -228,14 +228,6 @@ class _Job:
             return count_votes_within(ballot, settings, self.plan.time_limit, count_threads(1)).votes
         finally:
             ballot.unlink(missing_ok=True)
-
-
-@dataclass(frozen=True)
-class _Voted:
-    """As much of a fitted voter as the decision asks for."""
-
-    scores_: np.ndarray
-    weights_: np.ndarray
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -23,20 +23,20 @@ def flip_tags(table: Table, level: float, rng: np.random.Generator) -> tuple[Tab
     level
         Part of the bags, in [0, 1); at least one bag of each kind stays where it is.
     """
-    tags = table.tags.copy()
+    tags = table.positive.copy()
     for kind in (True, False):
         # One order for all levels: a bag that is wrong at 5 % is wrong at 20 % too.
-        members = rng.permutation(np.flatnonzero(table.tags == kind))
+        members = rng.permutation(np.flatnonzero(table.positive == kind))
         wrong = members[: min(round(level * len(members)), len(members) - 1)]
         tags[wrong] = not kind
-    return replace(table, tags=tags), np.arange(len(tags))
+    return replace(table, positive=tags), np.arange(len(tags))
 
 
 def draw_bags(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
     """Keep `level` bags of each kind."""
     kept = []
     for kind, name in ((True, "with"), (False, "without")):
-        members = np.flatnonzero(table.tags == kind)
+        members = np.flatnonzero(table.positive == kind)
         if len(members) < level:
             raise BadInputError(f"there are only {len(members)} images {name}, fewer than {level:g}")
         kept.append(rng.permutation(members)[: int(level)])
@@ -48,7 +48,7 @@ def add_noise(table: Table, level: float, rng: np.random.Generator) -> tuple[Tab
     """Add Gaussian noise of `level` times each feature's standard deviation."""
     noise = rng.standard_normal(table.X.shape, dtype=np.float32)
     X = table.X + np.float32(level) * table.X.std(axis=0) * noise
-    return replace(table, X=X), np.arange(len(table.tags))
+    return replace(table, X=X), np.arange(len(table.positive))
 
 
 def take_bags(table: Table, bags: np.ndarray) -> Table:
@@ -66,10 +66,11 @@ def take_bags(table: Table, bags: np.ndarray) -> Table:
         X=table.X[rows],
         bags=np.repeat(np.arange(len(bags)), counts),
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        tags=table.tags[bags],
+        positive=table.positive[bags],
         areas=table.areas[rows],
         border=table.border[rows],
         edges=[table.edges[bag] for bag in bags],
-        outlines=[table.outlines[bag] for bag in bags] if table.outlines else (),
-        pictures=[table.pictures[bag] for bag in bags] if table.pictures else (),
+        lengths=[table.lengths[bag] for bag in bags],
+        contrasts=[table.contrasts[bag] for bag in bags],
+        motion=[table.motion[bag] for bag in bags] if table.motion else (),
     )

@@ -8,7 +8,7 @@ the class and register tokens in front are dropped; outputs of other ranks are p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.features.network import NetworkFeatures, make_session
+from segvote.features.onnx_files import get_first_line, list_weight_files, read_onnx
 from segvote.features.pooling import check_pooling
 from segvote.features.resizing import choose_sides, resize_image
 
@@ -25,6 +26,8 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 USUAL_STRIDE = 32  # of convolutional networks; the sides of their input should be multiples of it
 MAX_EXTRA_TOKENS = 8  # a class token and up to seven registers
+MAX_SIDE = 8192  # pixels of an input; more is a slip, or asks for more memory than there is
+BLOCK = 1 << 24  # bytes that are hashed at a time
 INPUT_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
@@ -83,9 +86,9 @@ class BackboneFeatures(NetworkFeatures):
     def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
         session, prepared = self._get_session(), self._prepare(image)
         outputs = self._run(session, prepared)
-        maps = [_shape_output(output, prepared.shape[2:]) for output in outputs if output.ndim in (3, 4)]
+        maps = [_shape_output(output, prepared.shape[2:]) for output in outputs if _is_map(output)]
         if not maps:
-            shapes = ", ".join(str(output.shape) for output in outputs)
+            shapes = ", ".join(str(getattr(output, "shape", type(output).__name__)) for output in outputs)
             raise BadInputError(
                 f"{self.path}: expected maps (1, channels, h, w) or tokens (1, n, channels), got {shapes}; "
                 "export the model without its pooling and classifier"
@@ -97,7 +100,7 @@ class BackboneFeatures(NetworkFeatures):
             return session.run(None, {session.get_inputs()[0].name: prepared})
         except Exception as error:  # onnxruntime has no common error class
             raise BadInputError(
-                f"{self.path}: the model does not take an input of {prepared.shape}: {_first_line(error)}; "
+                f"{self.path}: the model does not take an input of {prepared.shape}: {get_first_line(error)}; "
                 "try other values of size and multiple"
             ) from error
 
@@ -106,9 +109,12 @@ class BackboneFeatures(NetworkFeatures):
 
     def _get_session(self) -> Any:
         if self._session is None:
-            _list_weight_files(self.path)  # before onnxruntime opens them
+            list_weight_files(self.path)  # before onnxruntime opens them
             session = _open_model(self.path)
-            _check_input(self.path, session.get_inputs())
+            try:
+                _check_input(self.path, session.get_inputs())
+            except UnicodeDecodeError as error:
+                raise BadInputError(f"{self.path}: the names of its inputs are no text ({error.reason})") from error
             self._session = session
         return self._session
 
@@ -118,6 +124,7 @@ class BackboneFeatures(NetworkFeatures):
         fixed = [
             side if isinstance(side, int) else chosen for side, chosen in zip(model_input.shape[2:], sides, strict=True)
         ]
+        _check_sides(self.path, fixed)
         unit = resize_image(image, *fixed).astype(np.float32) / 255
         scaled = (unit - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
         return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None], INPUT_TYPES[model_input.type])
@@ -154,6 +161,20 @@ def lay_out_tokens(tokens: np.ndarray, height: int, width: int) -> np.ndarray:
     return tokens[n_extra:].T.reshape(-1, height // patch, width // patch)
 
 
+def _is_map(output: Any) -> bool:
+    """Whether an output is numbers of one image that can be pooled; others are passed over."""
+    is_array = isinstance(output, np.ndarray) and output.dtype.kind in "fiub"
+    return bool(is_array and output.ndim in (3, 4) and output.shape[0] == 1 and output.size)
+
+
+def _check_sides(path: str, sides: Sequence[int]) -> None:
+    if min(sides) < 1 or max(sides) > MAX_SIDE:
+        raise BadInputError(
+            f"{path}: expected an input of 1 to {MAX_SIDE} pixels a side, the model takes {sides[0]} x {sides[1]}; "
+            "export it with other sides, or set multiple"
+        )
+
+
 def _shape_output(output: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
     values = output[0].astype(np.float32, copy=False)
     return values if values.ndim == 3 else lay_out_tokens(values, *sides)
@@ -163,74 +184,37 @@ def _open_model(path: str) -> Any:
     try:
         return make_session(path)
     except Exception as error:  # onnxruntime has no common error class
-        raise BadInputError(f"{path}: onnxruntime cannot open the model: {_first_line(error)}") from error
+        raise BadInputError(f"{path}: onnxruntime cannot open the model: {get_first_line(error)}") from error
 
 
 def _check_input(path: str, inputs: Sequence[Any]) -> None:
-    first = inputs[0]
-    if len(inputs) != 1 or len(first.shape) != 4 or first.type not in INPUT_TYPES or first.shape[1] not in (3, "3"):
-        found = "; ".join(f"{each.name} {each.shape} {each.type}" for each in inputs)
+    if len(inputs) != 1 or not _is_image(inputs[0]):
+        found = "; ".join(f"{each.name:.40} {each.shape} {each.type}" for each in inputs) or "none"
         raise BadInputError(f"{path}: expected one input (n, 3, height, width) of floats, the model takes {found}")
-    if isinstance(first.shape[0], int) and first.shape[0] != 1:
-        raise BadInputError(f"{path}: expected a batch of 1 or of any size, the model takes {first.shape[0]}")
+    n_images = inputs[0].shape[0]
+    if isinstance(n_images, int) and n_images != 1:
+        raise BadInputError(f"{path}: expected a batch of 1 or of any size, the model takes {n_images}")
 
 
-def _read_model(path: str) -> Any:
-    import onnx
-    from google.protobuf.message import DecodeError
-
-    try:
-        return onnx.load(path, load_external_data=False)
-    except (DecodeError, ValueError) as error:
-        raise BadInputError(
-            f"{path}: expected an ONNX model, the file is something else ({_first_line(error)})"
-        ) from error
+def _is_image(one: Any) -> bool:
+    return len(one.shape) == 4 and one.type in INPUT_TYPES and one.shape[1] in (3, "3")
 
 
 def _find_multiple(path: str) -> int:
     """Take the stride of the first convolution if it cuts patches (7 and more), else the usual 32."""
-    for node in _read_model(path).graph.node:
+    for node in read_onnx(path).graph.node:
         if node.op_type == "Conv":
             strides = [attribute.ints for attribute in node.attribute if attribute.name == "strides"]
-            return int(strides[0][0]) if strides and strides[0][0] >= 7 else USUAL_STRIDE
+            stride = int(strides[0][0]) if strides and strides[0] else 1
+            return stride if 7 <= stride <= MAX_SIDE else USUAL_STRIDE
     return USUAL_STRIDE
 
 
 def _hash_model(path: str) -> str:
     """Hash the model and the files of weights beside it."""
-    digest = hashlib.sha256(Path(path).read_bytes())
-    for file in _list_weight_files(path):
-        digest.update(file.read_bytes())
+    digest = hashlib.sha256()
+    for file in (Path(path), *list_weight_files(path)):
+        with file.open("rb") as opened:
+            while block := opened.read(BLOCK):
+                digest.update(block)
     return digest.hexdigest()
-
-
-def _list_weight_files(path: str) -> list[Path]:
-    """Files of weights, which a model names itself: refused where they lie elsewhere than beside or below it."""
-    names = {
-        entry.value
-        for tensor in _walk_tensors(_read_model(path))
-        for entry in tensor.external_data
-        if entry.key == "location"
-    }
-    files = [Path(path).parent / name for name in sorted(names)]
-    folder = Path(path).resolve().parent
-    for name, file in zip(sorted(names), files, strict=True):
-        if not (file.resolve().is_relative_to(folder) and file.is_file() and ".." not in Path(name).parts):
-            raise BadInputError(f"{path}: its weights {name!r:.80} are no file beside the model; do not trust it")
-    return files
-
-
-def _walk_tensors(message: Any) -> Iterator[Any]:
-    """Every tensor of a model: weights, constants of nodes, those of graphs inside graphs and of functions."""
-    if message.DESCRIPTOR.name == "TensorProto":
-        yield message
-        return
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            # A field is one message, or a sequence of them.
-            for part in [value] if hasattr(value, "DESCRIPTOR") else value:
-                yield from _walk_tensors(part)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 
-__all__ = ["FeatureExtractor", "check_inputs"]
+__all__ = ["FeatureExtractor", "check_inputs", "check_outputs"]
 
 
 class FeatureExtractor(ABC):
@@ -80,3 +80,20 @@ def check_inputs(image: np.ndarray, labels: np.ndarray) -> None:
         raise BadInputError(f"expected an image (h, w, 3) of uint8, got {image.shape} of {image.dtype}")
     if labels.ndim != 2 or labels.size == 0 or not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
         raise BadInputError(f"expected a label map (h, w) of integers >= 0, got {labels.shape} of {labels.dtype}")
+
+
+def check_outputs(features: np.ndarray, image: str, name: str) -> np.ndarray:
+    """Features as float32, if they are numbers: those of a user's network may be NaN.
+
+    Parameters
+    ----------
+    features
+        (n_segments, n_dims).
+    image, name
+        Whose they are and what computed them, for the error.
+    """
+    with np.errstate(over="ignore"):
+        values = features.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise BadInputError(f"{image}: the features {name} of it are not finite numbers; check that network")
+    return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError, SegvoteError, UnknownNameError
 from segvote.features.base import FeatureExtractor
 from segvote.features.joined import JoinedFeatures
 from segvote.registry import Registry
@@ -52,7 +52,14 @@ def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
     _refuse_unknown(name, options, _list_options(name))
     if name.endswith(".onnx"):
         options = {"path": name, **options}
-    return _find_class(name)(**options)
+    try:
+        return _find_class(name)(**options)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, SegvoteError):
+            raise
+        raise BadInputError(
+            f"features {name} do not take the options {options!r:.120} ({error}); change them"
+        ) from error
 
 
 def _find_class(name: str) -> type[FeatureExtractor]:

@@ -79,4 +79,5 @@ def make_session(model: bytes | str) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    # Falling back, from one processor to the same, would only print a banner for each model that cannot be opened.
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, TooLargeError
+from segvote.features.onnx_files import get_first_line, list_weight_files, read_onnx
 from segvote.features.torch_file import read_torch_file
+from segvote.memory_budget import check_budget
 
 __all__ = ["STAGES", "list_vgg19_shapes", "read_vgg19_weights"]
 
@@ -54,6 +56,8 @@ def read_vgg19_weights(path: str | Path) -> list[Layer]:
 
 
 def _check_shape(path: str | Path, name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    if array.dtype.kind not in "fiu":
+        raise BadInputError(f"{path}: expected numbers in {name}, got {array.dtype}; this is not VGG-19")
     if array.shape != shape:
         raise BadInputError(f"{path}: expected {name} of shape {shape}, got {array.shape}; this is not VGG-19")
     if not np.isfinite(array).all():
@@ -68,10 +72,12 @@ def _read_safetensors(path: str) -> list[Layer]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    check_budget(Path(path).stat().st_size, path)
     try:
-        return _pick_layers(path, load_file(path))
-    except SafetensorError as error:
+        state = load_file(path)
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:  # of kinds that numpy does not know
         raise DamagedFileError(f"{path}: expected a safetensors file, but {error}; fetch it again") from error
+    return _pick_layers(path, state)
 
 
 def _pick_layers(path: str, state: dict[str, np.ndarray]) -> list[Layer]:
@@ -90,13 +96,18 @@ def _pick_layers(path: str, state: dict[str, np.ndarray]) -> list[Layer]:
 
 def _read_onnx(path: str) -> list[Layer]:
     """Take the first sixteen convolutions; their names depend on who exported them, their order does not."""
-    import onnx
-    from google.protobuf.message import DecodeError
+    from onnx.external_data_helper import load_external_data_for_model
 
     try:
-        graph = onnx.load(path).graph
-    except (DecodeError, OSError, ValueError) as error:
-        raise DamagedFileError(f"{path}: expected an ONNX model, the file is something else; fetch it again") from error
+        files = [Path(path), *list_weight_files(path)]
+        check_budget(sum(file.stat().st_size for file in files), path)
+        model = read_onnx(path)
+        load_external_data_for_model(model, str(Path(path).parent))
+    except TooLargeError:
+        raise
+    except Exception as error:  # onnx raises many kinds on damaged bytes
+        raise DamagedFileError(f"{path}: expected a VGG-19 as ONNX ({get_first_line(error)}); get another") from error
+    graph = model.graph
     stored = {tensor.name: tensor for tensor in graph.initializer}
     nodes = [node for node in graph.node if node.op_type == "Conv"][: len(list_vgg19_shapes())]
     if len(nodes) < len(list_vgg19_shapes()):
@@ -109,5 +120,10 @@ def _read_convolution(path: str, node: Any, stored: dict[str, Any]) -> Layer:
 
     if len(node.input) != 3 or not all(name in stored for name in node.input[1:]):
         raise BadInputError(f"{path}: expected convolutions with stored kernel and bias, {node.name or 'one'} has not")
-    kernel, bias = (numpy_helper.to_array(stored[name]) for name in node.input[1:])
+    try:
+        kernel, bias = (numpy_helper.to_array(stored[name]) for name in node.input[1:])
+    except Exception as error:  # of a kind, a shape or a place that is none
+        raise DamagedFileError(
+            f"{path}: the weights of {node.name or 'a convolution':.40} cannot be read ({error}); fetch the file again"
+        ) from error
     return kernel, bias

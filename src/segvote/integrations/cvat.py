@@ -28,7 +28,7 @@ def create(model: str, false_positive_rate: float = 0.01) -> CvatFunction:
     model
         A run folder, its model folder, or the folder of a run on several classes.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
     """
     return CvatFunction(model, false_positive_rate)
 
@@ -54,9 +54,9 @@ class CvatFunction:
         pixels = np.asarray(image.convert("RGB"))
         shapes = []
         for number, predictor in enumerate(self._predictors.values(), start=1):
-            said = predictor.judge(pixels)
-            if said.mask.any() and said.probability >= (context.conf_threshold or 0.0):
-                shapes += self._draw(number, said.mask, context.conv_mask_to_poly)
+            result = predictor.judge(pixels)
+            if result.mask.any() and result.probability >= (context.conf_threshold or 0.0):
+                shapes += self._draw(number, result.mask, context.conv_mask_to_poly)
         return shapes
 
     def _draw(self, number: int, mask: np.ndarray, as_polygons: bool) -> list[Any]:

@@ -2,14 +2,18 @@
 
     python -m segvote.integrations.label_studio out --port 9090
 
-Needs ``pip install label-studio-ml``. The project's page needs an ``Image`` and ``BrushLabels`` for it, with a label
-called like the run's (``--label``), or like the classes of a run on several; `segvote export --format label-studio`
-writes such a page.
+It prints the address to give to Label Studio: with a secret in it, because whoever can ask for masks can have pictures
+of this machine read, and other addresses fetched. Needs ``pip install label-studio-ml``. The project's page needs an
+``Image`` and ``BrushLabels`` for it, with a label called like the run's (``--label``), or like the classes of a run on
+several; `segvote export --format label-studio` writes such a page.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import secrets
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError
 from segvote.integrations.models import open_predictors
+from segvote.integrations.token_guard import LOCAL_HOSTS, TokenGuard
 from segvote.io.brush import encode_brush
 from segvote.io.images import read_image
 from segvote.steps.prediction.predictor import Predictor
@@ -24,7 +29,13 @@ from segvote.steps.prediction.predictor import Predictor
 __all__ = ["create_app", "make_backend", "predict_task"]
 
 
-def create_app(model: str, false_positive_rate: float = 0.01, **options: Any) -> Any:
+def create_app(
+    model: str,
+    false_positive_rate: float = 0.01,
+    token: str | None = None,
+    hosts: Collection[str] = (),
+    **options: Any,
+) -> Any:
     """The web application, for any WSGI server.
 
     Parameters
@@ -32,14 +43,19 @@ def create_app(model: str, false_positive_rate: float = 0.01, **options: Any) ->
     model
         A run folder, its model folder, or the folder of a run on several classes.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
+    token, hosts
+        See `TokenGuard`; no token: everybody who reaches the server may ask, so let another one guard it.
     options
         Of Label Studio's own ``init_app``.
     """
     _import_base()
     from label_studio_ml.api import init_app
 
-    return init_app(model_class=make_backend(model, false_positive_rate), **options)
+    application = init_app(model_class=make_backend(model, false_positive_rate), **options)
+    if token is not None:
+        application.wsgi_app = TokenGuard(application.wsgi_app, token, hosts)
+    return application
 
 
 def make_backend(model: str, false_positive_rate: float = 0.01) -> type:
@@ -51,16 +67,16 @@ def make_backend(model: str, false_positive_rate: float = 0.01) -> type:
         """Masks of tasks, by a learned decision."""
 
         def predict(self, tasks: list[dict], context: Any = None, **kwargs: Any) -> list[dict]:
-            place = find_place(self.parsed_label_config)
+            names = find_names(self.parsed_label_config)
             return [
-                predict_task(predictors, read_image(self.get_local_path(task["data"][place[2]])), place)
+                predict_task(predictors, read_image(self.get_local_path(task["data"][names[2]])), names)
                 for task in tasks
             ]
 
     return SegvoteBackend
 
 
-def find_place(config: dict[str, Any]) -> tuple[str, str, str]:
+def find_names(config: dict[str, Any]) -> tuple[str, str, str]:
     """Where masks go on the project's page: name of the brush, name of the image, key of a task's data.
 
     Parameters
@@ -77,7 +93,7 @@ def find_place(config: dict[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def predict_task(predictors: dict[str, Predictor], image: np.ndarray, place: tuple[str, str, str]) -> dict[str, Any]:
+def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tuple[str, str, str]) -> dict[str, Any]:
     """The prediction of one task as Label Studio stores it; no result where the image shows nothing.
 
     Parameters
@@ -86,22 +102,22 @@ def predict_task(predictors: dict[str, Predictor], image: np.ndarray, place: tup
         Label to predictor.
     image
         (h, w, 3) uint8 as displayed.
-    place
-        See `find_place`.
+    names
+        See `find_names`.
     """
     results, probabilities = [], [0.0]
     for label, predictor in predictors.items():
-        said = predictor.judge(image)
-        probabilities.append(said.probability)
-        if said.mask.any():
-            results.append(_describe_result(label, said.mask, said.probability, place))
+        result = predictor.judge(image)
+        probabilities.append(result.probability)
+        if result.mask.any():
+            results.append(_describe_result(label, result.mask, result.probability, names))
     return {"model_version": f"segvote {__version__}", "result": results, "score": max(probabilities)}
 
 
-def _describe_result(label: str, mask: np.ndarray, score: float, place: tuple[str, str, str]) -> dict[str, Any]:
+def _describe_result(label: str, mask: np.ndarray, score: float, names: tuple[str, str, str]) -> dict[str, Any]:
     return {
-        "from_name": place[0],
-        "to_name": place[1],
+        "from_name": names[0],
+        "to_name": names[1],
         "type": "brushlabels",
         "original_height": mask.shape[0],
         "original_width": mask.shape[1],
@@ -128,8 +144,14 @@ def main() -> None:
     )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=9090)
+    secret = os.environ.get("SEGVOTE_TOKEN")
+    parser.add_argument("--token", default=secret, help="secret in the address; default: SEGVOTE_TOKEN, or a new one")
     arguments = parser.parse_args()
-    create_app(arguments.model, arguments.false_positive_rate).run(arguments.host, arguments.port)
+    token = arguments.token or secrets.token_urlsafe(24)
+    hosts = LOCAL_HOSTS if arguments.host in LOCAL_HOSTS else ()
+    application = create_app(arguments.model, arguments.false_positive_rate, token, hosts)
+    print(f"address for Label Studio: http://{arguments.host}:{arguments.port}/{token}", flush=True)
+    application.run(arguments.host, arguments.port)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ def open_predictors(path: Path | str, false_positive_rate: float = 0.01) -> dict
     path
         A run folder, its ``model`` folder, or the folder of a run on several classes: then one predictor for each.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
     """
     folder = Path(path)
     if find_class_record(RunFolder(folder)).is_file():

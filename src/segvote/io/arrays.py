@@ -16,6 +16,8 @@ import numpy as np
 
 from segvote.errors import DamagedFileError
 from segvote.io.atomic import atomic_path
+from segvote.io.regular_files import open_regular
+from segvote.memory_budget import check_budget, measure_on_disk
 
 __all__ = ["read_arrays", "read_if_whole", "write_arrays"]
 
@@ -65,9 +67,11 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
     """Read the arrays of a file, or some of them; `DamagedFileError` names it where a checksum or a header is wrong."""
     try:
         # numpy leaves the file open when it is no zip file; we do not.
-        with _READING, Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with _READING, open_regular(path) as file, np.load(file, allow_pickle=False) as archive:
             _check_count(file, archive)
-            return {name: archive[name] for name in archive.files if names is None or name in names}
+            wanted = [name for name in archive.files if names is None or name in names]
+            _check_sizes(Path(path), archive, wanted)
+            return {name: archive[name] for name in wanted}
     except FileNotFoundError:
         raise
     except DAMAGE as error:
@@ -80,6 +84,13 @@ def _check_count(file: BinaryIO, archive: Any) -> None:
     n_members = int.from_bytes(file.read(22)[10:12], "little")
     if n_members != len(archive.files):
         raise zipfile.BadZipFile(f"{n_members} arrays are promised, {len(archive.files)} are listed")
+
+
+def _check_sizes(path: Path, archive: Any, names: list[str]) -> None:
+    """Refuse arrays that would unpack to more than the budget, unless they take that much on the disk already."""
+    wanted = {f"{name}.npy" for name in names} | set(names)
+    n_bytes = sum(entry.file_size for entry in archive.zip.infolist() if entry.filename in wanted)
+    check_budget(n_bytes, path, at_least=measure_on_disk(path))
 
 
 def read_if_whole(path: Path | str, names: Container[str] | None = None) -> dict[str, np.ndarray] | None:

@@ -40,6 +40,7 @@ def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
     """
     path = Path(path)
     with explain_failure(path):
+        _refuse_device(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(8)}{path.suffix}")
         try:
@@ -53,6 +54,13 @@ def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
             raise
     if durable:
         _flush_folder(path.parent)
+
+
+def _refuse_device(path: Path) -> None:
+    """Who may replace anything, as root may, would replace /dev/null for the whole machine."""
+    # A link is replaced itself, whatever it leads to.
+    if path.exists() and not path.is_symlink() and not path.is_file():
+        raise UnwritableFileError(f"{path} is no regular file; choose another name for what is to be written")
 
 
 @contextlib.contextmanager
@@ -84,7 +92,7 @@ def write_bytes(path: Path | str, data: bytes, durable: bool = True) -> None:
 
 def _holds(path: Path, data: bytes) -> bool:
     try:
-        return path.stat().st_size == len(data) and path.read_bytes() == data
+        return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
     except OSError:
         return False
 

@@ -94,13 +94,13 @@ class _BitReader:
 
 
 def _split_runs(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Runs that begin with background to pieces of at most `_LONGEST`, and whether each piece is object."""
+    """Runs that begin with background to parts of at most `_LONGEST`, and whether each part is object."""
     is_object = np.arange(len(lengths)) % 2 == 1
     lengths, is_object = lengths[lengths > 0], is_object[lengths > 0]
-    n_superpixels = -(-lengths // _LONGEST)
-    pieces = np.full(n_superpixels.sum(), _LONGEST)
-    pieces[np.cumsum(n_superpixels) - 1] = (lengths - 1) % _LONGEST + 1
-    return pieces, np.repeat(is_object, n_superpixels)
+    n_parts = -(-lengths // _LONGEST)
+    parts = np.full(n_parts.sum(), _LONGEST)
+    parts[np.cumsum(n_parts) - 1] = (lengths - 1) % _LONGEST + 1
+    return parts, np.repeat(is_object, n_parts)
 
 
 def _list_header_bits(n_bytes: int) -> np.ndarray:

@@ -126,6 +126,8 @@ def _has_text_behind_pixels(picture: Image.Image) -> bool:
             pixels_seen |= kind == b"IDAT"
             if pixels_seen and kind in (b"eXIf", b"iTXt", b"tEXt", b"zTXt"):
                 return True
+            if kind == b"IEND":  # what lies behind it is no part of the picture, and may have no end
+                return False
             file.seek(length + 4, os.SEEK_CUR)
     return False
 

@@ -17,6 +17,7 @@ from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation, read_orientation
+from segvote.io.regular_files import open_regular
 from segvote.io.samples import scale_to_bytes
 from segvote.kernels.resizing import resize_labels
 
@@ -160,7 +161,7 @@ def hash_file(path: Path | str) -> str:
     path = Path(path)
     check_regular_file(path)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UnreadableImageError(f"{path}: cannot be read ({error.strerror})") from error

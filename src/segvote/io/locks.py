@@ -4,28 +4,79 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import socket
+import stat
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from segvote.errors import BadInputError, BusyRunError
-from segvote.io.atomic import explain_failure, remove_leftovers
+from segvote.io.atomic import remove_leftovers
 
 __all__ = ["hold_folder", "refuse_links"]
+
+NAME = ".lock"
+NO_LINK, NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)  # Windows has neither
+HOLDER = re.compile(r"(?P<pid>\d{1,9}) (?P<host>[\w.-]{1,64}) (?P<time>[\d :-]{19})\n", re.ASCII)
+MAX_NOTE = 200  # bytes
 
 
 @contextlib.contextmanager
 def hold_folder(path: Path) -> Iterator[None]:
     """Hold a folder, which is made if need be; another process that tries meanwhile gets `BusyRunError`."""
-    _make_folder(path)
-    with explain_failure(path / ".lock"):
-        file = (path / ".lock").open("a+")
-    with file:
+    with _open_lock(path / NAME) as file:
         if not _try_lock(file.fileno()):
-            raise BusyRunError(f"another segvote is writing to {path}; wait for it or choose another -o folder")
+            raise BusyRunError(
+                f"another segvote{_describe_holder(file)} is writing to {path}; wait for it, stop it, "
+                "or choose another -o folder"
+            )
         folders = (Path(root, name) for root, names, _ in os.walk(path) for name in names)
         refuse_links([*path.iterdir(), *folders], path)
         remove_leftovers(path)
+        with _noted_holder(file):
+            yield
+
+
+def _open_lock(path: Path) -> BinaryIO:
+    """The lock's file itself: what a link in its place leads to is not ours to write to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | NO_WAIT, 0o644), "r+b", buffering=0)
+    except OSError as error:
+        raise BadInputError(f"cannot write to {path.parent} ({error.strerror}); choose another -o folder") from error
+
+
+@contextlib.contextmanager
+def _noted_holder(file: BinaryIO) -> Iterator[None]:
+    """Say in the lock's file who holds it, for the others to read."""
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:  # the same file has another name elsewhere
         yield
+        return
+    _note(file, f"{os.getpid()} {socket.gethostname()} {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
+    try:
+        yield
+    finally:
+        _note(file, b"")  # equal runs are equal folders
+
+
+def _note(file: BinaryIO, text: bytes) -> None:
+    with contextlib.suppress(OSError):  # a full disk is told by whoever has something to write
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+
+
+def _describe_holder(file: BinaryIO) -> str:
+    """Which process holds a lock, as it wrote down itself; nothing where it did not, or somebody else did."""
+    with contextlib.suppress(OSError):
+        found = HOLDER.fullmatch(file.read(MAX_NOTE).decode(errors="replace"))
+        if found:
+            where = "" if found["host"] == socket.gethostname() else f" on {found['host']}"
+            return f" (process {found['pid']}{where}, since {found['time']})"
+    return ""
 
 
 def refuse_links(entries: Iterable[Path], folder: Path) -> None:
@@ -33,15 +84,6 @@ def refuse_links(entries: Iterable[Path], folder: Path) -> None:
     for entry in entries:
         if entry.is_symlink() and not entry.resolve().is_relative_to(folder.resolve()):
             raise BadInputError(f"{entry} is a link out of the run folder; put what it stands for in its place")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / ".lock"
-        probe.touch()
-    except OSError as error:
-        raise BadInputError(f"cannot write to {path} ({error.strerror}); choose another -o folder") from error
 
 
 def _try_lock(descriptor: int) -> bool:

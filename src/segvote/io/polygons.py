@@ -76,15 +76,36 @@ def rasterise(rings: Sequence[np.ndarray], height: int, width: int) -> np.ndarra
     ndarray
         (height, width) bool.
     """
-    toggles = np.zeros((height, width + 1), np.uint8)
-    step = max(1, _MAX_CROSSINGS // height)  # a stranger's ring may zigzag over all rows a million times
-    for ring in map(_check_ring, rings):
+    mask = np.zeros((height, width), bool)
+    checked = [_check_ring(ring) for ring in rings]
+    box = _find_box(checked, height, width)
+    if box is not None:
+        mask[box] = _fill_box(checked, box)
+    return mask
+
+
+def _find_box(rings: Sequence[np.ndarray], height: int, width: int) -> tuple[slice, slice] | None:
+    """Rows and columns that the rings can reach: a small shape in a large picture costs what it covers."""
+    points = np.concatenate([np.empty((0, 2)), *rings])
+    if not len(points):
+        return None
+    limits = (width, height)
+    left, top = np.clip(np.floor(points.min(axis=0)), 0, limits).astype(int)
+    right, bottom = np.clip(np.ceil(points.max(axis=0)), 0, limits).astype(int)
+    return (slice(top, bottom), slice(left, right)) if left < right and top < bottom else None
+
+
+def _fill_box(rings: Sequence[np.ndarray], box: tuple[slice, slice]) -> np.ndarray:
+    n_rows, n_columns = (side.stop - side.start for side in box)
+    toggles = np.zeros((n_rows, n_columns + 1), np.uint8)
+    step = max(1, _MAX_CROSSINGS // n_rows)  # a stranger's ring may zigzag over all rows a million times
+    for ring in rings:
         following = np.roll(ring, -1, axis=0)
         for first in range(0, len(ring), step):
             edges = slice(first, first + step)
-            crossings = _find_crossings(ring[edges], following[edges], height, width)
+            crossings = _find_crossings(ring[edges], following[edges], box)
             np.bitwise_xor.at(toggles.reshape(-1), crossings, np.uint8(1))
-    return np.bitwise_xor.accumulate(toggles, axis=1)[:, :width].astype(bool)
+    return np.bitwise_xor.accumulate(toggles, axis=1)[:, :n_columns].astype(bool)
 
 
 def bridge_holes(polygon: Polygon) -> np.ndarray:
@@ -178,16 +199,17 @@ def _check_ring(ring: np.ndarray) -> np.ndarray:
     return points
 
 
-def _find_crossings(start: np.ndarray, end: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Flat indices into (height, width + 1) of the first pixel right of each crossing of an edge and a row's centre."""
+def _find_crossings(start: np.ndarray, end: np.ndarray, box: tuple[slice, slice]) -> np.ndarray:
+    """Flat indices into the box, one column wider, of the first pixel right of where an edge meets a row's centre."""
+    rows, columns = box
     start, end = np.where((start[:, 1] <= end[:, 1])[:, None], (start, end), (end, start))
-    first = np.clip(np.ceil(start[:, 1] - 0.5), 0, height).astype(np.int64)
-    last = np.clip(np.ceil(end[:, 1] - 0.5), 0, height).astype(
-        np.int64
-    )  # exclusive, so that a shared point counts once
+    first = np.clip(np.ceil(start[:, 1] - 0.5), rows.start, rows.stop).astype(np.int64)
+    # Exclusive, so that a shared point counts once.
+    last = np.clip(np.ceil(end[:, 1] - 0.5), rows.start, rows.stop).astype(np.int64)
     n_rows = last - first
     edge = np.repeat(np.arange(len(start)), n_rows)
     row = first[edge] + _count_within(n_rows)
     slope = (end[edge, 0] - start[edge, 0]) / (end[edge, 1] - start[edge, 1])
     x = start[edge, 0] + (row + 0.5 - start[edge, 1]) * slope
-    return row * (width + 1) + np.clip(np.ceil(x - 0.5), 0, width).astype(np.int64)
+    column = np.clip(np.ceil(x - 0.5), columns.start, columns.stop).astype(np.int64)
+    return (row - rows.start) * (columns.stop - columns.start + 1) + column - columns.start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
@@ -47,7 +47,7 @@ def read_fields(kind: type[Kind], data: Any, where: object, old_names: Mapping[s
 
 def _fits(value: Any, wanted: str) -> bool:
     if wanted == "float":
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
     if wanted == "int":
         return type(value) is int and abs(value) <= MAX_WHOLE
     return type(value).__name__ == wanted

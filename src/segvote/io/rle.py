@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.io.decoding import MAX_PIXELS
 
 __all__ = ["count_runs", "decode_rle", "encode_rle", "fill_runs", "pack_counts", "unpack_counts"]
 
@@ -60,7 +61,7 @@ def encode_rle(mask: np.ndarray, packed: bool = True) -> dict[str, object]:
     return {"counts": pack_counts(counts) if packed else counts.tolist(), "size": list(mask.shape)}
 
 
-def decode_rle(rle: dict[str, object], max_pixels: int = 1 << 30) -> np.ndarray:
+def decode_rle(rle: dict[str, object], max_pixels: int = MAX_PIXELS) -> np.ndarray:
     """The (h, w) bool mask of a COCO ``{"size": …, "counts": …}``, packed or not."""
     height, width = _read_size(rle, max_pixels)
     counts = rle.get("counts")

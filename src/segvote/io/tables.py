@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.atomic import write_text
+from segvote.io.regular_files import open_regular
 
 __all__ = ["format_csv", "format_json", "read_csv", "read_json", "write_csv", "write_json"]
 
@@ -76,11 +78,10 @@ def read_csv(path: Path | str, max_bytes: int = MAX_BYTES) -> list[dict[str, str
 
 def _read_text(path: Path, max_bytes: int) -> str:
     try:
-        if path.stat().st_size > max_bytes:
-            raise BadInputError(
-                f"{path}: expected at most {max_bytes} bytes, got {path.stat().st_size}; split the file"
-            )
-        return path.read_bytes().decode("utf-8-sig")
+        with open_regular(path) as file:
+            if (n_bytes := os.fstat(file.fileno()).st_size) > max_bytes:
+                raise BadInputError(f"{path}: expected at most {max_bytes} bytes, got {n_bytes}; split the file")
+            return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DamagedFileError(f"{path}: expected UTF-8 text ({error.reason}); save it as UTF-8") from error
     except OSError as error:

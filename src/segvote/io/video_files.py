@@ -17,7 +17,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
 from segvote.io.atomic import atomic_path
-from segvote.io.decoding import MAX_PIXELS, check_regular_file
+from segvote.io.decoding import check_regular_file
 
 __all__ = ["FilmWriter", "open_film_writer", "read_film"]
 
@@ -25,6 +25,8 @@ CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate
 # The same bytes every time: x264's macroblock tree reads memory it never wrote, and two threads share work by chance.
 ENCODING = {"crf": "23", "preset": "veryfast", "threads": "1", "mbtree": "0"}
+# The largest frame that is decoded: 8K has 33 million pixels, and a decoder holds up to seventeen frames at once.
+MAX_FRAME_PIXELS = 40_000_000
 TAIL_TOLERANCE = 0.5  # seconds by which a container may overstate the length of its video
 
 
@@ -80,14 +82,18 @@ def _open_container(path: Path) -> Iterator[tuple[Any, Any]]:
         if not container.streams.video:
             raise UnreadableImageError(f"{path}: holds no video, only {len(container.streams)} other stream(s)")
         stream = container.streams.video[0]
+        _check_stream(path, stream)
         stream.thread_type = "AUTO"
-        _check_size(path, stream)
+        # The size in front is a promise; this one holds for every frame, before there is memory for it.
+        stream.codec_context.options = {"max_pixels": str(MAX_FRAME_PIXELS)}
         yield container, stream
 
 
-def _check_size(path: Path, stream: Any) -> None:
+def _check_stream(path: Path, stream: Any) -> None:
+    if stream.codec_context is None:
+        raise UnreadableImageError(f"{path}: its video is of a codec that is not known here; convert it to H.264")
     width, height = stream.codec_context.width, stream.codec_context.height
-    if width * height > MAX_PIXELS:
+    if width * height > MAX_FRAME_PIXELS:
         raise UnreadableImageError(f"{path}: too large, {width} x {height} pixels a frame; make it smaller")
 
 

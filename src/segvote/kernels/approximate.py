@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from segvote.kernels.lists import Lists, centre_points, make_lists, measure_lengths
-from segvote.kernels.workspace import Lent, cut, get_workspace
+from segvote.kernels.workspace import SharedArray, get_workspace, list_blocks
 
-__all__ = ["Bags", "ListSearch", "cut_numbers", "search_all", "search_approximately", "search_in_blocks"]
+__all__ = ["Bags", "ListSearch", "search_all", "search_approximately", "search_in_blocks", "split_numbers"]
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
@@ -71,22 +71,22 @@ def search_approximately(
     homes = lists.get_homes() if queries is voters else lists.find_homes(queries)
     bags = None
     if query_bags is not None and voter_bags is not None:
-        bags = workspace.lend(query_bags), workspace.lend(voter_bags[lists.numbers.array])
+        bags = workspace.share(query_bags), workspace.share(voter_bags[lists.numbers.array])
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
     true = search_all(queries[rows], voters, k, None if query_bags is None else query_bags[rows], voter_bags)
-    search = ListSearch(lists, workspace.lend(queries), workspace.lend(homes), workspace.lend(voters), bags, k)
+    search = ListSearch(lists, workspace.share(queries), workspace.share(homes), workspace.share(voters), bags, k)
     search, recall = _adapt(search, rows, true)
     if recall < least_recall:
         return None
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
     order = np.argsort(homes, kind="stable")
     # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
-    return *search_in_blocks(search, cut_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
+    return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
 
 
-def cut_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
+def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
     """Blocks of at most `size` of them."""
-    return [numbers[rows] for rows in cut(len(numbers), size)]
+    return [numbers[rows] for rows in list_blocks(len(numbers), size)]
 
 
 def search_in_blocks(
@@ -122,10 +122,10 @@ class ListSearch:
     """
 
     lists: Lists
-    queries: Lent
-    homes: Lent
-    voters: Lent
-    bags: tuple[Lent, Lent] | None
+    queries: SharedArray
+    homes: SharedArray
+    voters: SharedArray
+    bags: tuple[SharedArray, SharedArray] | None
     k: int
     n_measured: int = 0
     reach: float = np.inf
@@ -137,7 +137,7 @@ class ListSearch:
         n_at_once = max(1, MEASURED_BYTES // (4 * self.queries.array.shape[1] * self.n_measured))
         found = [
             _keep_nearest(self.queries.array[rows[part]], self.voters.array, candidates[part], self.k)
-            for part in cut(len(rows), n_at_once)
+            for part in list_blocks(len(rows), n_at_once)
         ]
         return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
@@ -158,7 +158,7 @@ class ListSearch:
     def _choose_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is asked of the lists, and (n_lists, n_queries) bool which are visited."""
         asked, visits = [], []
-        for part in cut(len(rows), RATED_AT_ONCE):
+        for part in list_blocks(len(rows), RATED_AT_ONCE):
             some, chances = self._rate(rows[part])
             asked.append(some)
             visits.append(chances <= self.reach)
@@ -264,7 +264,7 @@ class _Hits:
         """Of each query the n nearest; in the order of the queries, as these were."""
         kept = np.empty(len(self), dtype=bool)
         ends = np.searchsorted(self.rows, np.arange(n_queries + 1))
-        for rows in cut(n_queries, SORTED_AT_ONCE):
+        for rows in list_blocks(n_queries, SORTED_AT_ONCE):
             counts, part = np.diff(ends[rows.start : rows.stop + 1]), slice(ends[rows.start], ends[rows.stop])
             filled = np.arange(max(n, counts.max())) < counts[:, None]
             estimates = np.full(filled.shape, np.inf, dtype=np.float32)
@@ -320,7 +320,7 @@ def search_all(
     asked = -2 * centre_points(queries, centre)
     nearest = np.full((len(queries), k), np.inf, dtype=np.float32)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
-    for rows in cut(len(voters), VOTERS_AT_ONCE):
+    for rows in list_blocks(len(voters), VOTERS_AT_ONCE):
         points = centre_points(voters[rows], centre)
         squared = asked @ points.T
         squared += measure_lengths(points)

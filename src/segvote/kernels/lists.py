@@ -1,4 +1,4 @@
-"""Voters in lists of what is alike, so that a search looks at few of them and measures fewer.
+"""Voters in inverted lists (IVF), so that a search looks at few of them and measures fewer.
 
 A squared distance is estimated from the leading principal components and the full lengths, ``|q|^2 + |v|^2 - 2 q'v'``:
 what the components leave out of two points is taken to be at right angles. Points are kept in such a form that one
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from segvote.kernels.workspace import Lent, Workspace, cut
+from segvote.kernels.workspace import SharedArray, Workspace, list_blocks
 
 __all__ = ["Lists", "centre_points", "estimate_lists", "make_lists", "measure_lengths"]
 
@@ -47,12 +47,12 @@ class Lists:
         (n_lists, n_components + 1) float32: of the codes of each list, its members' spread about it counted half.
     """
 
-    centre: Lent
-    axes: Lent
-    codes: Lent
-    numbers: Lent
-    starts: Lent
-    means: Lent
+    centre: SharedArray
+    axes: SharedArray
+    codes: SharedArray
+    numbers: SharedArray
+    starts: SharedArray
+    means: SharedArray
 
     @property
     def sizes(self) -> np.ndarray:
@@ -77,7 +77,7 @@ class Lists:
 
     def find_homes(self, queries: np.ndarray) -> np.ndarray:
         """(n_queries,) the list each is nearest to."""
-        blocks = cut(len(queries), POINTS_AT_ONCE)
+        blocks = list_blocks(len(queries), POINTS_AT_ONCE)
         return np.concatenate([self.rate(self.ask(queries[rows])[0]).argmin(axis=0) for rows in blocks])
 
     def get_homes(self) -> np.ndarray:
@@ -100,8 +100,8 @@ def make_lists(voters: np.ndarray, workspace: Workspace) -> Lists:
     numbers = np.argsort(chosen, kind="stable")
     starts = np.flatnonzero(np.diff(chosen[numbers], prepend=-1, append=-1))
     codes = _encode(voters, centre, axes, numbers, workspace)
-    lent = (workspace.lend(array) for array in (centre, axes, codes, numbers, starts, _average(codes, starts)))
-    return Lists(*lent)
+    shared = (workspace.share(array) for array in (centre, axes, codes, numbers, starts, _average(codes, starts)))
+    return Lists(*shared)
 
 
 def _find_axes(voters: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ def _choose_lists(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray) -> n
 
 def _project(voters: np.ndarray, centre: np.ndarray, axes: np.ndarray) -> Iterator[np.ndarray]:
     """Components of the voters along some axes, a few voters at a time."""
-    for rows in cut(len(voters), POINTS_AT_ONCE):
+    for rows in list_blocks(len(voters), POINTS_AT_ONCE):
         yield centre_points(voters[rows], centre) @ axes
 
 
@@ -135,7 +135,7 @@ def _encode(
     # Voters in their order, which may be that of a file; codes wherever their lists are.
     places = np.empty(len(numbers), dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
-    for rows in cut(len(voters), POINTS_AT_ONCE):
+    for rows in list_blocks(len(voters), POINTS_AT_ONCE):
         points = centre_points(voters[rows], centre)
         columns = [-2 * (points @ axes), measure_lengths(points)[:, None], np.ones((len(points), 1), dtype=np.float32)]
         codes[places[rows]] = np.hstack(columns)

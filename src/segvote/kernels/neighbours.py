@@ -1,8 +1,8 @@
 """Nearest neighbours among other bags, and the vote graph made of them.
 
 Small sets are searched exactly: faiss proposes a few more than k candidates, which are then measured again from the
-vectors in float64 and ordered by (distance, index), so that rounding, threads and ties cannot change who is heard.
-Beyond `EXACT_PAIRS` pairs the candidates come from lists of what is alike, and are measured from the full vectors,
+vectors in float64 and ordered by (distance, index), so that rounding, threads and ties change nothing.
+Beyond `EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), and are measured from the full vectors,
 provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
 exactly, however long it takes. Queries are searched in blocks, by threads or by others, and what is found lies in
 memory or in files: see `Workspace`.
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.approximate import Bags, cut_numbers, search_approximately, search_in_blocks
+from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
 from segvote.kernels.checks import check_finite
 from segvote.kernels.lists import centre_points
-from segvote.kernels.workspace import Lent, Workspace, cut, get_workspace
+from segvote.kernels.workspace import SharedArray, Workspace, get_workspace, list_blocks
 
 __all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_recall"]
 
@@ -125,14 +125,14 @@ def _search_exactly(
     workspace, centre = get_workspace(), voters.mean(axis=0, dtype=np.float64)
     points = _centre_in(workspace, voters, centre)
     asked = points if queries is voters else _centre_in(workspace, queries, centre)
-    lent = bags and (workspace.lend(bags[0]), workspace.lend(bags[1]))
-    search = _ExactSearch(workspace.lend(asked), workspace.lend(points), k, lent)
-    return search_in_blocks(search, cut_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
+    shared = bags and (workspace.share(bags[0]), workspace.share(bags[1]))
+    search = _ExactSearch(workspace.share(asked), workspace.share(points), k, shared)
+    return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
 
 
 def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     centred = workspace.make_array(points.shape, np.float32)
-    for rows in cut(len(points), ROWS_PER_BLOCK):
+    for rows in list_blocks(len(points), ROWS_PER_BLOCK):
         centred[rows] = centre_points(points[rows], centre)
     return centred
 
@@ -141,10 +141,10 @@ def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> 
 class _ExactSearch:
     """Numbers of queries to their nearest voters of all, here or elsewhere."""
 
-    queries: Lent
-    voters: Lent
+    queries: SharedArray
+    voters: SharedArray
     k: int
-    bags: tuple[Lent, Lent] | None
+    bags: tuple[SharedArray, SharedArray] | None
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
@@ -197,7 +197,7 @@ def _order(
 def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
     """Turn neighbours into votes with a bandwidth of each query's own.
 
-    ``s_i`` is half the distance to the farthest neighbour heard, and squared distances are taken relative to the
+    ``s_i`` is half the distance to the farthest neighbour, and squared distances are taken relative to the
     nearest: ``v_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2))``, divided by their sum.
 
     Returns
@@ -205,25 +205,25 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
     (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
     """
     workspace = get_workspace()
-    n_heard = [(indices[rows] >= 0).sum(axis=1) for rows in cut(len(indices), ROWS_PER_BLOCK)]
-    pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_heard]))])
+    n_neighbours = [(indices[rows] >= 0).sum(axis=1) for rows in list_blocks(len(indices), ROWS_PER_BLOCK)]
+    pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_neighbours]))])
     n_votes = int(pointers[-1])
     # As scipy would choose: anything else it would copy.
     kind = np.int32 if max(n_votes, n_voters) <= np.iinfo(np.int32).max else np.int64
     votes, voters = workspace.make_array((n_votes,), np.float64), workspace.make_array((n_votes,), kind)
     # A few rows at a time: arrays of the size of all votes are the largest there are.
-    for rows in cut(len(indices), ROWS_PER_BLOCK):
-        heard, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
-        votes[place] = _weigh_votes(squared_distances[rows], heard)
-        voters[place] = indices[rows][heard]
+    for rows in list_blocks(len(indices), ROWS_PER_BLOCK):
+        is_found, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])
+        votes[place] = _weigh_votes(squared_distances[rows], is_found)
+        voters[place] = indices[rows][is_found]
     return sparse.csr_matrix((votes, voters, pointers.astype(kind)), shape=(len(indices), n_voters))
 
 
-def _weigh_votes(squared_distances: np.ndarray, heard: np.ndarray) -> np.ndarray:
-    """(n_heard,) the votes of some rows, one after the other."""
-    finite = np.where(heard, squared_distances, 0.0)
+def _weigh_votes(squared_distances: np.ndarray, is_found: np.ndarray) -> np.ndarray:
+    """(n_neighbours,) the votes of some rows, one after the other."""
+    finite = np.where(is_found, squared_distances, 0.0)
     bandwidth_squared = np.maximum(finite.max(axis=1, initial=0.0) / 4, np.finfo(float).tiny)
     relative = finite - finite[:, :1] if finite.shape[1] else finite
-    votes = np.where(heard, np.exp(-relative / (2 * bandwidth_squared[:, None])), 0.0)
+    votes = np.where(is_found, np.exp(-relative / (2 * bandwidth_squared[:, None])), 0.0)
     votes /= np.maximum(votes.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return votes[heard]
+    return votes[is_found]

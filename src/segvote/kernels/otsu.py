@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["otsu_threshold"]
+__all__ = ["otsu_threshold", "split_otsu"]
 
 
 def otsu_threshold(values: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -20,15 +20,23 @@ def otsu_threshold(values: np.ndarray, weights: np.ndarray | None = None) -> flo
     weights
         (n,) positive, for example areas; default 1.
     """
+    return split_otsu(values, weights)[0]
+
+
+def split_otsu(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
+    """The threshold of `otsu_threshold`, and how well it separates: variance between the parts over all variance."""
     order = np.argsort(values, kind="stable")
     ranked = np.asarray(values, dtype=np.float64)[order]
     mass = np.ones(len(ranked)) if weights is None else np.asarray(weights, dtype=np.float64)[order]
+    total = mass.sum()
     below = np.cumsum(mass)[:-1]
-    above = mass.sum() - below
+    above = total - below
     moment = np.cumsum(mass * ranked)
-    between = (moment[-1] * below / mass.sum() - moment[:-1]) ** 2 / np.maximum(below * above, np.finfo(float).tiny)
+    between = (moment[-1] * below / total - moment[:-1]) ** 2 / np.maximum(below * above, np.finfo(float).tiny)
     between[np.diff(ranked) <= 0] = -1.0
     if len(between) == 0 or between.max() < 0:
-        return float(ranked[0])
+        return float(ranked[0]), 0.0
     best = int(np.argmax(between))
-    return float(0.5 * (ranked[best] + ranked[best + 1]))
+    spread = (mass * (ranked - moment[-1] / total) ** 2).sum()
+    separability = total * between[best] / max(float(spread), np.finfo(float).tiny)
+    return float(0.5 * (ranked[best] + ranked[best + 1])), float(min(separability, 1.0))

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from segvote.kernels.gaussian import KernelMatrix, fill_kernel
 from segvote.kernels.lists import centre_points
 from segvote.kernels.neighbours import search_neighbours
-from segvote.kernels.workspace import cut
+from segvote.kernels.workspace import list_blocks
 
 __all__ = ["SampledKernel", "make_kernel"]
 
@@ -86,7 +86,7 @@ class SampledKernel:
         missed what one voter stands for, as near as the far ones can be.
         """
         strata, drawn_weights = self._strata, weights[self._strata.drawn]
-        blocks = cut(len(self._far), ROWS_PER_BLOCK)
+        blocks = list_blocks(len(self._far), ROWS_PER_BLOCK)
         spread = [strata.measure_variance(self._far[rows] * drawn_weights) for rows in blocks]
         missed = self._farthest * strata.n_missed * np.abs(weights).max(initial=0.0)
         return np.sqrt(np.concatenate([np.zeros(0), *spread]) + missed**2)
@@ -138,10 +138,10 @@ def _choose_size(n_queries: int) -> int:
 
 
 def _weigh_near(squared: np.ndarray, indices: np.ndarray, n_voters: int, bandwidth: float) -> sparse.csr_matrix:
-    heard = indices >= 0
-    pointers = np.concatenate([[0], np.cumsum(heard.sum(axis=1))])
-    kernels = np.exp(-squared[heard] / (2 * bandwidth**2))
-    return sparse.csr_matrix((kernels, indices[heard], pointers), shape=(len(indices), n_voters))
+    is_found = indices >= 0
+    pointers = np.concatenate([[0], np.cumsum(is_found.sum(axis=1))])
+    kernels = np.exp(-squared[is_found] / (2 * bandwidth**2))
+    return sparse.csr_matrix((kernels, indices[is_found], pointers), shape=(len(indices), n_voters))
 
 
 def _group(voters: np.ndarray, seed: int) -> np.ndarray:
@@ -155,5 +155,7 @@ def _group(voters: np.ndarray, seed: int) -> np.ndarray:
     with threadpool_limits(1):
         means = faiss.Kmeans(voters.shape[1], N_STRATA, niter=10, seed=seed, min_points_per_centroid=1)
         means.train(learned)
-        parts = [means.assign(centre_points(voters[rows], centre))[1] for rows in cut(len(voters), ROWS_PER_BLOCK)]
+        parts = [
+            means.assign(centre_points(voters[rows], centre))[1] for rows in list_blocks(len(voters), ROWS_PER_BLOCK)
+        ]
     return np.concatenate(parts)

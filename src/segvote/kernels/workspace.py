@@ -1,7 +1,7 @@
 """Where the large arrays of a vote lie, and who searches: memory and threads, or files that are mapped and others.
 
 Inside ``with use_workspace(…)`` whatever grows with the number of segments is made in that workspace. The numbers are
-the same wherever they lie and whoever computes them: work is cut into the same blocks, each computed by one thread.
+the same wherever they lie and whoever computes them: work is split into the same blocks, each computed by one thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import UnwritableFileError
 
-__all__ = ["MEMORY", "Lent", "Workspace", "cut", "get_workspace", "use_workspace"]
+__all__ = ["MEMORY", "SharedArray", "Workspace", "get_workspace", "list_blocks", "use_workspace"]
 
 # Takes a function and items, yields the results in the order of the items.
 MapAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
@@ -66,13 +66,13 @@ class Workspace:
         assert self.folder is not None
         return self.folder.resolve() / f".tmp-{secrets.token_hex(8)}{suffix}"
 
-    def lend(self, array: np.ndarray) -> Lent:
-        """The array as others can have it: by its file; what lies in no file of this workspace is copied to one."""
+    def share(self, array: np.ndarray) -> SharedArray:
+        """The array for other processes, by its file; what lies in no file of this workspace is copied to one."""
         if self.others is not None and _find_file(array) is None:
             copy = self.make_array(array.shape, array.dtype)
             copy[:] = array
             array = copy
-        return Lent(array)
+        return SharedArray(array)
 
     def run(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for every item in order, each computed by one thread."""
@@ -93,14 +93,14 @@ class Workspace:
         )
 
 
-class Lent:
+class SharedArray:
     """An array that other processes open by its file instead of being sent it."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open_lent, (str(_find_file(self.array)),)
+        return _open_shared, (str(_find_file(self.array)),)
 
 
 MEMORY = Workspace()
@@ -122,7 +122,7 @@ def use_workspace(workspace: Workspace) -> Iterator[None]:
         _workspace.reset(token)
 
 
-def cut(n: int, size: int) -> list[slice]:
+def list_blocks(n: int, size: int) -> list[slice]:
     """Slices of at most `size` that make up 0 to n."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
@@ -140,8 +140,8 @@ def _find_file(array: np.ndarray) -> Path | None:
     return path if is_whole and path.name.startswith(".tmp-") else None
 
 
-def _open_lent(path: str) -> Lent:
-    return Lent(np.load(path, mmap_mode="r", allow_pickle=False))
+def _open_shared(path: str) -> SharedArray:
+    return SharedArray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def _reserve(path: Path) -> None:

@@ -7,42 +7,42 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.kernels.resizing import resize_labels
-from segvote.masks.sharpen import Pieces, sharpen
+from segvote.masks.sharpen import Superpixels, sharpen
 
-__all__ = ["CutImage", "draw_mask_along"]
+__all__ = ["SuperpixelMap", "draw_mask_along"]
 
 
 @dataclass(frozen=True)
-class CutImage:
-    """An image in pieces.
+class SuperpixelMap:
+    """The superpixels of an image.
 
     Attributes
     ----------
     labels
-        (h, w) number of each pixel's piece, at working size.
-    pieces
+        (h, w) number of each pixel's superpixel, at working size.
+    superpixels
         What is known of each.
     """
 
     labels: np.ndarray
-    pieces: Pieces
+    superpixels: Superpixels
 
 
 def draw_mask_along(
-    cut: CutImage | None,
+    found: SuperpixelMap | None,
     labels: np.ndarray,
     heat: np.ndarray,
     decisions: np.ndarray,
     fixed: np.ndarray,
     shape: tuple[int, int],
 ) -> np.ndarray:
-    """As `draw_mask`, with the image cut into pieces already (None: whole segments) and its displayed size."""
+    """As `draw_mask`, with the superpixels of the image (None: whole segments) and its displayed size."""
     if not decisions.any():
         return np.zeros(shape, dtype=bool)
-    if cut is None:
+    if found is None:
         return resize_labels(decisions.take(labels), shape)
-    warmth = np.bincount(cut.labels.ravel(), weights=heat.take(labels).ravel()) / cut.pieces.areas
-    mask = sharpen(cut.pieces, warmth).take(cut.labels)
+    warmth = np.bincount(found.labels.ravel(), weights=heat.take(labels).ravel()) / found.superpixels.areas
+    mask = sharpen(found.superpixels, warmth).take(found.labels)
     if (fixed >= 0).any():
         # A user label of a segment holds to the pixel.
         mask = np.where(fixed[labels] >= 0, fixed[labels] == 1, mask)

@@ -1,9 +1,8 @@
 """Masks finer than segments: the heat of the vote, redrawn along the edges of the picture.
 
-The image is cut into many small pieces. Each piece takes the heat of the segments it lies in; pieces that share a long
-boundary without an edge want the same answer, and a minimum cut gives every piece the answer that pleases all most. The
-colours of the image are heard too, but only as far as they agree with the vote about this very image: where the object
-has the colours of its surroundings they would mislead.
+Each superpixel takes the heat of the segments it lies in; a minimum cut labels all of them at once, at a cost for
+neighbours with different labels and no edge between them. The colours of the image are evidence too, but only as far as
+they agree with the vote about this very image: where the object has the colours of its surroundings they would mislead.
 """
 
 from __future__ import annotations
@@ -15,37 +14,37 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-__all__ = ["Pieces", "sharpen"]
+__all__ = ["Superpixels", "sharpen"]
 
-# Weight of a boundary without an edge, against the heat of a piece of mean area.
+# Weight of a boundary without an edge, against the heat of a superpixel of mean area.
 SMOOTHNESS = 2.0
 # Lab distance at which a colour difference counts as an edge, and at which two colours count as alike.
 EDGE_WIDTH = 6.0
 COLOUR_WIDTH = 8.0
-# Colours are heard from the first rank agreement (AUC) with the vote on, and fully from the second.
+# Colours count from the first rank agreement (AUC) with the vote on, and fully from the second.
 AGREEMENT = (0.92, 0.98)
 # Neither heat nor colour may outvote everything else.
 LEAST_HEAT = 0.02
 MOST_COLOUR = 2.0
 # Maximum flow counts in whole numbers.
 UNITS = 1000.0
-# Rows of the table of all pairs of pieces that are computed at once: few enough for the cache, and enough that threads
-# do not wait for each other between them.
+# Rows of the table of all pairs of superpixels that are computed at once: few enough for the cache, and enough that
+# threads do not wait for each other between them.
 N_ROWS = 256
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Small pieces of one image.
+class Superpixels:
+    """Superpixels of one image.
 
     Attributes
     ----------
     areas, colours
         (n,) pixels; (n, 3) mean Lab.
     edges, lengths
-        (m, 2) neighbouring pieces, each pair once; (m,) pixels of shared boundary.
+        (m, 2) neighbouring superpixels, each pair once; (m,) pixels of shared boundary.
     segments
-        (n,) the segment most of the piece lies in.
+        (n,) the segment most of the superpixel lies in.
     """
 
     areas: np.ndarray
@@ -55,13 +54,13 @@ class Pieces:
     segments: np.ndarray
 
 
-def sharpen(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
-    """Decide which pieces are object.
+def sharpen(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
+    """Decide which superpixels are object.
 
     Parameters
     ----------
-    pieces
-        See `Pieces`.
+    superpixels
+        See `Superpixels`.
     heat
         (n,) in [0, 1], one half where the decision of the segments changes.
 
@@ -69,10 +68,10 @@ def sharpen(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
     -------
     (n,) bool; the decision by heat alone where the cut would leave nothing.
     """
-    areas = pieces.areas / pieces.areas.mean()
-    evidence = measure_logit(heat) + weigh_colours(pieces, heat)
-    object_pieces = cut(areas * evidence, pieces.edges, weigh_boundaries(pieces))
-    return object_pieces if object_pieces.any() else heat > 0.5
+    areas = superpixels.areas / superpixels.areas.mean()
+    evidence = measure_logit(heat) + weigh_colours(superpixels, heat)
+    selected = cut_graph(areas * evidence, superpixels.edges, weigh_boundaries(superpixels))
+    return selected if selected.any() else heat > 0.5
 
 
 def measure_logit(heat: np.ndarray) -> np.ndarray:
@@ -80,20 +79,20 @@ def measure_logit(heat: np.ndarray) -> np.ndarray:
     return np.log(clipped / (1 - clipped))
 
 
-def weigh_boundaries(pieces: Pieces) -> np.ndarray:
-    """(m,) what it costs to give two neighbouring pieces different answers."""
-    gap = pieces.colours[pieces.edges[:, 0]] - pieces.colours[pieces.edges[:, 1]]
+def weigh_boundaries(superpixels: Superpixels) -> np.ndarray:
+    """(m,) what it costs to give two neighbouring superpixels different answers."""
+    gap = superpixels.colours[superpixels.edges[:, 0]] - superpixels.colours[superpixels.edges[:, 1]]
     alike = np.exp(-(gap**2).sum(axis=1) / (2 * EDGE_WIDTH**2))
-    return SMOOTHNESS * pieces.lengths * alike / np.sqrt(pieces.areas.mean())
+    return SMOOTHNESS * superpixels.lengths * alike / np.sqrt(superpixels.areas.mean())
 
 
-def weigh_colours(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
-    """(n,) evidence of a piece's colour: how much more often warm pieces of other segments have it than cold ones."""
+def weigh_colours(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
+    """(n,) evidence of colour: how much more often warm superpixels of other segments have it than cold ones."""
     is_warm = heat > 0.5
     if is_warm.all() or not is_warm.any():
         return np.zeros(len(heat))
-    masses = np.column_stack([pieces.areas * heat, pieces.areas * (1 - heat)])
-    shares = sum_alike(pieces.colours, pieces.segments, masses / masses.sum(axis=0)) + 1e-7
+    masses = np.column_stack([superpixels.areas * heat, superpixels.areas * (1 - heat)])
+    shares = sum_alike(superpixels.colours, superpixels.segments, masses / masses.sum(axis=0)) + 1e-7
     ratio = np.log(shares[:, 0] / shares[:, 1])
     ratio = np.clip(ratio, -MOST_COLOUR, MOST_COLOUR)
     low, high = AGREEMENT
@@ -102,13 +101,13 @@ def weigh_colours(pieces: Pieces, heat: np.ndarray) -> np.ndarray:
 
 
 def sum_alike(colours: np.ndarray, segments: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """(n, 2) for each piece the masses (n, 2) of the pieces of its colour; a segment is no witness for itself."""
+    """(n, 2) masses (n, 2) of the superpixels of each one's colour, those of its own segment left out."""
     order = np.argsort(segments, kind="stable")
     segments, masses = segments[order], masses[order].astype(np.float32)
     left, right = _prepare_gaps(colours[order])
     sums = np.zeros(masses.shape)
-    # All pairs of pieces are the longest computation of a mask: in single precision, each pair once, a few rows at a
-    # time, which stay in the processor's cache.
+    # All pairs are the longest computation of a mask: in single precision, each pair once, a few rows at a time, which
+    # stay in the processor's cache.
     for start, end in _cut_between(segments):
         alike = left[start:end] @ right[:, start:]
         cv2.exp(alike, alike)  # in half the time of numpy's
@@ -128,7 +127,7 @@ def _prepare_gaps(colours: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cut_between(segments: np.ndarray) -> list[tuple[int, int]]:
-    """Start and end of blocks of about `N_ROWS` pieces, each of whole segments; `segments` ascend."""
+    """Start and end of blocks of about `N_ROWS` superpixels, each of whole segments; `segments` ascend."""
     ends = np.append(np.flatnonzero(np.diff(segments)) + 1, len(segments))
     # The last segment end in each stretch of rows.
     ends = ends[np.append(np.diff(ends // N_ROWS) > 0, True)]
@@ -136,7 +135,7 @@ def _cut_between(segments: np.ndarray) -> list[tuple[int, int]]:
 
 
 def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
-    """Probability that a warm piece has more evidence than a cold one (AUC)."""
+    """Probability that a warm superpixel has more evidence than a cold one (AUC)."""
     n_warm = int(is_warm.sum())
     _, places, counts = np.unique(evidence, return_inverse=True, return_counts=True)
     # Ranks from 1; equal ones share the mean of theirs.
@@ -145,7 +144,7 @@ def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
     return float(ranks / (n_warm * (len(is_warm) - n_warm)))
 
 
-def cut(evidence: np.ndarray, edges: np.ndarray, costs: np.ndarray) -> np.ndarray:
+def cut_graph(evidence: np.ndarray, edges: np.ndarray, costs: np.ndarray) -> np.ndarray:
     """The answer with the least cost: evidence against it, and costs of neighbours that differ; exact, by minimum cut.
 
     Parameters
@@ -156,9 +155,9 @@ def cut(evidence: np.ndarray, edges: np.ndarray, costs: np.ndarray) -> np.ndarra
         (m, 2) pairs and (m,) what it costs to part them.
     """
     n = len(evidence)
-    pieces, source, sink = np.arange(n), np.full(n, n), np.full(n, n + 1)
-    rows = np.concatenate([edges[:, 0], edges[:, 1], source, pieces])
-    columns = np.concatenate([edges[:, 1], edges[:, 0], pieces, sink])
+    superpixels, source, sink = np.arange(n), np.full(n, n), np.full(n, n + 1)
+    rows = np.concatenate([edges[:, 0], edges[:, 1], source, superpixels])
+    columns = np.concatenate([edges[:, 1], edges[:, 0], superpixels, sink])
     capacities = np.concatenate([costs, costs, np.maximum(evidence, 0), np.maximum(-evidence, 0)])
     whole = np.minimum(np.round(UNITS * capacities), 2**30).astype(np.int32)
     graph = sparse.csr_matrix((whole, (rows, columns)), shape=(n + 2, n + 2))

@@ -1,23 +1,7 @@
-"""Between votes and masks: background priors, second voting, decisions, outlines."""
+"""The method: segments of images with and without an object to which of them are the object. Arrays in, arrays out."""
 
-from segvote.method.decide import DECISIONS, Scores, decide, learn_shift, select_above
-from segvote.method.likeness import Likeness
-from segvote.method.outlines import Outlines, measure_outlines
-from segvote.method.residual import ResidualVotes, pass_on
-from segvote.method.second_vote import vote_again
-from segvote.method.survival import prefer_inside
+from segvote.method.annotator import Result, SegmentAnnotator
+from segvote.method.decide import DECISIONS
+from segvote.method.table import Geometry, SegmentTable
 
-__all__ = [
-    "DECISIONS",
-    "Likeness",
-    "Outlines",
-    "ResidualVotes",
-    "Scores",
-    "decide",
-    "learn_shift",
-    "measure_outlines",
-    "pass_on",
-    "prefer_inside",
-    "select_above",
-    "vote_again",
-]
+__all__ = ["DECISIONS", "Geometry", "Result", "SegmentAnnotator", "SegmentTable"]

@@ -41,7 +41,7 @@ from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
-from segvote.steps.superpixels import fetch_pieces
+from segvote.steps.superpixels import fetch_superpixels
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Engine"]
@@ -132,7 +132,7 @@ class Engine:
         if not n_superpixels:
             return labels
         key = self.run.bags[bag].segments
-        return fetch_pieces(self.run.folder, key, n_superpixels, labels, lambda: self.run.read_image(bag)).labels
+        return fetch_superpixels(self.run.folder, key, n_superpixels, labels, lambda: self.run.read_image(bag)).labels
 
     def clear(self, bags: Sequence[int]) -> int:
         """Say that images show nothing: all their pixels are background."""

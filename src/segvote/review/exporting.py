@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from segvote.errors import BusyRunError
 from segvote.progress import Progress, ignore_progress
-from segvote.run.record import describe_search, make_record, make_result_key
+from segvote.run.record import make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.settings import read_settings
-from segvote.steps.prediction.model import write_model
+from segvote.steps.outcome import Outcome, write_files
 from segvote.steps.reopening import Voted
-from segvote.steps.write import write_results
 
 __all__ = ["export_run", "is_written"]
 
@@ -34,11 +33,9 @@ def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progre
         _check_unchanged(run)
         # Not complete while its files are half old, half new: `annotate` would finish it.
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
-        decided = (opened.bags, opened.table, voted.verdict)
-        records = write_results(folder, *decided, settings, n_jobs, progress, opened.corrections)
-        write_model(folder, settings, opened.extractor, opened.table, voted.voter, voted.verdict)
-        bags, search = [vars(one) for one in records], describe_search(voted.voter)
-        folder.write_record(make_record(inputs, settings, key, True, bags, problems, search))
+        annotator, result = voted.annotator, voted.result
+        outcome = Outcome(settings, opened.extractor, opened.bags, opened.table, annotator, result, opened.corrections)
+        write_files(folder, outcome, inputs, key, problems, n_jobs, progress)
     written = Run(folder.path)
     write_report(written)
     return written

@@ -17,7 +17,7 @@ from segvote.review.snapshot import Snapshot
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Canvas
 from segvote.run.run import Run
-from segvote.steps.superpixels import fetch_pieces
+from segvote.steps.superpixels import fetch_superpixels
 
 __all__ = ["PAGE_SIZE", "THUMB_SIZE", "Masks", "draw_segments", "encode_mask", "fit_size", "measure_redrawn"]
 
@@ -38,7 +38,7 @@ def draw_segments(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     if run.bags[bag].n_frames or not run.settings.n_superpixels or not decisions.any():
         return decisions[labels]
     key, n_superpixels = run.bags[bag].segments, run.settings.n_superpixels
-    cut = fetch_pieces(run.folder, key, n_superpixels, labels, lambda: run.read_image(bag))
+    cut = fetch_superpixels(run.folder, key, n_superpixels, labels, lambda: run.read_image(bag))
     heat = scale_bag(snapshot, bag).astype(np.float32)
     return draw_mask_along(cut, labels, heat, decisions, user_labels, labels.shape)  # type: ignore[arg-type]
 

@@ -22,6 +22,7 @@ IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
 LEVELS = (14, 7, 4, 2, 1)
 MAX_REMEMBERED = 96 << 20
+N_READ = 4  # images at the size of crops that are kept undrawn
 
 
 def list_levels(parents: np.ndarray, altitudes: np.ndarray) -> np.ndarray:
@@ -53,6 +54,8 @@ class Pictures:
         self.run = run
         self._kept: OrderedDict[tuple, bytes] = OrderedDict()
         self._lock, self._size = threading.Lock(), 0
+        self._read_last: OrderedDict[tuple[int, int], np.ndarray] = OrderedDict()
+        self._decoding = threading.Lock()
 
     def get_image(self, bag: int) -> bytes:
         return self._remember(("image", bag), lambda: self._encode_image(bag, IMAGE_SIZE, 88))
@@ -79,13 +82,24 @@ class Pictures:
         n_segments = self.run.bags[bag].n_segments  # a frame of a video need not show them all
         if not 0 <= segment < n_segments:
             raise BadInputError(f"image {bag} has {n_segments} segments; got segment {segment}")
-        image = resize_image(self.run.read_image(bag), CROP_SOURCE_SIZE)
+        image = self._read(bag, CROP_SOURCE_SIZE)
         mask = resize_labels(labels == segment, image.shape[:2])
         rows, columns = _find_window(mask)
         return _frame(image[rows, columns], mask[rows, columns])
 
     def _encode_image(self, bag: int, size: int, quality: int) -> bytes:
-        return encode_jpeg(resize_image(self.run.read_image(bag), size), quality)
+        return encode_jpeg(self._read(bag, size), quality)
+
+    def _read(self, bag: int, size: int) -> np.ndarray:
+        """The image with a longest side of at most `size`; the last few are kept, for the crops of one image."""
+        # One at a time: while it is decoded a picture may take a gigabyte, and a page asks for six of them at once.
+        with self._decoding:
+            if (bag, size) not in self._read_last:
+                self._read_last[bag, size] = resize_image(self.run.read_image(bag), size)
+                while len(self._read_last) > N_READ:
+                    self._read_last.popitem(last=False)
+            self._read_last.move_to_end((bag, size))
+            return self._read_last[bag, size]
 
     def _encode_map(self, bag: int) -> bytes:
         return self.encode_labels(bag, self.run.read_segments(bag)["labels"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from segvote.errors import BadInputError, BusyRunError
 from segvote.evaluation.doctor import diagnose_run
-from segvote.evaluation.duplicates import Twin, find_twins
+from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.io import EXPORTS
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
@@ -64,7 +64,7 @@ class Session:
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Event] = set()
-        self._twins: list[Twin] | None = None
+        self._twins: list[NearDuplicate] | None = None
         self._doctor, self._exporting = threading.Lock(), threading.Lock()
         self.export_step: dict[str, Any] = {}
         self.closing = False
@@ -206,7 +206,7 @@ class Session:
         voted = self.engine.voting.get_voted()
         with self._doctor:
             if self._twins is None:
-                self._twins = find_twins([one.bag for one in voted.opened.bags])
+                self._twins = find_duplicates([one.bag for one in voted.opened.bags])
         diagnosis = diagnose_run(self.run, voted, self._twins)
         numbers = {bag.name: index for index, bag in enumerate(self.run.bags)}
         suspects = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from segvote import method
 from segvote.errors import BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment
+from segvote.method import SegmentAnnotator
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted, list_segmented_images, reopen, vote
-from segvote.steps.voting_step import decide_bags, vote_on_tags
+from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
 
 __all__ = ["Result", "Voting"]
@@ -62,8 +63,7 @@ class Voting:
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with what the user has said."""
         voted = vote(reopen(self.run), keep=True)
-        if voted.opened.table.likeness is not None:
-            voted.opened.table.likeness.prepare()
+        voted.annotator.prepare_corrections()
         with self.lock:
             self._voted = voted
 
@@ -91,37 +91,34 @@ class Voting:
     def _holds(self, user: UserInput) -> bool:
         opened = self.get_voted().opened
         no_labels = np.full(len(user.user_labels), -1, dtype=np.int8)
-        user_labels = no_labels if opened.fixed is None else opened.fixed
-        return np.array_equal(user_labels, user.user_labels) and np.array_equal(opened.table.tags, user.positive)
+        user_labels = no_labels if opened.user_labels is None else opened.user_labels
+        return np.array_equal(user_labels, user.user_labels) and np.array_equal(opened.table.positive, user.positive)
 
     def _vote_again(self, user: UserInput) -> None:
         voted = self.get_voted()
-        table = replace(voted.opened.table, tags=user.positive)
+        table = replace(voted.opened.table, positive=user.positive)
         user_labels = user.user_labels if (user.user_labels >= 0).any() else None
-        voter = voted.voter
-        if not np.array_equal(table.tags, voted.opened.table.tags):
-            voter = vote_on_tags(voter, table, self.run.settings)
+        annotator = voted.annotator
+        if not np.array_equal(table.positive, voted.opened.table.positive):
+            annotator = annotator.revote(table.positive)
             self._unlabelled = None
-        verdict = decide_bags(table, voter, self.run.settings, user_labels)
-        self._voted = Voted(replace(voted.opened, table=table, fixed=user_labels), voter, verdict)
+        opened = replace(voted.opened, table=table, user_labels=user_labels)
+        self._voted = Voted(opened, annotator, annotator.correct(user_labels))
 
     def _get_result(self) -> Result:
         voted = self.get_voted()
-        verdict = voted.verdict
-        return Result(verdict.scores, verdict.decisions, verdict.thresholds, _get_graph(voted.voter))
+        return _make_result(voted.annotator, voted.result)
 
     def get_graph(self) -> sparse.csr_matrix | None:
         """(n_segments, n_segments) weights of the neighbours; None for a voter that keeps none."""
-        return _get_graph(self.get_voted().voter)
+        return self.get_voted().annotator.graph_
 
     def vote_without_labels(self) -> Result:
         """The result as if the user had labelled no segment; bag labels are those of the last vote."""
         with self.lock:
             if self._unlabelled is None:
                 voted = self.get_voted()
-                verdict = decide_bags(voted.opened.table, voted.voter, self.run.settings)
-                graph = _get_graph(voted.voter)
-                self._unlabelled = Result(verdict.scores, verdict.decisions, verdict.thresholds, graph)
+                self._unlabelled = _make_result(voted.annotator, voted.annotator.correct(None))
             return self._unlabelled
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
@@ -133,11 +130,11 @@ class Voting:
         """(n_segments,) bool decisions of another voter; None where it cannot vote."""
         table = self.get_voted().opened.table
         try:
-            rival = VOTERS[RIVAL]().fit(table.X, table.tags[table.bags], bags=table.bags)
-            return decide_bags(table, rival, self.run.settings).decisions
+            rival = VOTERS[RIVAL]().fit(table.X, table.positive[table.bags], bags=table.bags)
+            return decide_votes(table, rival.scores_, self.run.settings)[2]
         except (SegvoteError, ImportError):
             return None
 
 
-def _get_graph(voter: Any) -> Any:
-    return getattr(voter, "graph_", None)
+def _make_result(annotator: SegmentAnnotator, result: method.Result) -> Result:
+    return Result(result.scores, result.selected, result.thresholds, annotator.graph_)

@@ -12,7 +12,7 @@ from segvote.io.records import read_fields
 from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["BagRecord", "read_bag"]
+__all__ = ["BagRecord", "is_inside", "read_bag"]
 
 # What the fields were called in runs of earlier versions.
 OLD_NAMES = {"tag": "bag_label", "doubt": "uncertainty", "muted": "excluded"}
@@ -34,7 +34,7 @@ class BagRecord:
     height, width, n_segments
         Displayed size; number of segments.
     n_selected, area
-        Segments taken as object, and the share of the image that the mask covers.
+        Segments selected as object, and the share of the image that the mask covers.
     score, threshold, uncertainty
         Mean score of the selected segments (of the best segment for a *without* bag: its false alarm); the score above
         which segments are selected; 0 certain to 1 uncertain.
@@ -70,7 +70,7 @@ class BagRecord:
 def read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
     """A bag of the record, if nothing in it leads out of the folders it belongs to: runs are handed around."""
     bag = read_fields(BagRecord, entry, folder.record_path, OLD_NAMES)
-    names = all(map(_is_inside, (bag.name, bag.stem))) and bag.name.split("/", 1)[0] in (WITH, WITHOUT)
+    names = all(map(is_inside, (bag.name, bag.stem))) and bag.name.split("/", 1)[0] in (WITH, WITHOUT)
     keys = all(map(KEY.fullmatch, (bag.digest, bag.segments, bag.features)))
     sizes = min(bag.height, bag.width, bag.n_segments) >= 1 and min(bag.n_frames, bag.n_selected) >= 0
     if not (names and keys and sizes and bag.bag_label in (WITH, WITHOUT)):
@@ -78,7 +78,8 @@ def read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
     return bag
 
 
-def _is_inside(name: str) -> bool:
+def is_inside(name: str) -> bool:
+    """Whether a name stays below the folder it is joined to."""
     try:
         return bool(check_name(name))
     except BadInputError:

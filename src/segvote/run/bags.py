@@ -9,10 +9,11 @@ from pathlib import Path
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import list_images
 from segvote.io.videos import hash_video
+from segvote.run.output_names import name_stems
 from segvote.run.video_bags import is_video, split_videos
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags"]
+__all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags", "name_bags"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def list_all_bags(with_folder: Path, without_folder: Path, frames: str = "auto")
 
 
 def list_unsorted_bags(folder: Path, frames: str = "auto") -> list[Bag]:
-    """All images and videos of a folder of which nobody knows what they show: no bag label, none in their names."""
+    """All images and videos of a folder of unknown content: no bag label, none in their names."""
     _check_folder(folder)
     bags = _list_folder("", folder, frames)
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
@@ -118,3 +119,8 @@ def check_shared(bags: Sequence[Bag]) -> None:
     if shared:
         more = f" (and {len(shared) - 1} more pairs)" if len(shared) > 1 else ""
         raise BadInputError(f"{shared[0][0]} and {shared[0][1]} are the same image{more}; remove it from one folder")
+
+
+def name_bags(bags: Sequence[Bag]) -> dict[str, str]:
+    """Bag name to the stem of its output files; see `name_stems`."""
+    return name_stems([bag.name for bag in bags], {bag.name for bag in bags if bag.is_video})

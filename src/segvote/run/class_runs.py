@@ -14,8 +14,11 @@ from PIL import Image
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
+from segvote.io.records import read_fields
 from segvote.io.tables import read_json
+from segvote.run.bag_record import is_inside
 from segvote.run.handover import make_supervision_dataset
+from segvote.run.record_shape import CLASS_RECORD, check_shape
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
@@ -80,7 +83,7 @@ class ClassRuns:
 
     @cached_property
     def settings(self) -> Settings:
-        return read_settings(self.record["settings"], find_class_record(self.folder))
+        return read_settings(self.record.get("settings"), find_class_record(self.folder))
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -164,15 +167,20 @@ def _read_record(folder: RunFolder) -> dict[str, Any]:
             f"{folder.path} holds no run on classes (no classes.json); give the -o folder of `annotate --classes`"
         )
     record = read_json(path)
-    if not isinstance(record, dict) or not isinstance(record.get("classes"), list) or "images" not in record:
-        raise DamagedFileError(f"{path} is not the record of a run on classes; annotate again")
+    check_shape(record, CLASS_RECORD, path)
+    if not all(is_inside(name) and "/" not in name for name in record["classes"]):
+        raise DamagedFileError(f"{path}: a class has a name that leads elsewhere; do not trust it")
     if not record.get("complete"):
         raise BadInputError(f"the run in {folder.path} is not finished; repeat the same `segvote annotate --classes`")
     return record
 
 
 def _read_image(entry: dict[str, Any], folder: RunFolder) -> ClassRecord:
-    try:
-        return ClassRecord(**entry)
-    except TypeError as error:
-        raise DamagedFileError(f"{find_class_record(folder)}: an image has wrong entries ({error})") from error
+    path = find_class_record(folder)
+    image = read_fields(ClassRecord, entry, path)
+    numbers = [*image.areas.values(), *image.scores.values()]
+    names = is_inside(image.name) and is_inside(image.stem) and all(isinstance(name, str) for name in image.classes)
+    sizes = min(image.height, image.width, image.n_segments) >= 1 and image.n_frames >= 0
+    if not (names and sizes and all(type(number) in (int, float) for number in numbers)):
+        raise DamagedFileError(f"{path}: the entry of {image.name!r:.80} is damaged; annotate again")
+    return image

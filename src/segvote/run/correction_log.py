@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnwritableFileError
+from segvote.run.log_checks import check_log_file, check_log_tables
 
 __all__ = ["Action", "CorrectionLog", "read_actions"]
 
@@ -110,6 +111,7 @@ class CorrectionLog:
         self.path, self.patience = Path(path), patience
         # Reading never waits for writing: each has its own connection.
         self._writing, self._reading = threading.Lock(), threading.Lock()
+        check_log_file(self.path)
         with _explain_failure(self.path):
             self._writer = _connect(self.path, patience)
             self._writer.execute("PRAGMA journal_mode=WAL")
@@ -221,8 +223,9 @@ def _read_last(connection: sqlite3.Connection) -> int:
 def read_actions(path: Path | str) -> list[Action]:
     """All actions of a log that may not exist."""
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         return []
+    check_log_file(path)
     with _explain_failure(path), contextlib.closing(_connect(path, WAIT_SECONDS)) as connection:
         _check_format(connection, path)
         return _select(connection, path)
@@ -280,6 +283,7 @@ def _read_format(connection: sqlite3.Connection) -> int:
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    check_log_tables(connection, path, SCHEMA)
     found = _read_format(connection)
     if not 0 <= found <= FORMAT:
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
@@ -290,9 +294,10 @@ def _explain_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        # Python's own errors, such as text that is no UTF-8, have no code.
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:  # Python's own: what lies in the file is no text
+            raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
+        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
             raise UnwritableFileError(
                 f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
             ) from error

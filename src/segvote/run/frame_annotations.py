@@ -37,10 +37,10 @@ def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, labe
         What the object is called.
     """
     indices = read_arrays(run.segments_path(record.segments))["frame_indices"]
-    files = {path.stem: path for path in list_frames(source)} if source.is_dir() else {}
+    files = list_frames(source) if source.is_dir() else []
     for index, stem in zip(indices, list_frame_stems(source, indices), strict=True):
         mask = read_mask(get_frame_mask_path(run, record.stem, stem)) == 255
-        path = files.get(stem)
+        path = files[index] if files else None
         name = f"{record.name}/{path.name if path else f'{stem}.png'}"
         parts = (Part(label, mask, record.score, TRACK),) if mask.any() else ()
         properties: dict[str, object] = {"video": record.name, "frame": int(index)}

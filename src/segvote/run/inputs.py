@@ -1,4 +1,4 @@
-"""Where the images of a run lie: two folders, folders that were added since, names that were taken out.
+"""Where the images of a run lie: two folders, folders that were added since, names that were removed.
 
 An image that was added is called as it would be if it lay in the first folder: a run to which images were added equals
 a run on all of them.
@@ -13,7 +13,7 @@ from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.records import read_fields
-from segvote.io.remote.addresses import find_place, name_place
+from segvote.io.remote.addresses import find_local_path, name_path_or_uri
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
@@ -43,7 +43,7 @@ class Addition:
     def find(self, name: str) -> Path | None:
         """Where a bag of that name would lie, or None where it cannot be of this folder."""
         start = self.name("") + "/"
-        return find_place(self.folder) / name.removeprefix(start) if name.startswith(start) else None
+        return find_local_path(self.folder) / name.removeprefix(start) if name.startswith(start) else None
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,15 @@ class Inputs:
     def find_source(self, name: str) -> Path:
         """The user's own file, or folder of frames."""
         bag_label, below = name.split("/", 1)
-        first = find_place(self.folders[bag_label]) / below
-        places = [first, *filter(None, (one.find(name) for one in self.added))]
-        return next((place for place in places if place.exists()), first)
+        first = find_local_path(self.folders[bag_label]) / below
+        paths = [first, *filter(None, (one.find(name) for one in self.added))]
+        return next((path for path in paths if path.exists()), first)
 
     def list_bags(self, frames: str = "auto") -> list[Bag]:
         """All bags, *with* first, each sorted by name, as in a run on two folders with the same images in them."""
-        bags = list_all_bags(find_place(self.folders[WITH]), find_place(self.folders[WITHOUT]), frames)
+        bags = list_all_bags(find_local_path(self.folders[WITH]), find_local_path(self.folders[WITHOUT]), frames)
         for one in self.added:
-            found = list_unsorted_bags(find_place(one.folder), frames)
+            found = list_unsorted_bags(find_local_path(one.folder), frames)
             bags += [replace(bag, name=one.name(bag.name), bag_label=one.bag_label) for bag in found]
         _check_names(bags)
         kept = sorted(
@@ -116,7 +116,7 @@ class Inputs:
     def list_names(self, frames: str = "auto") -> list[str]:
         """Names of all bags, those that were removed too; no image is read."""
         sources = [*(Addition(bag_label, folder) for bag_label, folder in self.folders.items()), *self.added]
-        return [one.name(below) for one in sources for below in list_names(find_place(one.folder), frames)]
+        return [one.name(below) for one in sources for below in list_names(find_local_path(one.folder), frames)]
 
     def add(self, bag_label: str, folder: Path, frames: str = "auto") -> Inputs:
         """The same with one more folder; one that is part of the run already is refused."""
@@ -125,7 +125,7 @@ class Inputs:
         taken = {*self.list_names(frames), *self.removed}
         below = list_names(folder, frames)
         prefixes = ("", folder.name, f"{folder.name}-{len(self.added)}")
-        tries = [Addition(bag_label, name_place(folder), prefix) for prefix in prefixes]
+        tries = [Addition(bag_label, name_path_or_uri(folder), prefix) for prefix in prefixes]
         fitting = [one for one in tries if not taken & {one.name(name) for name in below}]
         if not fitting:
             raise BadInputError(f"{folder} holds images that are called like others of the run; rename the folder")
@@ -138,7 +138,7 @@ class Inputs:
         return replace(self, removed=tuple(sorted({*self.removed, *found})))
 
     def restore(self, names: Iterable[str]) -> Inputs:
-        """The same with bags that were taken out once."""
+        """The same with bags that were removed once."""
         found = {_find_name(name, self.removed, "that was removed") for name in names}
         return replace(self, removed=tuple(name for name in self.removed if name not in found))
 
@@ -154,7 +154,7 @@ def _find_name(wanted: str, names: Sequence[str], which: str) -> str:
 
 
 def _check_apart(folder: Path, others: Sequence[str]) -> None:
-    for other in map(find_place, others):
+    for other in map(find_local_path, others):
         if folder == other or folder in other.parents or other in folder.parents:
             raise BadInputError(f"{folder} and {other}, which is part of the run, share images; give another folder")
 

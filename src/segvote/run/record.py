@@ -17,7 +17,7 @@ from segvote.run.settings import Settings
 __all__ = ["MODEL_VERSION", "describe_search", "list_versions", "make_record", "make_result_key"]
 
 # Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
-MODEL_VERSION = 3
+MODEL_VERSION = 4
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
     "numpy",
@@ -60,6 +60,7 @@ def make_record(
     bags: Sequence = (),
     problems: Sequence = (),
     search: dict[str, Any] | None = None,
+    confidence: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The content of ``run.json``."""
     return {
@@ -72,6 +73,7 @@ def make_record(
         "bags": list(bags),
         "problems": list(problems),
         **({"search": search} if search else {}),
+        **({"confidence": confidence} if confidence else {}),
     }
 
 

@@ -10,18 +10,18 @@ import contextlib
 import hashlib
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
 from segvote.io.atomic import explain_failure, is_leftover
 from segvote.io.locks import hold_folder, refuse_links
 from segvote.io.records import CHECKSUM
 from segvote.io.tables import format_json, read_json, write_json
+from segvote.run.record_shape import RUN_RECORD, check_shape
 
-__all__ = ["RunFolder", "make_key", "name_stems"]
+__all__ = ["RunFolder", "make_key"]
 
 
 def make_key(**parameters: Any) -> str:
@@ -72,6 +72,7 @@ class RunFolder:
                 f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
                 "if it was you who changed it"
             )
+        check_shape(record, RUN_RECORD, self.record_path)
         return record
 
     def write_record(self, record: dict[str, Any]) -> None:
@@ -89,8 +90,8 @@ class RunFolder:
         otherwise
             What is said of a folder of something else: "not a run folder".
         """
-        if self.path.is_file():
-            raise BadInputError(f"{self.path} is a file; -o wants a folder")
+        if self.path.exists() and not self.path.is_dir():
+            raise BadInputError(f"{self.path} is no folder; -o wants a folder")
         if record_path.is_file() or not self.path.exists():
             return record_path.is_file()
         names = sorted(entry.name for entry in self.path.iterdir())
@@ -116,13 +117,15 @@ class RunFolder:
 
     def _append(self, line: str) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
+        if self.log_path.exists() and not self.log_path.is_file():
+            raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
         with self.log_path.open("a", encoding="utf-8") as file:
             file.write(line)
 
     def read_log(self) -> list[dict[str, Any]]:
         """All lines that are whole: the last one may have been cut by a crash."""
         lines = (
-            self.log_path.read_text(encoding="utf-8", errors="replace").splitlines() if self.log_path.exists() else []
+            self.log_path.read_text(encoding="utf-8", errors="replace").splitlines() if self.log_path.is_file() else []
         )
         found = []
         for line in lines:
@@ -142,11 +145,3 @@ class RunFolder:
 
 def _sum(record: dict[str, Any]) -> str:
     return hashlib.sha256(format_json(record).encode()).hexdigest()
-
-
-def name_stems(names: list[str]) -> dict[str, str]:
-    """Bag name to the name of its output files: without the extension, unless two bags would share it."""
-    stems = [str(PurePosixPath(name).with_suffix("")) for name in names]
-    # Many file systems do not tell upper from lower case.
-    count = Counter(stem.casefold() for stem in stems)
-    return {name: stem if count[stem.casefold()] == 1 else name for name, stem in zip(names, stems, strict=True)}

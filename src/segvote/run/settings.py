@@ -7,16 +7,23 @@ from typing import Any
 
 from segvote.io.records import read_fields
 
-__all__ = ["Settings", "read_settings"]
+__all__ = ["METHOD", "Settings", "read_settings"]
+
+# The voter that is the method itself, see `segvote.method`.
+METHOD = "ekde"
 
 # What the fields were called in runs of earlier versions.
 OLD_NAMES = {
     "border_survival": "border_prior",
     "motion_survival": "motion_prior",
     "mute_suspects": "exclude_mislabelled",
-    "elect": "revote",
+    "second_vote": "smoothing",
     "n_pieces": "n_superpixels",
 }
+# Fields of earlier versions that decide nothing any more.
+DROPPED = ("elect", "revote")
+# Names of decision rules that were given up, and what took their place.
+OLD_DECISIONS = {"outlines": "otsu"}
 
 
 @dataclass(frozen=True)
@@ -36,11 +43,9 @@ class Settings:
     motion_prior
         Background prior of what moves with the background of a video; 1 switches it off.
     exclude_mislabelled
-        Whether *without* bags that are likely mislabelled are excluded from the vote, where the voter can do so.
-    revote
-        Whether a second round votes with the hard labels of the first decision.
-    second_vote
-        Share of the adjacent segments in a segment's score; 0 switches it off.
+        Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
+    smoothing
+        Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
     decision
         A name of `DECISIONS`.
     n_superpixels
@@ -63,9 +68,8 @@ class Settings:
     border_prior: float = 0.9
     motion_prior: float = 0.7
     exclude_mislabelled: bool = True
-    revote: bool = True
-    second_vote: float = 0.15
-    decision: str = "outlines"
+    smoothing: float = 0.4
+    decision: str = "otsu"
     n_superpixels: int = 1500
     seed: int = 0
     label: str = "object"
@@ -78,10 +82,6 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def vote_once(self) -> Settings:
-        """The same with the first vote only: no bag is excluded, no second round."""
-        return replace(self, exclude_mislabelled=False, revote=False)
-
 
 def read_settings(data: Any, where: object) -> Settings:
     """Settings as a record keeps them, under their old names too; one that this version does not know is named.
@@ -93,4 +93,7 @@ def read_settings(data: Any, where: object) -> Settings:
     where
         Names the origin in errors.
     """
-    return read_fields(Settings, data, where, OLD_NAMES)
+    if isinstance(data, dict):
+        data = {name: value for name, value in data.items() if name not in DROPPED}
+    settings = read_fields(Settings, data, where, OLD_NAMES)
+    return replace(settings, decision=OLD_DECISIONS.get(settings.decision, settings.decision))

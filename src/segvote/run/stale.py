@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from segvote.run.output_names import ENDINGS
 from segvote.run.run_folder import RunFolder
 
 __all__ = ["remove_stale"]
 
 # Folders in which every file belongs to one bag, by its stem.
 FOLDERS = ("masks", "heatmaps", "films", "tracks")
-ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
 
 
 def remove_stale(run: RunFolder, stems: Iterable[str]) -> int:

@@ -10,13 +10,14 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.videos import VideoStream, list_frames
+from segvote.run.output_names import name_frames
 from segvote.run.run_folder import RunFolder
 
 __all__ = [
@@ -117,7 +118,7 @@ def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:
     """Names without extension of the frames at some indices."""
     if not path.is_dir():
         return [f"{index:05d}" for index in indices]
-    names = [PurePosixPath(frame.name).stem for frame in list_frames(path)]
+    names = name_frames([frame.name for frame in list_frames(path)])
     return [names[index] for index in indices]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Protocol, Self
 
 from segvote.errors import SegvoteError
 from segvote.io.atomic import write_bytes
+from segvote.io.scratch import open_scratch
 from segvote.run.run_folder import RunFolder
 
 __all__ = ["Carrier", "Portable"]
@@ -74,8 +74,8 @@ class _FarWork:
     function: Portable
 
     def __call__(self, parcel: _Parcel) -> _Parcel:
-        with tempfile.TemporaryDirectory(prefix="segvote-") as name:
-            disk = _Disk(Path(name).resolve())
+        with open_scratch() as folder:
+            disk = _Disk(folder.resolve())
             for path, data in parcel.files.items():
                 write_bytes(disk.find(Path(path)), data, durable=False)
             function = self.function.move(disk.find)

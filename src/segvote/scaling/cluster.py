@@ -11,6 +11,7 @@ import contextlib
 import logging
 import secrets
 import signal
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -29,8 +30,12 @@ __all__ = ["Cluster", "open_cluster"]
 
 # Bags under way for each worker: enough to keep it busy, few enough for a scheduler with millions to go.
 UNDER_WAY = 16
-# Seconds until a scheduler, or its first worker, has to answer.
+# Seconds until a scheduler, or its first worker, has to answer; and one that replaces the last worker.
 PATIENCE = 30
+# Seconds until a worker of one's own has started, on a machine that has other work.
+START_SECONDS = 120
+# Seconds between two looks at whether anybody works.
+LOOK_EVERY = 5
 
 
 class Cluster:
@@ -104,13 +109,51 @@ class Cluster:
 
     def _wait(self, future: Any) -> Any:
         from distributed import KilledWorker
+        from distributed import TimeoutError as NotYetError
 
-        try:
-            return future.result()
-        except KilledWorker as error:
+        patience = _Patience()
+        while True:
+            with _explain_loss():
+                try:
+                    return future.result(timeout=LOOK_EVERY)
+                except KilledWorker as error:
+                    raise SegvoteError(
+                        "several workers died at the same bag; they may lack memory: give them more, "
+                        "or start fewer per machine"
+                    ) from error
+                except NotYetError:
+                    if future.done():  # the bag's own error
+                        raise
+                patience.check(self._count_threads())
+
+
+class _Patience:
+    """Waits for workers that died to be replaced, but not for ever."""
+
+    def __init__(self) -> None:
+        self._alone_since: float | None = None
+
+    def check(self, n_threads: int) -> None:
+        now = time.monotonic()
+        self._alone_since = None if n_threads else self._alone_since or now
+        if self._alone_since is not None and now - self._alone_since > PATIENCE:
             raise SegvoteError(
-                "several workers died at the same bag; they may lack memory: give them more, or start fewer per machine"
-            ) from error
+                f"no worker of Dask is left for {PATIENCE} s; start some and repeat the command: what is done is kept"
+            )
+
+
+@contextlib.contextmanager
+def _explain_loss() -> Iterator[None]:
+    """Turn what Dask says of a scheduler that is gone into one line."""
+    from distributed import CancelledError
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except (CancelledError, CommClosedError, ConnectionError) as error:
+        raise SegvoteError(
+            f"Dask's scheduler is gone ({type(error).__name__}); start it and repeat the command: what is done is kept"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -122,9 +165,11 @@ def open_cluster(
     Parameters
     ----------
     n_workers
-        Start as many processes on this machine; or
+        Start as many processes on this machine. They speak TLS with keys made for the occasion: nobody else on the
+        machine can give them work. Or
     scheduler
-        address (``tcp://host:8786``) of what ``dask scheduler`` started, with workers of ``dask worker``.
+        address (``tcp://host:8786``) of what ``dask scheduler`` started, with workers of ``dask worker``. Whoever can
+        reach that address can run programs on all of its machines, and they on this one: see ``docs/scaling.md``.
     folders
         Of images and of runs: where a worker does not see one of them, all are sent the files they need, and send back
         what they make. Without any, it is taken for granted that they see all.
@@ -139,6 +184,7 @@ def open_cluster(
         )
     _check_installed()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_quieted())
         address: Any = scheduler if n_workers is None else stack.enter_context(_start_local(n_workers))
         cluster = Cluster(stack.enter_context(_connect(address)))
         _await_worker(cluster.client)
@@ -151,6 +197,21 @@ def open_cluster(
         yield cluster
 
 
+@contextlib.contextmanager
+def _quieted() -> Iterator[None]:
+    """Keep Dask's remarks on what dies from the terminal: an error of ours says what happened and what to do."""
+    # Dask's own loggers have levels of their own, but one handler.
+    quiet: list[Any] = [*logging.getLogger("distributed").handlers, logging.getLogger("asyncio")]
+    levels = [one.level for one in quiet]
+    for one in quiet:
+        one.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for one, level in zip(quiet, levels, strict=True):
+            one.setLevel(level)
+
+
 def _check_installed() -> None:
     try:
         import distributed  # noqa: F401
@@ -159,19 +220,35 @@ def _check_installed() -> None:
 
 
 def _start_local(n_workers: int) -> Any:
+    import dask
     from distributed import LocalCluster
 
     # A free port for the dashboard: two runs on one machine do not meet. Memory is the user's to watch: Dask's limit
-    # counts pages that were given back, and would kill workers that are well.
-    return LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        memory_limit=0,
-        silence_logs=logging.ERROR,
-    )
+    # counts pages that were given back, and would kill workers that are well. With keys: who may give work to a worker
+    # may do whatever its owner may.
+    with dask.config.set({"distributed.comm.timeouts.connect": START_SECONDS}):
+        return LocalCluster(
+            security=_make_keys(),
+            protocol="tls",
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            silence_logs=logging.ERROR,
+        )
+
+
+def _make_keys() -> Any:
+    from distributed import Security
+
+    try:
+        return Security.temporary()
+    except ImportError as error:
+        raise MissingPartError(
+            f"workers of one's own need keys, for which a package is missing ({error}); pip install 'segvote[dask]'"
+        ) from error
 
 
 def _make_deaf() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segvote.errors import BadInputError
-from segvote.io.remote.addresses import name_place
+from segvote.io.remote.addresses import name_path_or_uri
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import list_bags
 from segvote.run.inputs import Inputs
@@ -58,12 +58,14 @@ def annotate(
     check_names(settings)
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run = RunFolder(out)
-    inputs = Inputs({bag_label: name_place(folder) for bag_label, folder in folders.items()})
+    inputs = Inputs({bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()})
     _check_owner(run, inputs)
     bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames)
-    return annotate_bags(
-        run, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
-    )
+    with run.lock():
+        _check_owner(run, inputs)  # again: somebody else may have begun there meanwhile
+        return annotate_bags(
+            run, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
+        )
 
 
 def _check_owner(run: RunFolder, inputs: Inputs) -> None:

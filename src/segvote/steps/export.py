@@ -105,7 +105,7 @@ def find_unsure(scores: np.ndarray, threshold: float, band: float) -> np.ndarray
     scores
         (n_segments,) of one image.
     threshold
-        The score above which its segments were taken.
+        The score above which its segments are selected.
     band
         In [0, 1]: half the width of the band, as a share of the distance from the lowest to the highest score.
 
@@ -122,7 +122,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
     if target.exists() and not target.is_dir():
         raise BadInputError(f"{target} is a file; -o wants a folder")
     if target.is_dir() and not overwrite and any(target.iterdir()):
-        # It may hold an earlier export that a person has corrected since.
+        # It may hold an earlier export that was corrected since.
         raise BadInputError(f"{target} is not empty; choose another -o folder, or --overwrite to write into it")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import FeatureExtractor
+from segvote.features.base import check_outputs
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import hash_file, read_image, resize_image
 from segvote.io.videos import list_video_files
@@ -22,8 +23,8 @@ from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import crop_segmentation, measure_means
 from segvote.segmentation.labels import list_edges, measure_areas, measure_border
-from segvote.steps.label_maps import CutImage, LabelMaps
-from segvote.steps.superpixels import PIECES_SEGMENTER, measure_pieces, store_pieces
+from segvote.steps.label_maps import LabelMaps, SegmentByMap
+from segvote.steps.superpixels import SUPERPIXEL_SEGMENTER, measure_superpixels, store_superpixels
 from segvote.steps.video.extract import extract_video
 from segvote.types import WITH, Segmentation
 
@@ -35,7 +36,7 @@ FEATURES_VERSION = 1
 
 
 def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
-    """Name of a bag's segments: the content of its image and all that decides how it is cut."""
+    """Name of a bag's segments: the content of its image and all that decides its segmentation."""
     return make_key(
         version=SEGMENTS_VERSION,
         image=bag.digest,
@@ -60,7 +61,7 @@ class BagExtractor:
     state_key
         Name of what the extractor learned from the run's images; empty if nothing.
     read_label_map
-        Finds a user's own segments of a bag: content hash of their file and what cuts by it; None: segment.
+        Finds a user's own segments of a bag: content hash of their file and what segments by it; None: a segmenter.
     """
 
     def __init__(
@@ -127,33 +128,33 @@ class BagExtractor:
     def _get_segments(
         self, bag: Bag, image: _LazyImage, seconds: dict[str, float]
     ) -> tuple[str, dict[str, np.ndarray]]:
-        digest, cut_own = ("", None) if self.read_label_map is None else self.read_label_map(bag)
+        digest, segment_by_map = ("", None) if self.read_label_map is None else self.read_label_map(bag)
         key = make_segments_key(bag, self.settings, digest)
         path = self.run.segments_path(key)
         found = read_if_whole(path)
         if found is None:
             working = image.read_working(self.settings.size)
             started = time.perf_counter()
-            segmentation, pieces = self._segment(working, bag, cut_own)
+            segmentation, superpixels = self._segment(working, bag, segment_by_map)
             seconds["segment"] = time.perf_counter() - started
             lab = convert_to_lab(working)
             found = _measure_segments(segmentation, lab, image.shape)
             write_arrays(path, compress=True, **found)
-            if pieces is not None:
-                cut = measure_pieces(lab, segmentation.labels, pieces)
-                store_pieces(self.run, key, self.settings.n_superpixels, cut)
+            if superpixels is not None:
+                superpixel_map = measure_superpixels(lab, segmentation.labels, superpixels)
+                store_superpixels(self.run, key, self.settings.n_superpixels, superpixel_map)
         return key, found
 
     def _segment(
-        self, working: np.ndarray, bag: Bag, cut_own: CutImage | None
+        self, working: np.ndarray, bag: Bag, segment_by_map: SegmentByMap | None
     ) -> tuple[Segmentation, np.ndarray | None]:
-        """Segments, and the pieces along which the mask will be drawn where they come from the same tree."""
+        """Segments, and the superpixels along which the mask will be drawn where they come from the same tree."""
         settings = self.settings
-        if cut_own is not None:
-            return cut_own(working, settings.n_segments), None
+        if segment_by_map is not None:
+            return segment_by_map(working, settings.n_segments), None
         segment = SEGMENTERS[settings.segmenter]
         if (
-            settings.segmenter != PIECES_SEGMENTER
+            settings.segmenter != SUPERPIXEL_SEGMENTER
             or bag.bag_label != WITH
             or settings.n_superpixels < settings.n_segments
         ):
@@ -169,7 +170,7 @@ class BagExtractor:
         started = time.perf_counter()
         features = self.extractor.extract(picture, labels.astype(np.int32))
         seconds["extract"] = time.perf_counter() - started
-        write_arrays(path, features=features.astype(np.float32))
+        write_arrays(path, features=check_outputs(features, image.name, self.settings.features))
 
 
 class _LazyImage:
@@ -178,6 +179,10 @@ class _LazyImage:
     def __init__(self, bag: Bag, seconds: dict[str, float]) -> None:
         self._bag, self._seconds = bag, seconds
         self._image: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        return self._bag.name
 
     def read(self) -> np.ndarray:
         if self._image is None:

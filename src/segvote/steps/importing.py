@@ -105,7 +105,7 @@ class _Reader:
         if problem or name is None:
             self.problems.append((annotation.name, problem))
             return
-        mask = _join_parts(annotation, self.label)
+        mask = self._draw(annotation, name)
         strokes = self._make_strokes(name, mask)
         if self._is_known(strokes) or not (self.confirm or self._is_changed(name, mask)):
             self.same.append(name)
@@ -119,11 +119,21 @@ class _Reader:
         bag = self.run.bags[self.numbers[name]]
         if bag.n_frames:
             return "it is a video; correct videos with `segvote review`"
+        if not annotation.height:  # nobody drew anything, and the file does not tell the size
+            return ""
         ratio = annotation.width * bag.height / (annotation.height * bag.width)
         if abs(np.log(ratio)) > RATIO:
             sizes = f"{annotation.width} x {annotation.height} there, {bag.width} x {bag.height} here"
             return f"its sides differ ({sizes}); is it turned, or another picture?"
         return ""
+
+    def _draw(self, annotation: Annotation, name: str) -> np.ndarray:
+        bag = self.run.bags[self.numbers[name]]
+        mask = np.zeros((annotation.height or bag.height, annotation.width or bag.width), dtype=bool)
+        for part in annotation.parts:
+            if part.label == self.label:
+                mask |= part.mask
+        return mask
 
     def _make_strokes(self, name: str, mask: np.ndarray) -> list[Action]:
         digest = self.run.bags[self.numbers[name]].digest
@@ -167,14 +177,6 @@ def _choose_label(path: Path | str, label: str | None, own: str) -> str:
 
 def _list_labels(path: Path | str) -> set[str]:
     return {part.label for annotation in read_any(path) for part in annotation.parts}
-
-
-def _join_parts(annotation: Annotation, label: str) -> np.ndarray:
-    mask = np.zeros((annotation.height, annotation.width), dtype=bool)
-    for part in annotation.parts:
-        if part.label == label:
-            mask |= part.mask
-    return mask
 
 
 def _measure_shares(mask: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from segvote import __version__
 from segvote.features import FeatureExtractor
+from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.corrections import fix_table, move_bags, read_corrections
@@ -21,7 +21,7 @@ from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.table import Table, gather_table
-from segvote.steps.voting_step import decide_bags, fit_voter
+from segvote.steps.vote import fit_annotator
 
 __all__ = ["annotate_bags"]
 
@@ -42,7 +42,8 @@ def annotate_bags(
     Parameters
     ----------
     run
-        The folder; what it holds already is not done again.
+        The folder, whose lock the caller holds: what the caller read in it is still true. What it holds is not done
+        again.
     bags
         All of them, in their order.
     inputs
@@ -51,8 +52,7 @@ def annotate_bags(
         As for `segvote.steps.annotate.annotate`.
     """
     extractor = check_names(settings)
-    with run.lock():
-        _Job(run, inputs, settings, extractor, n_jobs, progress).carry_out(bags, label_maps, strict)
+    _Job(run, inputs, settings, extractor, n_jobs, progress).carry_out(bags, label_maps, strict)
     return Run(run.path)
 
 
@@ -85,13 +85,12 @@ class _Job:
             return
         self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
         with self.run.time_step("gather"):
-            table = gather_table(self.run, good, self.extractor, voter=self.settings.voter)
-        fixed = fix_table(self.run, good, corrections)
+            table = gather_table(self.run, good, self.extractor, settings=self.settings)
+        user_labels = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
-            voter = self._vote(table, good)
-        with self.run.time_step("decide"):
-            verdict = decide_bags(table, voter, self.settings, fixed)
-        outcome = Outcome(self.settings, self.extractor, good, table, voter, verdict, corrections)
+            annotator = self._vote(table, good)
+            result = annotator.correct(user_labels)
+        outcome = Outcome(self.settings, self.extractor, good, table, annotator, result, corrections)
         write_outcome(self.run, outcome, self.inputs, key, list_problems(segmented), self.n_jobs, self.progress)
 
     def _claim(self, n_bags: int) -> None:
@@ -100,8 +99,8 @@ class _Job:
             self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
-    def _vote(self, table: Table, bags: Sequence[SegmentedImage]) -> Any:
+    def _vote(self, table: Table, bags: Sequence[SegmentedImage]) -> SegmentAnnotator:
         self.progress("vote", 0, 1)
-        voter = fit_voter(table, self.settings, fetch_neighbours(self.run, bags, table, self.settings))
+        annotator = fit_annotator(table, self.settings, fetch_neighbours(self.run, bags, table, self.settings))
         self.progress("vote", 1, 1)
-        return voter
+        return annotator

@@ -1,7 +1,7 @@
-"""Who is near whom, kept in the run folder: nearly all the work of a vote, which other settings, other voters that ask
+"""The k-NN cache of a run folder: nearly all the work of a vote, which other settings, other voters that ask
 the same, and a review then need not do again.
 
-Distances are stored to the last bit, so that a run voted on from the file says what `annotate` said. A file of other
+Distances are stored to the last bit, so that a vote from the file equals that of `annotate`. A file of other
 segments, features or packages, or a damaged one, is as good as none.
 """
 
@@ -20,7 +20,7 @@ from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.voters import VOTERS
+from segvote.steps.vote import count_neighbours
 
 __all__ = ["fetch_neighbours", "name_neighbours", "read_neighbours"]
 
@@ -35,26 +35,26 @@ def fetch_neighbours(
 
     None for a voter that asks for none.
     """
-    n_heard = VOTERS[settings.voter](**settings.voter_options).n_heard
-    if not n_heard:
+    n_neighbors = count_neighbours(settings)
+    if not n_neighbors:
         return None
-    name = name_neighbours(settings, bags, n_heard)
+    name = name_neighbours(settings, bags, n_neighbors)
     known = read_neighbours(run, name, len(table.X))
     if known is not None:
         return known
-    found = table.find_neighbours(n_heard)
+    found = table.find_neighbours(n_neighbors)
     if keep:
         _keep(run, name, found)
     return found
 
 
-def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_heard: int) -> str:
+def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighbors: int) -> str:
     """Name of all that decides who is near whom: segments, features, and what searched. Tags do not."""
     return make_key(
         neighbours=NEIGHBOURS_VERSION,
         version=__version__,
         versions=list_versions(),
-        n_heard=n_heard,
+        n_neighbors=n_neighbors,
         features=[settings.features, settings.feature_options, [bag.features_key for bag in bags]],
     )
 
@@ -75,7 +75,7 @@ def _keep(run: RunFolder, name: str, found: Neighbours) -> None:
     # Numbers of segments fit into four bytes, as in the graph made of them.
     indices, squared = found.indices.astype(np.int32), found.squared
     if (indices < 0).any():
-        # Files hold finite numbers only; that there is nobody is told by the index.
+        # Files hold finite numbers only; that there is no neighbour is told by the index.
         squared = np.where(indices < 0, 0.0, squared)
     recall = np.array([found.recall])
     write_arrays(_find_path(run), name=_encode(name), recall=recall, squared=squared, indices=indices)

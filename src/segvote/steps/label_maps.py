@@ -17,16 +17,16 @@ from segvote.segmentation.hierarchy import build_segmentation
 from segvote.segmentation.labels import check_labels
 from segvote.types import Segmentation
 
-__all__ = ["CutImage", "LabelMaps"]
+__all__ = ["LabelMaps", "SegmentByMap"]
 
 CONTOURS = ".mat"
 EXTENSIONS = (".png", ".tif", ".tiff", ".npy", CONTOURS)
 # From the image at working size, (h, w, 3), and the most segments, to its segmentation.
-CutImage = Callable[[np.ndarray, int], Segmentation]
+SegmentByMap = Callable[[np.ndarray, int], Segmentation]
 
 
 class LabelMaps:
-    """Called with a bag; gives the content hash of its file and what cuts the image by it.
+    """Called with a bag; gives the content hash of its file and what segments the image by it.
 
     Files are named like the image, in the same nesting below the folder, with or without the tag's folder on top. A
     label map (``.png`` of 8 or 16 bit, ``.tif`` or ``.npy``) is taken as it is, with a tree by Ward's rule; a contour
@@ -44,7 +44,7 @@ class LabelMaps:
             raise BadInputError(f"expected a folder of label maps or ucm2 files at {folder}; check --segments or --ucm")
         return cls(Path(folder))
 
-    def __call__(self, bag: Bag) -> tuple[str, CutImage]:
+    def __call__(self, bag: Bag) -> tuple[str, SegmentByMap]:
         path = self._find(bag)
         cut = _cut_by_contours if path.suffix == CONTOURS else _cut_by_labels
         return hash_file(path), lambda working, n_segments: cut(path, working, n_segments)

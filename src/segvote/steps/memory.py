@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from segvote.errors import BadInputError, TooLargeError
 from segvote.kernels import Workspace
+from segvote.method import SegmentAnnotator
+from segvote.run.settings import METHOD, Settings
 from segvote.steps.workers import get_others
 
 __all__ = ["Need", "choose_workspace", "estimate_need", "format_size", "limit_memory", "parse_size"]
@@ -87,24 +88,24 @@ def limit_memory(memory: str | int | None) -> Iterator[None]:
         _bound.reset(token)
 
 
-def choose_workspace(folder: Path, voter: Any, n_segments: int, n_dims: int) -> Workspace:
+def choose_workspace(folder: Path, settings: Settings, n_segments: int, n_dims: int) -> Workspace:
     """Where a vote's arrays lie: in memory if they fit and nobody else is to see them, else in files in `folder`.
 
     Parameters
     ----------
     folder
         The run folder.
-    voter
-        Not fitted yet.
+    settings
+        Whose voter is going to vote.
     n_segments, n_dims
         Of the features.
     """
     bound, others = _bound.get(), get_others()
-    need = estimate_need(voter, n_segments, n_dims)
+    need = estimate_need(settings, n_segments, n_dims)
     if others is None and (bound is None or need.in_memory <= bound):
         return Workspace()
     if bound is not None:
-        _check_bound(bound, need, voter, n_segments)
+        _check_bound(bound, need, n_segments)
     free = shutil.disk_usage(folder).free
     if free < need.files:
         raise TooLargeError(
@@ -115,7 +116,7 @@ def choose_workspace(folder: Path, voter: Any, n_segments: int, n_dims: int) -> 
     return Workspace(folder, others, None if bound is None else min(1 + spare, _count_cores()))
 
 
-def _check_bound(bound: int, need: Need, voter: Any, n_segments: int) -> None:
+def _check_bound(bound: int, need: Need, n_segments: int) -> None:
     if bound < need.on_disk:
         other = "" if need.on_disk < need.in_memory else " use voter ekde, which keeps its arrays on disk,"
         raise TooLargeError(
@@ -124,23 +125,23 @@ def _check_bound(bound: int, need: Need, voter: Any, n_segments: int) -> None:
         )
 
 
-def estimate_need(voter: Any, n_segments: int, n_dims: int) -> Need:
+def estimate_need(settings: Settings, n_segments: int, n_dims: int) -> Need:
     """What a vote takes; estimated with something to spare, and never less than what was measured.
 
     Parameters
     ----------
-    voter
-        Not fitted yet; one that says nothing of its arrays is taken to copy the features.
+    settings
+        Whose voter is going to vote; one other than the method is taken to copy the features.
     n_segments, n_dims
         Of the features.
     """
     features, rest = 4 * n_segments * n_dims, BASE + PER_SEGMENT * n_segments
     # After the vote its model is written: a byte of each number, three times for a moment.
     model = 3 * n_segments * n_dims
-    if not hasattr(voter, "estimate_arrays"):
+    if settings.voter != METHOD:
         whole = rest + model + COPIES * features
         return Need(whole, whole, features)
-    large, learning = voter.estimate_arrays(n_segments, n_dims)
+    large, learning = SegmentAnnotator(**settings.voter_options).estimate_arrays(n_segments, n_dims)
     one, all_ = (max(model, learning + PER_THREAD * n_threads) for n_threads in (1, _count_cores()))
     return Need(rest + all_ + features + large, rest + one, features + large)
 

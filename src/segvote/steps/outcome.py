@@ -1,4 +1,4 @@
-"""Everything after the vote: the files of a run, written from its verdict, and whether they are there already."""
+"""Everything after the vote: the files of a run, written from its result, and whether they are there already."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
+from segvote.method import Result, SegmentAnnotator
 from segvote.progress import Progress
 from segvote.run.corrections import Corrections
 from segvote.run.record import describe_search, make_record
@@ -17,10 +18,9 @@ from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
 from segvote.steps.prediction.model import write_model
 from segvote.steps.table import Table
-from segvote.steps.voting_step import Verdict
 from segvote.steps.write import write_results
 
-__all__ = ["Outcome", "is_done", "write_outcome"]
+__all__ = ["Outcome", "is_done", "write_files", "write_outcome"]
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Outcome:
         What was chosen, and the extractor of features.
     bags, table
         Bags that could be read, with their bag labels; their segments.
-    voter, verdict
-        The fitted voter and what it said.
+    annotator, result
+        The fitted method, and what it says with the user's corrections.
     corrections
         The user's.
     """
@@ -43,8 +43,8 @@ class Outcome:
     extractor: FeatureExtractor
     bags: Sequence[SegmentedImage]
     table: Table
-    voter: Any
-    verdict: Verdict
+    annotator: SegmentAnnotator
+    result: Result
     corrections: Corrections
 
 
@@ -70,13 +70,27 @@ def write_outcome(
     progress: Progress,
 ) -> None:
     """Write masks, heat maps, COCO file, votes, model and record; what is half old, half new is not complete."""
+    run.write_record(make_record(inputs, outcome.settings, key, complete=False))
+    write_files(run, outcome, inputs, key, problems, n_jobs, progress)
+
+
+def write_files(
+    run: RunFolder,
+    outcome: Outcome,
+    inputs: dict[str, Any],
+    key: str,
+    problems: Sequence[dict[str, str]],
+    n_jobs: int,
+    progress: Progress,
+) -> None:
+    """As `write_outcome`, for a run folder whose record says already that it is not complete."""
     settings = outcome.settings
-    run.write_record(make_record(inputs, settings, key, complete=False))
     with run.time_step("write"):
-        decided = (outcome.bags, outcome.table, outcome.verdict)
+        decided = (outcome.bags, outcome.table, outcome.result, outcome.annotator.excluded_)
         records = write_results(run, *decided, settings, n_jobs, progress, outcome.corrections)
     with run.time_step("model"):
-        write_model(run, settings, outcome.extractor, outcome.table, outcome.voter, outcome.verdict)
+        write_model(run, settings, outcome.extractor, outcome.table, outcome.annotator, outcome.result)
     remove_stale(run, [record.stem for record in records])
     bags = [vars(record) for record in records]
-    run.write_record(make_record(inputs, settings, key, True, bags, problems, describe_search(outcome.voter)))
+    search, confidence = describe_search(outcome.annotator), outcome.annotator.confidence_.to_dict()
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence))

@@ -1,22 +1,21 @@
-"""A finished run brought back to the moment before the vote: its bags, its features, what a person said since."""
+"""A finished run brought back to the moment before the vote: its bags, its features, the user labels since."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.features import FeatureExtractor, make_features
+from segvote.method import Result, SegmentAnnotator
 from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, fix_table, read_corrections
 from segvote.run.run import Run
 from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.table import Table, gather_table
-from segvote.steps.voting_step import Steps, Verdict, decide_bags, fit_voter
-from segvote.types import WITH
+from segvote.steps.vote import fit_annotator
 
 __all__ = ["Reopened", "Voted", "list_segmented_images", "reopen", "vote"]
 
@@ -31,8 +30,8 @@ class Reopened:
         The run, its bags with the bag labels of now, and the extractor of their features.
     table
         Segments of all bags.
-    corrections, fixed
-        What a person said; the same as (n_segments,) int8, or None.
+    corrections, user_labels
+        The user's; the same as (n_segments,) int8, or None.
     """
 
     run: Run
@@ -40,16 +39,16 @@ class Reopened:
     extractor: FeatureExtractor
     table: Table
     corrections: Corrections
-    fixed: np.ndarray | None
+    user_labels: np.ndarray | None
 
 
 @dataclass(frozen=True)
 class Voted:
-    """A run after the vote: the fitted voter and what it said."""
+    """A run after the vote: the fitted method, and what it says with the corrections of now."""
 
     opened: Reopened
-    voter: Any
-    verdict: Verdict
+    annotator: SegmentAnnotator
+    result: Result
 
 
 def list_segmented_images(run: Run, corrections: Corrections | None = None) -> list[SegmentedImage]:
@@ -75,22 +74,13 @@ def reopen(run: Run) -> Reopened:
 
 def _gather(run: Run, bags: list[SegmentedImage], extractor: FeatureExtractor) -> Table:
     try:
-        return gather_table(run.folder, bags, extractor, voter=run.settings.voter)
+        return gather_table(run.folder, bags, extractor, settings=run.settings)
     except SegvoteError:
         raise
     except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than the record says
         raise DamagedFileError(
             f"{run.folder.record_path} does not belong to the features beside it ({error}); annotate again"
         ) from error
-
-
-def _find_steps(opened: Reopened) -> Steps | None:
-    """What followed the vote of `annotate`, if the bag labels are still those it was held on."""
-    elected = opened.run.votes.get("elected")
-    bag_labels = np.array([record.bag_label == WITH for record in opened.run.bags])
-    if elected is None or elected.shape != (len(opened.table.X),) or not np.array_equal(bag_labels, opened.table.tags):
-        return None
-    return Steps(np.array([record.excluded for record in opened.run.bags]), elected.astype(bool))
 
 
 def vote(opened: Reopened, keep: bool = False) -> Voted:
@@ -105,5 +95,5 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
     """
     settings, folder = opened.run.settings, opened.run.folder
     neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)
-    voter = fit_voter(opened.table, settings, neighbours, _find_steps(opened))
-    return Voted(opened, voter, decide_bags(opened.table, voter, settings, opened.fixed))
+    annotator = fit_annotator(opened.table, settings, neighbours)
+    return Voted(opened, annotator, annotator.correct(opened.user_labels))

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import numpy as np
 
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
 from segvote.kernels import Neighbours, Workspace, use_workspace
-from segvote.method import Likeness, Outlines, measure_outlines
+from segvote.method.prior import measure_border_prior, measure_motion_prior
+from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
+from segvote.run.settings import Settings
 from segvote.steps.memory import choose_workspace
-from segvote.steps.redrawing import Picture
 from segvote.types import WITH
 from segvote.voters import VOTERS
 
-__all__ = ["Table", "gather_table"]
+__all__ = ["Table", "gather_table", "measure_contrasts"]
 
 # What is read of a bag's segments: not the label map, which is the most of them.
 GEOMETRY = ("areas", "border", "edges", "distinct", "lengths", "colours")
@@ -34,23 +36,18 @@ class Table:
         (n_segments, d) float32, standardised; blocks have length one, unless the voter wants lengths.
     bags, offsets
         (n_segments,) number of the bag; (n_bags + 1,) where each bag begins.
-    tags
+    positive
         (n_bags,) bool: the bag is *with*.
     areas, border
         (n_segments,) pixels at working size; boundary on the image border.
-    edges
-        One (m, 2) array of neighbouring segments per bag, numbered within the bag.
+    edges, lengths, contrasts
+        For each bag, (m, 2) pairs of adjacent segments, numbered within the bag; (m,) pixels of shared boundary; (m,)
+        distance of their mean Lab colours, NaN in videos.
     standardiser
         What put X on one scale.
     motion
         One (n_segments of the bag,) array of how much each segment moves by itself for every bag that is a video, None
         for one that is an image.
-    outlines
-        Boundaries between the segments of each bag, None where their colours are not known (videos).
-    pictures
-        Where the label map and the image of each bag lie, None for videos.
-    likeness
-        Which segments hear a correction; None: found out whenever there is one.
     workspace
         Where X lies, and what is large of the vote on it.
     """
@@ -58,16 +55,39 @@ class Table:
     X: np.ndarray
     bags: np.ndarray
     offsets: np.ndarray
-    tags: np.ndarray
+    positive: np.ndarray
     areas: np.ndarray
     border: np.ndarray
     edges: list[np.ndarray]
+    lengths: list[np.ndarray]
+    contrasts: list[np.ndarray]
     standardiser: Standardiser
     motion: Sequence[np.ndarray | None] = ()
-    outlines: Sequence[Outlines | None] = ()
-    pictures: Sequence[Picture | None] = ()
-    likeness: Likeness | None = None
     workspace: Workspace = field(default_factory=Workspace)
+
+    def make_geometry(self, motion_prior: float) -> Geometry:
+        """Where the segments lie, numbered over all bags; `motion_prior` as in `Settings`."""
+        prior = [
+            np.ones(end - start) if moved is None else measure_motion_prior(moved, motion_prior)
+            for start, end, moved in zip(self.offsets, self.offsets[1:], self.motion or repeat(None), strict=False)
+        ]
+        return Geometry(
+            areas=self.areas,
+            border=self.border,
+            edges=np.concatenate([edges + start for edges, start in zip(self.edges, self.offsets, strict=False)]),
+            lengths=np.concatenate(self.lengths),
+            contrasts=np.concatenate(self.contrasts),
+            prior=np.concatenate(prior),
+        )
+
+    def make_prior(self, settings: Settings) -> np.ndarray:
+        """(n_segments,) background prior by border and motion."""
+        prior = self.make_geometry(settings.motion_prior).prior
+        return prior * measure_border_prior(self.border, settings.border_prior)
+
+    def make_segments(self, motion_prior: float) -> SegmentTable:
+        """The same as the method sees it."""
+        return make_table(self.X, self.positive, self.bags, self.make_geometry(motion_prior))
 
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """(n_segments,) values to one array per bag."""
@@ -85,25 +105,24 @@ def gather_table(
     extractor: FeatureExtractor,
     standardiser: Standardiser | None = None,
     *,
-    voter: str | None = None,
+    settings: Settings | None = None,
 ) -> Table:
     """Read the shards of all bags, one at a time, into one array.
 
-    On the scale of another run, if its standardiser is given; else on one of their own, that the named voter wants.
+    On the scale of another run, if its standardiser is given; else on one of their own, that the voter of the settings
+    wants.
     """
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     workspace = (
-        Workspace()
-        if voter is None
-        else choose_workspace(run.path, VOTERS[voter](), int(offsets[-1]), extractor.n_dims)
+        Workspace() if settings is None else choose_workspace(run.path, settings, int(offsets[-1]), extractor.n_dims)
     )
     X = workspace.make_array((int(offsets[-1]), extractor.n_dims), np.float32)
     shards = np.split(X, offsets[1:-1])
     for place, shard in zip(shards, _read_shards(run, bags), strict=True):
         place[:] = shard
     if standardiser is None:
-        has_lengths = voter is not None and VOTERS[voter].wants_lengths
+        has_lengths = settings is not None and VOTERS[settings.voter].wants_lengths
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)
@@ -113,23 +132,24 @@ def gather_table(
         X=X,
         bags=numbers,
         offsets=offsets,
-        tags=np.array([bag.bag.bag_label == WITH for bag in bags]),
+        positive=np.array([bag.bag.bag_label == WITH for bag in bags]),
         areas=np.concatenate([arrays["areas"] for arrays in geometry]),
         border=np.concatenate([arrays["border"] for arrays in geometry]),
         edges=[arrays["edges"] for arrays in geometry],
+        lengths=[arrays.get("lengths", np.ones(len(arrays["edges"]))) for arrays in geometry],
+        contrasts=[measure_contrasts(arrays.get("colours"), arrays["edges"]) for arrays in geometry],
         standardiser=standardiser,
         motion=[arrays.get("distinct") for arrays in geometry],
-        outlines=[_measure_outlines(arrays) for arrays in geometry],
-        pictures=[None if bag.n_frames else Picture(run, bag.segments_key, bag.bag.path) for bag in bags],
-        likeness=Likeness(X, numbers),
         workspace=workspace,
     )
 
 
-def _measure_outlines(arrays: dict[str, np.ndarray]) -> Outlines | None:
-    if "colours" not in arrays:
-        return None
-    return measure_outlines(arrays["edges"], arrays["lengths"], arrays["colours"])
+def measure_contrasts(colours: np.ndarray | None, edges: np.ndarray) -> np.ndarray:
+    """(m,) distance of the mean colours (n_segments, 3) of adjacent segments; NaN where colours are not known."""
+    if colours is None:
+        return np.full(len(edges), np.nan)
+    gap = colours[edges[:, 0]].astype(np.float64) - colours[edges[:, 1]]
+    return np.sqrt((gap**2).sum(axis=1))
 
 
 def _read_shards(run: RunFolder, bags: Sequence[SegmentedImage]) -> Iterator[np.ndarray]:

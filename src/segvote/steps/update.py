@@ -6,7 +6,7 @@ The result is that of a fresh run on the same images: the same keys name the sam
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,30 +61,40 @@ def update(
     Run
     """
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
-    record = folder.read_record()
-    settings = read_settings(record["settings"], folder.record_path)
+    folder.read_record()  # what is no run folder is refused before a lock is put into it
+    with folder.lock():
+        record = folder.read_record()
+        settings = read_settings(record["settings"], folder.record_path)
+        inputs = _change_inputs(record, settings, {WITH: add_with, WITHOUT: add_without}, remove, restore)
+        bags = inputs.list_bags(settings.frames)
+        if segments is None:
+            _check_own_segments(record["bags"], bags, settings)
+        with _kept_in_mind(folder, record, inputs):
+            maps = LabelMaps.open(segments)
+            return annotate_bags(folder, bags, inputs, settings, maps, n_jobs=n_jobs, strict=strict, progress=progress)
+
+
+def _change_inputs(
+    record: dict[str, Any],
+    settings: Settings,
+    added: Mapping[str, Iterable[Path | str]],
+    remove: Iterable[str],
+    restore: Iterable[str],
+) -> Inputs:
+    """What the run is to be made of; `added` is bag label to folders."""
     inputs = Inputs.from_record(record.get(PENDING) or record["inputs"])
     _check_two_folders(inputs)
-    for bag_label, folders in ((WITH, add_with), (WITHOUT, add_without)):
+    for bag_label, folders in added.items():
         for one in folders:
             inputs = inputs.add(bag_label, Path(one), settings.frames)
-    inputs = inputs.restore(restore).remove(remove, settings.frames)
-    bags = inputs.list_bags(settings.frames)
-    if segments is None:
-        _check_own_segments(record["bags"], bags, settings)
-    with _kept_in_mind(folder, inputs):
-        return annotate_bags(
-            folder, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
-        )
+    return inputs.restore(restore).remove(remove, settings.frames)
 
 
 @contextlib.contextmanager
-def _kept_in_mind(folder: RunFolder, inputs: Inputs) -> Iterator[None]:
+def _kept_in_mind(folder: RunFolder, record: dict[str, Any], inputs: Inputs) -> Iterator[None]:
     """Note the change in the record before work begins, so that a killed update is continued; forget what failed."""
-    record = folder.read_record()
     if record["inputs"] != inputs.to_record():
-        with folder.lock():
-            folder.write_record({**record, PENDING: inputs.to_record()})
+        folder.write_record({**record, PENDING: inputs.to_record()})
     try:
         yield
     except SegvoteError:
@@ -96,8 +106,7 @@ def _kept_in_mind(folder: RunFolder, inputs: Inputs) -> Iterator[None]:
 def _forget(folder: RunFolder) -> None:
     record = folder.read_record()
     if record.pop(PENDING, None) is not None:
-        with folder.lock():
-            folder.write_record(record)
+        folder.write_record(record)
 
 
 def _check_two_folders(inputs: Inputs) -> None:

@@ -1,4 +1,4 @@
-"""From verdict to files: masks, heat maps, the COCO file, the votes."""
+"""From the result of a vote to files: masks, heat maps, the COCO file, the votes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from segvote.io.images import read_image, read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.io.videos import list_video_files
-from segvote.masks import measure_uncertainty, scale_heat
-from segvote.masks.drawing import CutImage, draw_mask_along
+from segvote.masks import scale_heat
+from segvote.masks.drawing import SuperpixelMap, draw_mask_along
+from segvote.method import Result
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
+from segvote.run.bags import name_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, lay_over
 from segvote.run.frame_annotations import list_frame_annotations
-from segvote.run.run_folder import RunFolder, name_stems
+from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video_frames import list_frame_files
-from segvote.steps.superpixels import fetch_pieces, get_pieces_path
+from segvote.steps.superpixels import fetch_superpixels, get_superpixels_path
 from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
-from segvote.steps.voting_step import Verdict
 from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
 
@@ -56,17 +57,17 @@ def write_results(
     run: RunFolder,
     bags: Sequence[SegmentedImage],
     table: Table,
-    verdict: Verdict,
+    result: Result,
+    excluded: np.ndarray,
     settings: Settings,
     n_jobs: int,
     progress: Progress,
     corrections: Corrections | None = None,
 ) -> list[BagRecord]:
-    """Write everything that follows from the verdict and the corrections; returns what `run.json` keeps of each bag."""
-    names = ("scores", "votes", "weights", "decisions", "thresholds", "elected")
-    arrays = {name: getattr(verdict, name) for name in names}
-    write_arrays(run.votes_path, False, **{name: array for name, array in arrays.items() if array is not None})
-    tasks = _list_tasks(bags, table, verdict, corrections or Corrections())
+    """Write everything that follows from the result and the corrections; returns what `run.json` keeps of each bag."""
+    arrays = {name: getattr(result, name) for name in ("scores", "votes", "weights", "thresholds")}
+    write_arrays(run.votes_path, False, **arrays, decisions=result.selected)
+    tasks = _list_tasks(bags, table, result, excluded, corrections or Corrections())
     return write_pictures(run, tasks, settings, n_jobs, progress)
 
 
@@ -114,7 +115,7 @@ class MaskWriter:
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
         mask = draw_mask_along(
-            self._fetch_pieces(task, labels),
+            self._fetch_superpixels(task, labels),
             labels,
             task.heat,
             task.decisions,
@@ -129,14 +130,14 @@ class MaskWriter:
 
     def is_long(self, task: WriteTask) -> bool:
         """Whether a bag takes far longer than reading and writing its pictures: videos, and images yet to be cut."""
-        if not self._wants_pieces(task):
+        if not self._wants_superpixels(task):
             return bool(task.record.n_frames)
-        return not get_pieces_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
+        return not get_superpixels_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
 
     def list_files(self, task: WriteTask) -> list[Path]:
         """All files that are read for a bag."""
         segments, run = task.record.segments, self.run
-        kept = [run.segments_path(segments), get_pieces_path(run, segments, self.settings.n_superpixels)]
+        kept = [run.segments_path(segments), get_superpixels_path(run, segments, self.settings.n_superpixels)]
         frames = list_frame_files(run, segments) if task.record.n_frames else []
         return [*list_video_files(task.image_path), *kept, *frames]
 
@@ -144,14 +145,16 @@ class MaskWriter:
         """The same for a run folder that lies elsewhere."""
         return MaskWriter(RunFolder(find(self.run.path)), self.settings)
 
-    def _wants_pieces(self, task: WriteTask) -> bool:
+    def _wants_superpixels(self, task: WriteTask) -> bool:
         return bool(self.settings.n_superpixels and not task.record.n_frames and task.decisions.any())
 
-    def _fetch_pieces(self, task: WriteTask, labels: np.ndarray) -> CutImage | None:
-        if not self._wants_pieces(task):
+    def _fetch_superpixels(self, task: WriteTask, labels: np.ndarray) -> SuperpixelMap | None:
+        if not self._wants_superpixels(task):
             return None
         n_superpixels = self.settings.n_superpixels
-        return fetch_pieces(self.run, task.record.segments, n_superpixels, labels, lambda: read_image(task.image_path))
+        return fetch_superpixels(
+            self.run, task.record.segments, n_superpixels, labels, lambda: read_image(task.image_path)
+        )
 
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:
@@ -160,23 +163,22 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
 
 
 def _list_tasks(
-    bags: Sequence[SegmentedImage], table: Table, verdict: Verdict, corrections: Corrections
+    bags: Sequence[SegmentedImage], table: Table, result: Result, excluded: np.ndarray, corrections: Corrections
 ) -> list[WriteTask]:
-    stems = name_stems([bag.bag.name for bag in bags])
+    stems = name_bags([bag.bag for bag in bags])
     scores, decisions, areas, fixed = (
-        table.split(values) for values in (verdict.scores, verdict.decisions, table.areas, verdict.fixed)
+        table.split(values) for values in (result.scores, result.selected, table.areas, result.user_labels)
     )
     top = max(float(values.max()) for values in scores)
     tasks = []
     for index, bag in enumerate(bags):
         record = record_bag(
-            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], verdict.thresholds[index]
+            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], result.thresholds[index]
         )
-        if verdict.muted is not None:
-            record = replace(record, excluded=bool(verdict.muted[index]))
+        record = replace(record, excluded=bool(excluded[index]), uncertainty=round(float(result.uncertainty[index]), 6))
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
-        heat = scale_heat(scores[index], record.threshold, float(verdict.scores.min()), high)
+        heat = scale_heat(scores[index], record.threshold, float(result.scores.min()), high)
         strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
         tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index], strokes))
     return tasks
@@ -203,7 +205,7 @@ def record_bag(
         area=0.0,
         score=float(score),
         threshold=float(threshold),
-        uncertainty=measure_uncertainty(scores, decisions, areas) if bag.bag.bag_label == WITH else 0.0,
+        uncertainty=0.0,
     )
 
 

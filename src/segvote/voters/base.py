@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, otsu_threshold
-from segvote.voters.explanation import Explanation, group_by_bag
+from segvote.method.explanation import Explanation, group_by_bag
 from segvote.voters.segments import Segments, check_segments, encode_tags
 
 __all__ = ["N_NEIGHBORS", "BaseVoter"]

@@ -20,6 +20,7 @@ from PIL import ExifTags, Image
 from segvote.errors import BadInputError
 from segvote.io.atomic import atomic_path
 from segvote.io.decoding import open_picture, orient, read_orientation
+from segvote.io.images import IMAGE_EXTENSIONS
 from segvote.types import Annotation, Part
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What a person may choose about an export; a format ignores what it has no place for.
+    """What can be chosen about an export; a format ignores what it cannot hold.
 
     Attributes
     ----------
@@ -85,6 +86,9 @@ class LabelTable:
         return self.names.index(label)
 
 
+_ENDINGS = {*IMAGE_EXTENSIONS, ".json", ".txt", ".xml"}
+
+
 class FileNamer:
     """File names without extension, one per image: the image's own, made different where two would fall together."""
 
@@ -94,7 +98,9 @@ class FileNamer:
     def choose_stem(self, name: str) -> str:
         """Path below the export's folder, with forward slashes and no extension, for an image name."""
         path = PurePosixPath(check_name(name))
-        stem = path.with_suffix("").as_posix()
+        # A folder called a.png would be in the way of the file a.png for an image a.jpg.
+        folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
+        stem = PurePosixPath(*folders, path.stem).as_posix()
         if stem.casefold() in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
             stem = f"{stem}-{path.suffix.removeprefix('.')}"
         wanted, number = stem, 2

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
-from segvote.io.atomic import atomic_path
+from segvote.io.atomic import atomic_path, explain_failure
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
 from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.io.rle import count_runs
+from segvote.io.scratch import open_scratch
 from segvote.types import Annotation, Part
 
 __all__ = ["write_cvat"]
@@ -32,7 +32,8 @@ def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportO
     """
     labels = LabelTable(options.labels)
     path = folder / "annotations.xml"
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as body:  # the labels stand in front but are known at the end
+    # The labels stand in front but are known at the end.
+    with open_scratch() as scratch, explain_failure(scratch), (scratch / "body").open("w+", encoding="utf-8") as body:
         n_images = 0
         for n_images, annotation in enumerate(annotations, start=1):
             body.writelines(_format_image(annotation, n_images - 1, labels, options))

@@ -7,8 +7,8 @@ being taken for something else.
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -18,8 +18,10 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS
 from segvote.io.polygons import rasterise
+from segvote.memory_budget import check_budget
+from segvote.types import Part
 
-__all__ = ["check_size", "clean_name", "fill_polygons", "match_name", "need", "read_score"]
+__all__ = ["PartJoiner", "check_size", "clean_name", "fill_polygons", "match_name", "need", "read_number", "read_score"]
 
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")  # Label Studio puts it before the name of every uploaded file
 
@@ -99,7 +101,7 @@ def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> 
     for ring in rings:
         try:
             points = np.array(ring, dtype=np.float64).reshape(-1, 2)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise BadInputError(
                 f"{where}: a polygon must be pairs of numbers ({error}); export the file again"
             ) from error
@@ -107,12 +109,53 @@ def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> 
     return mask
 
 
+class PartJoiner:
+    """The shapes of one image as they come, joined to one mask a label: a thousand shapes take no more than one.
+
+    Parameters
+    ----------
+    height, width
+        Size of the image.
+    where
+        Names the origin in errors.
+    """
+
+    def __init__(self, height: int, width: int, where: str) -> None:
+        self._shape, self._where = (height, width), where
+        self._masks: dict[str, np.ndarray] = {}
+        self._scores: dict[str, list[float]] = {}
+        self._last = ""
+
+    def add(self, label: str, mask: np.ndarray, score: float = 1.0) -> None:
+        """Join one more shape, (height, width) bool."""
+        if label not in self._masks:
+            check_budget((len(self._masks) + 1) * mask.size, f"{self._where}, {len(self._masks) + 1} labels")
+            self._masks[label] = np.zeros(self._shape, bool)
+        self._masks[label] |= mask
+        self._scores.setdefault(label, []).append(score)
+        self._last = label
+
+    def rate(self, score: float) -> None:
+        """Say the score of the last shape, where the file has it behind the shape."""
+        if self._masks:
+            self._scores[self._last][-1] = score
+
+    def join(self) -> tuple[Part, ...]:
+        """One part a label, in the order in which they came, with the highest of its scores."""
+        return tuple(Part(label, mask, max(self._scores[label])) for label, mask in self._masks.items())
+
+
 def read_score(value: Any, where: str) -> float:
     """The score of a shape, 1 where there is none."""
     if value is None:
         return 1.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise BadInputError(f"{where}: expected a score, got {_shorten(value)}; export the file again")
+    return read_number(value, where, "a score")
+
+
+def read_number(value: Any, where: str, what: str = "a number") -> float:
+    """A finite number; whole ones of any length are told from those that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise BadInputError(f"{where}: expected {what}, got {_shorten(value)}; export the file again")
     return float(value)
 
 

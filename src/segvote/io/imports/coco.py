@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.io.imports.base import check_size, clean_name, fill_polygons, need, read_score
+from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_number, read_score
 from segvote.io.rle import decode_rle
 from segvote.io.tables import read_json
-from segvote.types import Annotation, Part
+from segvote.types import Annotation
 
-__all__ = ["parse_coco", "read_coco"]
+__all__ = ["parse_coco", "parse_coco_boxes", "read_coco"]
 
 
 def read_coco(path: Path | str) -> Iterator[Annotation]:
@@ -47,22 +47,67 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
         yield _read_image(record, objects[record["id"]], labels, f"{where}, {record['file_name']}")
 
 
-def _index(records: list[Any], key: str, kind: type, where: str) -> dict[int | str, Any]:
+def parse_coco_boxes(data: Any, where: str, label: str | None = None) -> dict[str, list[list[float]]]:
+    """Boxes of a COCO file in which no annotation has a mask, for the sake of those that count by boxes.
+
+    Parameters
+    ----------
+    data
+        Parsed JSON.
+    where
+        Names its origin in errors.
+    label
+        The one class that counts; None: all of them.
+
+    Returns
+    -------
+    dict
+        Image name to x0, y0, x1, y1 with the ends left out; empty where a mask is found, or no annotation.
+    """
+    records = need(data, "annotations", list, where)
+    if any(isinstance(record, dict) and record.get("segmentation") for record in records):
+        return {}
+    names = _index(need(data, "images", list, where), "file_name", str, where)
+    labels = _index(data.get("categories") or [], "name", str, where) if label is not None else {}
+    boxes = defaultdict(list)
+    for number, record in enumerate(records, start=1):
+        place = f"{where}, annotation {number}"
+        image = need(record, "image_id", (int, str), place)
+        if image not in names:
+            raise BadInputError(f"{place}: its image {image!r:.60} is not listed; export the file again")
+        if label is None or labels.get(need(record, "category_id", (int, str), place)) == label:
+            boxes[clean_name(names[image])].append(_read_box(record, place))
+    return dict(boxes)
+
+
+def _read_box(record: Any, where: str) -> list[float]:
+    numbers = need(record, "bbox", list, where)
+    if len(numbers) != 4:
+        raise BadInputError(f"{where}: expected 'bbox' to be x, y, width, height, got {len(numbers)} of them")
+    x, y, width, height = (read_number(number, where) for number in numbers)
+    return [x, y, x + width, y + height]
+
+
+def _index(records: Any, key: str, kind: type, where: str) -> dict[int | str, Any]:
+    if not isinstance(records, list):
+        raise BadInputError(f"{where}: expected a list, got {type(records).__name__}; export the file again")
     return {need(record, "id", (int, str), where): need(record, key, kind, where) for record in records}
 
 
 def _read_image(image: Any, objects: list[Any], labels: dict[int | str, str], where: str) -> Annotation:
     height, width = check_size(image.get("height"), image.get("width"), where)
-    parts = [_read_part(record, height, width, labels, where) for record in objects]
-    return Annotation(clean_name(image["file_name"]), height, width, tuple(parts))
+    joiner = PartJoiner(height, width, where)
+    for record in objects:
+        mask = _read_mask(record.get("segmentation"), height, width, where)
+        joiner.add(_find_label(record, labels, where), mask, read_score(record.get("score"), where))
+    return Annotation(clean_name(image["file_name"]), height, width, joiner.join())
 
 
-def _read_part(record: Any, height: int, width: int, labels: dict[int | str, str], where: str) -> Part:
+def _find_label(record: Any, labels: dict[int | str, str], where: str) -> str:
     category = need(record, "category_id", (int, str), where)
     if category not in labels:
         raise BadInputError(f"{where}: category {category!r} is not listed; export the file again")
-    score = read_score(record.get("score"), where)
-    return Part(labels[category], _read_mask(record.get("segmentation"), height, width, where), score)
+    return labels[category]
 
 
 def _read_mask(segmentation: Any, height: int, width: int, where: str) -> np.ndarray:

@@ -6,6 +6,7 @@ so a file that declares one is refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,9 +15,10 @@ from xml.parsers import expat
 import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
-from segvote.io.imports.base import check_size, clean_name, fill_polygons
+from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons
+from segvote.io.regular_files import open_regular
 from segvote.io.rle import fill_runs
-from segvote.types import Annotation, Part
+from segvote.types import Annotation
 
 __all__ = ["read_cvat_xml"]
 
@@ -34,7 +36,7 @@ def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
     """
     builder = _Builder(str(path))
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(path) as file:
             yield from _parse(file, builder)
     except SegvoteError:
         raise
@@ -68,7 +70,7 @@ class _Builder:
         self.has_root = False
         self._finished: list[Annotation] = []
         self._image: dict[str, str] | None = None
-        self._parts: list[Part] = []
+        self._joiner: PartJoiner | None = None  # from the first shape of an image on
         self._score: list[str] | None = None
 
     def take(self) -> list[Annotation]:
@@ -81,9 +83,9 @@ class _Builder:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.has_root |= tag == "annotations"
         if tag == "image":
-            self._image, self._parts = attributes, []
+            self._image, self._joiner = attributes, None
         elif tag in ("mask", "polygon") and self._image is not None:
-            self._parts.append(self._read_part(tag, attributes))
+            self._add_shape(tag, attributes)
         elif tag == "attribute" and attributes.get("name") == "score":
             self._score = []
         elif tag in _REFUSED and (self._image is not None or tag == "track"):
@@ -101,18 +103,19 @@ class _Builder:
             self._score = None
         if tag == "image" and self._image is not None:
             height, width = self._read_size()
-            self._finished.append(Annotation(clean_name(self._image.get("name")), height, width, tuple(self._parts)))
+            parts = self._joiner.join() if self._joiner else ()
+            self._finished.append(Annotation(clean_name(self._image.get("name")), height, width, parts))
             self._image = None
 
     def _set_score(self, text: str) -> None:
-        if self._parts and text.strip():
-            part = self._parts[-1]
-            self._parts[-1] = Part(part.label, part.mask, self._read_number(text, float))
+        if self._joiner is not None and text.strip():
+            self._joiner.rate(self._read_number(text, float))
 
-    def _read_part(self, tag: str, attributes: dict[str, str]) -> Part:
+    def _add_shape(self, tag: str, attributes: dict[str, str]) -> None:
         height, width = self._read_size()
         mask = (self._read_mask if tag == "mask" else self._read_polygon)(attributes, height, width)
-        return Part(attributes.get("label", ""), mask)
+        self._joiner = self._joiner or PartJoiner(height, width, self._place())
+        self._joiner.add(attributes.get("label", ""), mask)
 
     def _read_mask(self, attributes: dict[str, str], height: int, width: int) -> np.ndarray:
         left, top, n_columns, n_rows = (
@@ -138,7 +141,10 @@ class _Builder:
 
     def _read_number(self, text: str | None, kind: type) -> Any:
         try:
-            return kind(text)
+            number = kind(text)
+            if not abs(number) <= sys.float_info.max:
+                raise ValueError("beyond all numbers")
+            return number
         except (TypeError, ValueError) as error:
             raise BadInputError(
                 f"{self._place()}: expected a number, got {text!r:.60}; export the file again"

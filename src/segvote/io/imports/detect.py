@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from segvote.errors import BadInputError
+from segvote.io.atomic import explain_failure
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.label_studio import parse_label_studio
 from segvote.io.imports.labelme import parse_labelme, read_labelme
+from segvote.io.scratch import open_scratch
 from segvote.io.tables import MAX_BYTES, read_json
 from segvote.types import Annotation
 
@@ -36,6 +38,10 @@ def read_any(path: Path | str) -> Iterator[Annotation]:
         raise BadInputError(f"expected a file of annotations, got {path}, which is absent; check the name")
     if zipfile.is_zipfile(path):
         return _read_archive(path)
+    return _read_file(path)
+
+
+def _read_file(path: Path) -> Iterator[Annotation]:
     with path.open("rb") as file:
         start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start == b"<":
@@ -55,28 +61,42 @@ def _read_json_of_any_kind(path: Path) -> Iterator[Annotation]:
 
 
 def _read_archive(path: Path) -> Iterator[Annotation]:
-    with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
+    with _open_archive(path) as archive, open_scratch() as folder:
         members = [member for member in archive.infolist() if _is_annotations(member)]
         if len(members) != 1:
             raise BadInputError(
                 f"{path}: expected one file of annotations in the archive, got {len(members)}; unpack it"
             )
-        yield from read_any(_unpack(archive, members[0], Path(folder), path))
+        yield from _read_file(_unpack(archive, members[0], folder, path))
+
+
+def _open_archive(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise BadInputError(f"{path}: the archive is damaged ({error}); fetch it again") from error
 
 
 def _is_annotations(member: zipfile.ZipInfo) -> bool:
     name = PurePosixPath(member.filename)
-    return not member.is_dir() and name.suffix.lower() in (".json", ".xml") and not name.name.startswith((".", "_"))
+    return (
+        bool(member.filename)
+        and not member.is_dir()
+        and name.suffix.lower() in (".json", ".xml")
+        and not name.name.startswith((".", "_"))
+    )
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, path: Path) -> Path:
     """The member under a name of ours: the one in the archive is a stranger's."""
     if member.file_size > MAX_BYTES or member.file_size > _MAX_RATIO * max(member.compress_size, 1024):
         raise BadInputError(f"{path}: {member.filename} would unpack to {member.file_size} bytes; unpack it yourself")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise BadInputError(f"{path}: {member.filename} is packed in an unusual way; unpack it yourself")
     target = folder / "annotations"
     try:
-        with archive.open(member) as source, target.open("wb") as file:
+        with explain_failure(target), target.open("wb") as file, archive.open(member) as source:
             shutil.copyfileobj(source, file)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError) as error:
         raise BadInputError(f"{path}: the archive cannot be unpacked ({error}); unpack it yourself") from error
     return target

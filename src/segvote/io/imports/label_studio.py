@@ -1,7 +1,7 @@
 """Label Studio's JSON: brushes and polygons of each task's newest annotation.
 
 A file in which no task has an annotation (our own export, for one) is read by its predictions. Otherwise tasks without
-an annotation are left out: nobody has looked at them.
+an annotation are left out: they were not looked at.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.brush import decode_brush
-from segvote.io.imports.base import check_size, clean_name, fill_polygons, need, read_score
+from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_score
 from segvote.io.tables import read_json
-from segvote.types import Annotation, Part
+from segvote.types import Annotation
 
 __all__ = ["parse_label_studio", "read_label_studio"]
 
@@ -49,7 +49,7 @@ def parse_label_studio(tasks: Any, where: str) -> Iterator[Annotation]:
 
 
 def _list_drawn(task: dict[str, Any], key: str) -> list[Any]:
-    """Annotations from the oldest to the newest, without those a person skipped."""
+    """Annotations from the oldest to the newest, without those that were skipped."""
     drawn = task.get(key) or []
     if not isinstance(drawn, list):
         raise BadInputError(
@@ -65,11 +65,11 @@ def _read_task(task: dict[str, Any], drawn: dict[str, Any], where: str) -> Annot
     shapes = [result for result in results if isinstance(result, dict) and _is_shape(result, where)]
     height, width = _read_size(shapes, data, where)
     labels = {str(result.get("id")): label for result in results if (label := _find_label(result))}
-    parts = [
-        _read_part(shape, _find_label(shape) or labels.get(str(shape.get("id")), ""), height, width, where)
-        for shape in shapes
-    ]
-    return Annotation(_find_name(data, where), height, width, tuple(parts))
+    joiner = PartJoiner(height, width, where)
+    for shape in shapes:
+        label = _find_label(shape) or labels.get(str(shape.get("id")), "")
+        joiner.add(label, _read_mask(shape, height, width, where), read_score(shape.get("score"), where))
+    return Annotation(_find_name(data, where), height, width, joiner.join())
 
 
 def _find_name(data: dict[str, Any], where: str) -> str:
@@ -110,12 +110,13 @@ def _read_size(shapes: list[dict[str, Any]], data: dict[str, Any], where: str) -
     return sizes.pop()
 
 
-def _read_part(shape: dict[str, Any], label: str, height: int, width: int, where: str) -> Part:
+def _read_mask(shape: dict[str, Any], height: int, width: int, where: str) -> np.ndarray:
     if shape.get("image_rotation"):
         raise BadInputError(f"{where}: the image was turned in Label Studio; turn it back and export again")
     value = shape["value"]
-    mask = decode_brush(value["rle"], height, width) if "rle" in value else _read_polygon(value, height, width, where)
-    return Part(label, mask, read_score(shape.get("score"), where))
+    if "rle" in value:
+        return decode_brush(value["rle"], height, width)
+    return _read_polygon(value, height, width, where)
 
 
 def _read_polygon(value: dict[str, Any], height: int, width: int, where: str) -> np.ndarray:

@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.imports.base import check_size, clean_name, fill_polygons, need, read_score
+from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_score
 from segvote.io.tables import read_json
-from segvote.types import Annotation, Part
+from segvote.types import Annotation
 
 __all__ = ["parse_labelme", "read_labelme"]
 
@@ -42,44 +42,32 @@ def parse_labelme(data: Any, where: str, folder: Path = Path()) -> Annotation:
     name = clean_name(data.get("segvote_name") or need(data, "imagePath", str, where))
     if folder.parts and "segvote_name" not in data:
         name = (folder / Path(name).name).as_posix()
-    parts = [_read_shape(shape, height, width, where) for shape in need(data, "shapes", list, where)]
-    return Annotation(name, height, width, tuple(_join_groups(parts)))
+    joiner = PartJoiner(height, width, where)
+    for shape in need(data, "shapes", list, where):
+        label = need(shape, "label", str, where)
+        joiner.add(label, _read_shape(shape, height, width, where), read_score(shape.get("score"), where))
+    return Annotation(name, height, width, joiner.join())
 
 
-def _read_shape(shape: Any, height: int, width: int, where: str) -> tuple[int | None, Part]:
-    label = need(shape, "label", str, where)
+def _read_shape(shape: Any, height: int, width: int, where: str) -> np.ndarray:
     points = need(shape, "points", list, where)
     kind = shape.get("shape_type") or "polygon"
     if kind == "mask":
-        mask = _read_crop(need(shape, "mask", str, where), points, height, width, where)
-    elif kind == "polygon":
-        mask = fill_polygons([points], height, width, where)
-    else:
-        raise BadInputError(f"{where}: a {kind!r} is no mask or polygon; delete it or draw its outline")
-    group = shape.get("group_id")
-    part = Part(label, mask, read_score(shape.get("score"), where))
-    return group if isinstance(group, int) else None, part
-
-
-def _join_groups(parts: list[tuple[int | None, Part]]) -> list[Part]:
-    """Shapes of one label and one group are one object."""
-    joined: dict[Any, Part] = {}
-    for number, (group, part) in enumerate(parts):
-        key = ("alone", number) if group is None else (part.label, group)
-        mask = joined[key].mask | part.mask if key in joined else part.mask
-        joined[key] = Part(part.label, mask, part.score)
-    return list(joined.values())
+        return _read_crop(need(shape, "mask", str, where), points, height, width, where)
+    if kind == "polygon":
+        return fill_polygons([points], height, width, where)
+    raise BadInputError(f"{where}: a {kind!r} is no mask or polygon; delete it or draw its outline")
 
 
 def _read_crop(text: str, points: list[Any], height: int, width: int, where: str) -> np.ndarray:
     try:
         (left, top), (right, bottom) = ((int(x), int(y)) for x, y in points)
+        if not (0 <= left <= right < width and 0 <= top <= bottom < height):
+            raise ValueError("it reaches over the image's edge")
         with Image.open(io.BytesIO(base64.b64decode(text, validate=True)), formats=("PNG",)) as picture:
             crop = _decode_crop(picture, (right - left + 1, bottom - top + 1))
-    except (ValueError, TypeError, OverflowError, OSError, SyntaxError) as error:
+    except (ValueError, TypeError, OverflowError, OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadInputError(f"{where}: a mask must be a PNG between two corners ({error}); export it again") from error
-    if not (0 <= left <= right < width and 0 <= top <= bottom < height):
-        raise BadInputError(f"{where}: a mask reaches over the image's edge; export the file again")
     mask = np.zeros((height, width), bool)
     mask[top : bottom + 1, left : right + 1] = crop
     return mask

@@ -1,7 +1,7 @@
-"""Addresses of stores (``s3://bucket/folder``) beside paths: told apart, and each with its place on this machine.
+"""Addresses of stores (``s3://bucket/folder``) beside paths: told apart, and each with its folder on this machine.
 
 A folder of a store is worked on in a mirror in the cache folder. The record of a run keeps the address, so that the run
-can be continued on another machine: `name_place` gives what is written down, `find_place` what is read.
+can be continued on another machine: `name_path_or_uri` gives what is written down, `find_local_path` what is read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = [
     "Address",
     "clean_url",
     "find_cache",
-    "find_place",
-    "is_url",
-    "name_place",
+    "find_local_path",
+    "is_uri",
+    "name_path_or_uri",
     "stays_below",
 ]
 
@@ -32,15 +32,15 @@ _PASSWORD = re.compile(r"[^/@]*:[^/@]*@")
 _MAX_NAME = 255  # bytes of a file's name on every usual disk
 
 
-def is_url(place: object) -> bool:
-    """Whether a place is an address of a store rather than a path.
+def is_uri(path_or_uri: object) -> bool:
+    """Whether something is a URI of a store rather than a path.
 
     Examples
     --------
-    >>> is_url("s3://bucket/with"), is_url("photos/with")
+    >>> is_uri("s3://bucket/with"), is_uri("photos/with")
     (True, False)
     """
-    return isinstance(place, str) and _URL.fullmatch(place) is not None
+    return isinstance(path_or_uri, str) and _URL.fullmatch(path_or_uri) is not None
 
 
 def clean_url(url: str) -> str:
@@ -111,11 +111,11 @@ class Address:
         return None if above.endswith("/") else Address(above)
 
 
-def find_place(place: Path | str) -> Path:
+def find_local_path(path_or_uri: Path | str) -> Path:
     """Where a folder lies on this machine: itself, or the mirror of its address or of a folder above it."""
-    if not is_url(place):
-        return Path(place)
-    address = Address(str(place))
+    if not is_uri(path_or_uri):
+        return Path(path_or_uri)
+    address = Address(str(path_or_uri))
     above: Address | None = address
     while above is not None:
         if above.note_path.is_file():
@@ -124,7 +124,7 @@ def find_place(place: Path | str) -> Path:
     return address.path
 
 
-def name_place(path: Path | str) -> str:
+def name_path_or_uri(path: Path | str) -> str:
     """The other way round: the full path of a folder, or the address that it mirrors."""
     path, mirrors = Path(path).resolve(), _find_mirrors()
     if not path.is_relative_to(mirrors) or len(parts := path.relative_to(mirrors).parts) < 3:

@@ -15,6 +15,7 @@ from typing import Any
 
 from segvote.errors import SegvoteError
 from segvote.io.records import read_fields
+from segvote.io.regular_files import open_regular
 from segvote.io.remote.stores import Entry
 from segvote.io.tables import read_json, write_json
 
@@ -127,5 +128,5 @@ def get_time(path: Path) -> str:
 
 def hash_any_file(path: Path) -> str:
     """SHA-256 of a file, which need not be an image: an empty one has one, too."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,15 +21,17 @@ from segvote.features import FeatureExtractor
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.remote.addresses import name_place
+from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_json
+from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.bags import name_bags
 from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
@@ -39,7 +41,7 @@ from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.table import Table, gather_table
-from segvote.steps.voting_step import decide_bags, fit_voter, vote_on_tags
+from segvote.steps.vote import fit_annotator
 from segvote.types import WITH, WITHOUT, Annotation
 
 __all__ = ["annotate_classes"]
@@ -79,6 +81,7 @@ def annotate_classes(
     _check_owner(folder, root)
     found = list_class_images(root, settings.frames)
     with folder.lock():
+        _check_owner(folder, root)  # again: somebody else may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
         job = _Job(folder, root, settings, extractor, n_jobs, progress)
@@ -102,7 +105,7 @@ class _Job:
         self.n_jobs, self.progress = n_jobs, progress
         self.images: list[ClassImage] = []
         self.segmented: list[SegmentedImage] = []
-        self._voter: Any = None
+        self._annotator: SegmentAnnotator | None = None
 
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
         # Some class will draw masks of them: what that needs is made along with the segments.
@@ -119,12 +122,12 @@ class _Job:
 
     @cached_property
     def _table(self) -> Table:
-        return gather_table(self.folder, self.segmented, self.extractor, voter=self.settings.voter)
+        return gather_table(self.folder, self.segmented, self.extractor, settings=self.settings)
 
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
         run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
-        inputs = {WITH: name_place(self.root / name), WITHOUT: name_place(self.root)}
+        inputs = {WITH: name_path_or_uri(self.root / name), WITHOUT: name_path_or_uri(self.root)}
         with run.lock():
             corrections = read_corrections(run)
             bags = move_bags([image.make_bag(name) for image in found.images], corrections)
@@ -135,26 +138,26 @@ class _Job:
                 return key
             run.write_record(make_record(inputs, settings, key, complete=False))
             share_parts(self.folder, run, good)
-            fixed = fix_table(run, good, corrections)
-            outcome = self._vote(settings, good, fixed, corrections)
+            user_labels = fix_table(run, good, corrections)
+            outcome = self._vote(settings, good, user_labels, corrections)
             write_outcome(run, outcome, inputs, key, list_problems(segmented), self.n_jobs, self.progress)
         return key
 
     def _vote(
-        self, settings: Settings, bags: list[SegmentedImage], fixed: np.ndarray | None, corrections: Corrections
+        self, settings: Settings, bags: list[SegmentedImage], user_labels: np.ndarray | None, corrections: Corrections
     ) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
-        table = replace(self._table, tags=np.array([one.bag.bag_label == WITH for one in bags]))
-        # Who is near whom does not depend on the class.
-        known = self._voter is not None
-        self._voter = vote_on_tags(self._voter, table, settings) if known else fit_voter(table, settings)
-        verdict = decide_bags(table, self._voter, settings, fixed)
+        table = replace(self._table, positive=np.array([one.bag.bag_label == WITH for one in bags]))
+        # The neighbours of a segment do not depend on the class.
+        known = self._annotator
+        self._annotator = fit_annotator(table, settings) if known is None else known.revote(table.positive)
+        result = self._annotator.correct(user_labels)
         self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, self._voter, verdict, corrections)
+        return Outcome(settings, self.extractor, bags, table, self._annotator, result, corrections)
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""
-        stems = name_stems([image.bag.name for image in self.images])
+        stems = name_bags([image.bag for image in self.images])
         if _is_joined(self.folder, key, list(stems.values())):
             return
         _write_record(self.folder, self.root, complete=False)
@@ -210,7 +213,7 @@ def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any)
     record = {
         "segvote": __version__,
         "versions": list_versions(),
-        "input": name_place(root),
+        "input": name_path_or_uri(root),
         "complete": complete,
         "classes": [],
         "images": [],
@@ -232,5 +235,5 @@ def _check_owner(folder: RunFolder, root: Path) -> None:
     if not folder.is_claimed(path, "holds no run on classes"):
         return
     owner = read_json(path)
-    if not isinstance(owner, dict) or owner.get("input") != name_place(root):
+    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(root):
         raise BadInputError(f"{folder.path} belongs to a run on other classes; choose another -o folder")

@@ -15,6 +15,7 @@ from segvote.io.images import resize_labels
 from segvote.io.masks import encode_png
 from segvote.run.class_runs import ClassRecord, list_joined
 from segvote.run.corrections import find_painted, read_corrections
+from segvote.run.output_names import name_frames
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.types import Annotation
@@ -61,8 +62,8 @@ class IndexWriter:
         self._write(record.stem, self._join_image(index, record))
         annotations = list(list_joined(self.runs, index, record.name))
         if record.n_frames:
-            for annotation in annotations:
-                frame = PurePosixPath(annotation.name).stem
+            frames = name_frames([PurePosixPath(annotation.name).name for annotation in annotations])
+            for frame, annotation in zip(frames, annotations, strict=True):
                 self._write(f"{record.stem}/{frame}", self._join_parts(annotation))
         return annotations
 

@@ -20,7 +20,7 @@ __all__ = ["share_parts"]
 
 
 def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:
-    """Give `target` the segments, pieces, features and posters that `source` has of some bags."""
+    """Give `target` the segments, superpixels, features and posters that `source` has of some bags."""
     for bag in bags:
         for path in _list_parts(source, bag):
             _link(path, target.path / path.relative_to(source.path))

@@ -1,1 +1,1 @@
-"""The model of a run, and what it says of images never seen."""
+"""The model of a run, and its predictions for new images."""

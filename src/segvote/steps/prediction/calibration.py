@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import expit
 
 from segvote.errors import BadInputError
-from segvote.method import vote_again
+from segvote.method.annotator import make_folds
 from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
-__all__ = ["Calibration", "calibrate", "make_folds", "score_by_refits", "score_images"]
+__all__ = ["Calibration", "calibrate", "score_by_refits", "score_images"]
 
-# Groups of images that are taken out of the vote together.
+# Groups of images that are left out of the vote together.
 N_FOLDS = 10
 
 
@@ -87,34 +87,20 @@ def _fit_curve(scores: np.ndarray, bag_labels: np.ndarray) -> tuple[float, float
     return steepness / scale, float(model.intercept_[0]) - steepness * centre / scale
 
 
-def make_folds(bag_labels: np.ndarray, n_folds: int = N_FOLDS) -> np.ndarray:
-    """(n_bags,) number of each bag's group: both kinds spread evenly, neighbours by name in different groups."""
-    folds = np.empty(len(bag_labels), dtype=np.int64)
-    for side in (bag_labels, ~bag_labels):
-        folds[side] = np.arange(side.sum()) % n_folds
-    return folds
-
-
-def score_images(scores: np.ndarray, bags: np.ndarray, edges: np.ndarray, share: float) -> np.ndarray:
-    """Best segment of each bag after the second voting.
-
-    Parameters
-    ----------
-    scores, bags
-        (n_segments,) scores; number of the bag, ascending, none missing.
-    edges
-        (m, 2) neighbouring segments, numbered over all bags.
-    share
-        Of the neighbours in the second voting.
-    """
-    starts = np.flatnonzero(np.diff(bags, prepend=-1))
-    return np.maximum.reduceat(vote_again(scores, edges, share), starts)
+def score_images(scores: np.ndarray, bags: np.ndarray) -> np.ndarray:
+    """(n_bags,) best segment of each bag, by scores (n_segments,); numbers of the bags ascend, none is missing."""
+    return np.maximum.reduceat(scores, np.flatnonzero(np.diff(bags, prepend=-1)))
 
 
 def score_by_refits(
-    settings: Settings, X: np.ndarray, bag_labels: np.ndarray, bags: np.ndarray, survival: np.ndarray, fixed: np.ndarray
+    settings: Settings,
+    X: np.ndarray,
+    bag_labels: np.ndarray,
+    bags: np.ndarray,
+    prior: np.ndarray,
+    user_labels: np.ndarray,
 ) -> np.ndarray:
-    """(n_segments,) votes, each bag heard by a voter of its own that was fitted without it; works for every voter."""
+    """(n_segments,) votes, each bag scored by a voter that was fitted without it; works for every voter."""
     votes = np.empty(len(X))
     n_folds = min(N_FOLDS, int(bag_labels.sum()), int((~bag_labels).sum()))
     if n_folds < 2:
@@ -123,6 +109,6 @@ def score_by_refits(
     for fold in range(n_folds):
         out = folds == fold
         voter: Any = VOTERS[settings.voter](**settings.voter_options)
-        voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], survival=survival[~out], fixed=fixed[~out])
-        votes[out] = voter.decision_function(X[out], survival=survival[out]) + voter.threshold_
+        voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], survival=prior[~out], fixed=user_labels[~out])
+        votes[out] = voter.decision_function(X[out])
     return votes

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,49 +13,55 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
+from segvote.io.regular_files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
+from segvote.memory_budget import check_budget, measure_on_disk
+from segvote.method import Geometry, Result, SegmentAnnotator
+from segvote.method.annotator import make_folds
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
-from segvote.steps.prediction.calibration import Calibration, calibrate, make_folds, score_by_refits, score_images
+from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack
 from segvote.steps.table import Table
-from segvote.steps.voting_step import Verdict, measure_last_survival
-from segvote.voters import VOTERS
+from segvote.steps.vote import make_annotator
 
 __all__ = ["Model", "read_model", "write_model"]
 
-OLDEST_VERSION = 2  # that can be read
-MAX_BYTES = 16 << 30  # of a model that is believed
-SEGMENT_ARRAYS = ("bags", "survival", "weights", "fixed")
+OLDEST_VERSION = 4  # that can be read: earlier ones hold another method's votes
+SEGMENT_ARRAYS = ("bags", "prior", "user_labels")
 
 
 def write_model(
-    run: RunFolder, settings: Settings, extractor: FeatureExtractor, table: Table, voter: Any, verdict: Verdict
+    run: RunFolder,
+    settings: Settings,
+    extractor: FeatureExtractor,
+    table: Table,
+    annotator: SegmentAnnotator,
+    result: Result,
 ) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
-    The arrays are the segments that vote (a byte for each number), their bags, bag labels, weights, priors and
-    neighbours, the scales of the features, what the extractor and the voter learned, and how images score that had no
-    part in the vote: all that scoring and judging an unseen image needs.
+    The arrays are the segments that vote (a byte for each number), their bags, bag labels and adjacency, the scales of
+    the features, what the extractor and the method learned, and how images score that had no part in the vote: all that
+    scoring and judging an unseen image needs.
     """
     from safetensors.numpy import save
 
-    voter = _hear_corrections(voter, verdict.fixed)
-    chosen = verdict.thresholds[table.tags]
+    if (result.user_labels >= 0).any():
+        # Unseen images hold no segment that was corrected: corrections take part in the vote itself.
+        annotator = annotator.revote(table.positive, result.user_labels)
     arrays: dict[str, np.ndarray] = {
         **_pack(table.X),
         "bags": table.bags.astype(np.int32),
-        "tags": table.tags.astype(np.uint8),
-        "survival": measure_last_survival(table, settings, voter).astype(np.float32),
-        "weights": verdict.weights.astype(np.float32),
-        "fixed": verdict.fixed.astype(np.int8),
-        "edges": _join_edges(table).astype(np.int32),
-        "range": np.array([verdict.scores.min(), verdict.scores.max(), np.median(chosen)], dtype=np.float64),
-        "shift": np.array([verdict.shift], dtype=np.float64),
+        "positive": table.positive.astype(np.uint8),
+        "user_labels": result.user_labels.astype(np.int8),
+        "prior": table.make_prior(settings).astype(np.float32),
+        **_pack_adjacency(table),
+        "range": np.array([result.scores.min(), result.scores.max()], dtype=np.float64),
         **_name("standardiser", table.standardiser.get_state()),
         **_name("features", extractor.get_state()),
-        **_name("voter", _get_voter_state(voter, table, settings)),
+        **_name("method", _get_state(annotator, table)),
     }
     data = save(arrays)
     write_bytes(run.model_path / "model.safetensors", data)
@@ -65,13 +71,24 @@ def write_model(
     )
 
 
+def _pack_adjacency(table: Table) -> dict[str, np.ndarray]:
+    """Adjacent segments of all bags, numbered over all bags; a contrast that is not known is -1."""
+    return {
+        "edges": np.concatenate(
+            [edges + start for edges, start in zip(table.edges, table.offsets, strict=False)]
+        ).astype(np.int32),
+        "lengths": np.concatenate(table.lengths).astype(np.float32),
+        "contrasts": np.nan_to_num(np.concatenate(table.contrasts), nan=-1.0).astype(np.float32),
+    }
+
+
 def _pack(X: np.ndarray) -> dict[str, np.ndarray]:
     codes, scales = pack(X)
     return {"codes": codes, "scales": scales}
 
 
 def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays with X as numbers; version 2 stored it as such."""
+    """The arrays with X as numbers."""
     if "codes" not in arrays or arrays["codes"].ndim != 2 or arrays.get("scales", arrays["codes"]).ndim != 1:
         return arrays
     rest = {name: array for name, array in arrays.items() if name not in ("codes", "scales")}
@@ -82,25 +99,12 @@ def _name(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {f"{prefix}.{name}": np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _join_edges(table: Table) -> np.ndarray:
-    """(m, 2) neighbours of all bags, numbered over all bags."""
-    return np.concatenate([edges + start for edges, start in zip(table.edges, table.offsets, strict=False)])
-
-
-def _hear_corrections(voter: Any, fixed: np.ndarray) -> Any:
-    """A voter for unseen images, whose segments are like none that was corrected here: it hears corrections itself."""
-    if (fixed < 0).all() or not hasattr(voter, "revote"):
-        return voter
-    return copy.copy(voter).revote(fixed)
-
-
-def _get_voter_state(voter: Any, table: Table, settings: Settings) -> dict[str, np.ndarray]:
-    """What a voter that can be restored has learned; the others are fitted again when they are needed."""
-    if not hasattr(voter, "get_state"):
+def _get_state(annotator: SegmentAnnotator, table: Table) -> dict[str, np.ndarray]:
+    """What the method has learned; another voter is fitted again when it is needed."""
+    if annotator.voter is not None:
         return {}
-    held_out = voter.score_held_out(make_folds(table.tags))
-    images = score_images(held_out, table.bags, _join_edges(table), settings.second_vote)
-    return {**voter.get_state(), "held_out": images}
+    held_out = annotator.smooth_training(annotator.score_held_out(make_folds(table.positive, N_FOLDS)))
+    return {**annotator.get_state(), "held_out": score_images(held_out, table.bags)}
 
 
 @dataclass(frozen=True)
@@ -120,28 +124,33 @@ class Model:
     standardiser: Standardiser
     arrays: dict[str, np.ndarray]
 
-    def restore_voter(self) -> Any:
-        """The voter, fitted: taken over where it can be, else fitted again on the stored segments."""
+    def restore(self) -> SegmentAnnotator:
+        """The method, fitted: taken over as it was, or another voter fitted again on the stored segments."""
         arrays, bags = self.arrays, self.arrays["bags"]
-        voter = VOTERS[self.settings.voter](**self.settings.voter_options)
-        X, y = arrays["X"].astype(np.float32), arrays["tags"].astype(bool)[bags]
-        state = self._select("voter")
-        if hasattr(voter, "set_state"):
-            return voter.set_state(X, y, bags, state)
-        return voter.fit(X, y, bags=bags, survival=arrays["survival"], fixed=arrays["fixed"])
+        annotator = make_annotator(self.settings)
+        X, y = arrays["X"].astype(np.float32), arrays["positive"].astype(bool)[bags]
+        if annotator.voter is None:
+            return annotator.set_state(X, y, bags, self._select("method"))
+        annotator.exclude_mislabelled = False
+        return annotator.fit(X, y, images=bags, geometry=self._make_geometry())
 
-    def calibrate(self, voter: Any) -> Calibration:
-        """What the scores of `voter` mean for an image; a *without* image with a user label object has it."""
+    def calibrate(self, annotator: SegmentAnnotator) -> Calibration:
+        """What scores mean for an image; a *without* image with a user label object has it."""
         arrays, bags = self.arrays, self.arrays["bags"]
-        bag_labels = arrays["tags"].astype(bool)
-        scores = arrays.get("voter.held_out")
+        positive = arrays["positive"].astype(bool)
+        scores = arrays.get("method.held_out")
         if scores is None:
             X = arrays["X"].astype(np.float32)
-            votes = score_by_refits(self.settings, X, bag_labels, bags, arrays["survival"], arrays["fixed"])
-            scores = score_images(votes - voter.threshold_, bags, arrays["edges"], self.settings.second_vote)
-        marked = np.zeros(len(bag_labels), dtype=bool)
-        marked[bags[arrays["fixed"] == 1]] = True
-        return calibrate(scores, bag_labels | marked)
+            votes = score_by_refits(self.settings, X, positive, bags, arrays["prior"], arrays["user_labels"])
+            scores = score_images(annotator.smooth_training(votes), bags)
+        marked = np.zeros(len(positive), dtype=bool)
+        marked[bags[arrays["user_labels"] == 1]] = True
+        return calibrate(scores, positive | marked)
+
+    def _make_geometry(self) -> Geometry:
+        arrays = self.arrays
+        contrasts = np.where(arrays["contrasts"] < 0, np.nan, arrays["contrasts"])
+        return Geometry(edges=arrays["edges"], lengths=arrays["lengths"], contrasts=contrasts, prior=arrays["prior"])
 
     def _select(self, prefix: str) -> dict[str, np.ndarray]:
         return _select(self.arrays, prefix)
@@ -209,9 +218,10 @@ def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
     from safetensors.numpy import load
 
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadInputError(f"it has {path.stat().st_size} bytes; at most {MAX_BYTES} are read")
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            # What lies on the disk is read, whatever its size; a file of holes may claim any.
+            check_budget(os.fstat(file.fileno()).st_size, path, at_least=measure_on_disk(path))
+            data = file.read()
         if words.get("sha256", _sum(data)["sha256"]) != _sum(data)["sha256"]:
             raise BadInputError("its bytes are not those that model.json speaks of")
         return load(data)
@@ -221,17 +231,32 @@ def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def _check_arrays(arrays: dict[str, np.ndarray], folder: Path) -> None:
     """Shapes and numbers that belong together, so that a damaged file fails here and not in the middle of a vote."""
-    wanted = {"X", "tags", "edges", "range", *SEGMENT_ARRAYS}
+    wanted = {"X", "positive", "edges", "lengths", "contrasts", "range", *SEGMENT_ARRAYS}
     whole = wanted <= arrays.keys() and arrays["X"].ndim == 2 and arrays["edges"].ndim == 2
     if whole:
-        n_segments, n_bags = len(arrays["X"]), len(arrays["tags"])
+        n_segments, n_bags = len(arrays["X"]), len(arrays["positive"])
         whole = all(arrays[name].shape == (n_segments,) for name in SEGMENT_ARRAYS)
         whole &= np.array_equal(np.unique(arrays["bags"]), np.arange(n_bags)) and bool(
             np.diff(arrays["bags"]).min() >= 0
         )
-        whole &= arrays["range"].shape == (3,) and arrays.get("voter.weights", arrays["weights"]).shape == (n_segments,)
+        whole &= arrays["range"].shape == (2,) and arrays["edges"].shape[1:] == (2,)
+        whole &= arrays["lengths"].shape == arrays["contrasts"].shape == (len(arrays["edges"]),)
+        whole &= _is_state_whole(_select(arrays, "method"), n_segments, n_bags, arrays["X"].shape[1])
         whole &= bool(arrays["edges"].max(initial=0) < n_segments and arrays["edges"].min(initial=0) >= 0)
-        whole &= arrays.get("voter.held_out", arrays["tags"]).shape == (n_bags,)
         whole &= all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f")
     if not whole:
         raise DamagedFileError(f"the arrays of {folder} do not belong together; annotate again")
+
+
+def _is_state_whole(state: dict[str, np.ndarray], n_segments: int, n_bags: int, n_dims: int) -> bool:
+    """Whether what the method learned belongs to so many segments; nothing is stored of another voter."""
+    shapes = {
+        "voting": (n_segments,),
+        "excluded": (n_segments,),
+        "inside": (1,),
+        "threshold": (1,),
+        "direction": (n_dims,),
+        "offset": (1,),
+        "held_out": (n_bags,),
+    }
+    return not state or {name: array.shape for name, array in state.items()} == shapes

@@ -1,4 +1,4 @@
-"""A learned decision on images whose folder nobody knows: does it show the object, how probably, and where."""
+"""A learned decision on images of unknown bag label: does it show the object, how probably, and where."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.remote.addresses import name_place
+from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_csv, write_json
-from segvote.method import vote_again
+from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
-from segvote.run.bags import list_unsorted_bags
+from segvote.run.bags import list_unsorted_bags, name_bags
 from segvote.run.class_runs import find_class_record
 from segvote.run.run import Run
-from segvote.run.run_folder import RunFolder, make_key, name_stems
+from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.stale import remove_stale
 from segvote.steps.extract import BagExtractor
@@ -29,7 +29,6 @@ from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
 from segvote.steps.prepare import check_strict, extract_with
 from segvote.steps.table import gather_table
-from segvote.steps.voting_step import measure_last_survival
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
 
@@ -126,7 +125,7 @@ def predict(
     out
         Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
     n_jobs, strict, progress
         As for `annotate`.
     """
@@ -135,6 +134,7 @@ def predict(
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames)
     with target.lock():
+        _check_owner(target, Path(folder))  # again: somebody else may have begun there meanwhile
         _claim(target, Path(folder))
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
         segmented = extract_with(bag_extractor, bags, n_jobs, progress)
@@ -150,7 +150,7 @@ class _Job:
     def carry_out(
         self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], n_jobs: int, progress: Progress
     ) -> Predictions:
-        stems = name_stems([one.bag.name for one in good])
+        stems = name_bags([one.bag for one in good])
         tasks, best = [], []
         scored = count_along(self._score(good), "vote", len(good), progress)
         for one, scores, areas in scored:
@@ -170,12 +170,11 @@ class _Job:
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
             table = gather_table(self.target, some, model.extractor, model.standardiser)
-            voter = self.predictor.voter
-            votes = voter.decision_function(table.X, survival=measure_last_survival(table, model.settings, voter))
-            for one, own, edges, areas in zip(
-                some, table.split(votes), table.edges, table.split(table.areas), strict=True
-            ):
-                yield one, vote_again(own, edges, model.settings.second_vote), areas
+            annotator = self.predictor.annotator
+            votes = table.split(annotator.decision_function(table.X))
+            adjacent = zip(table.edges, table.lengths, table.contrasts, strict=True)
+            for one, own, areas, known in zip(some, votes, table.split(table.areas), adjacent, strict=True):
+                yield one, annotator.smooth(own, weigh_adjacent(len(own), *known)), areas
 
     def _make_task(self, one: SegmentedImage, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
         choice = self.predictor.choose(scores, areas)
@@ -228,7 +227,7 @@ def _get_record_path(target: RunFolder) -> Path:
 
 def _claim(target: RunFolder, folder: Path) -> None:
     """Say whose folder this is before anything else is in it; what is half old, half new is not complete."""
-    record = {"segvote": __version__, "input": name_place(folder), "complete": False}
+    record = {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False}
     write_json(_get_record_path(target), record)
 
 
@@ -237,7 +236,7 @@ def _check_owner(target: RunFolder, folder: Path) -> None:
     if not target.is_claimed(path, "holds no predictions"):
         return
     owner = read_json(path)
-    if not isinstance(owner, dict) or owner.get("input") != name_place(folder):
+    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(folder):
         raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
 
 

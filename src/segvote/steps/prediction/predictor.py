@@ -12,13 +12,16 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image
 from segvote.masks import scale_heat
-from segvote.method import Scores, decide, prefer_inside, vote_again
+from segvote.method.decide import decide
+from segvote.method.table import weigh_adjacent
 from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.labels import list_edges, measure_areas, measure_border
+from segvote.segmentation.colour import convert_to_lab
+from segvote.segmentation.hierarchy import measure_means
+from segvote.segmentation.labels import list_edges, measure_areas
 from segvote.steps.prediction.calibration import Calibration
 from segvote.steps.prediction.model import Model
 from segvote.steps.superpixels import draw_mask
-from segvote.steps.voting_step import is_elected
+from segvote.steps.table import measure_contrasts
 
 __all__ = ["Choice", "Judgement", "Predictor"]
 
@@ -34,7 +37,7 @@ class Choice:
     decisions
         (n_segments,) bool; all False where it does not.
     threshold
-        The score above which segments were taken.
+        The score above which segments are selected.
     heat
         (n_segments,) float32 in [0, 1].
     """
@@ -47,7 +50,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one image in memory; the words are those of `segvote.steps.prediction.predict.Prediction`.
+    """The result for one image in memory; the words are those of `segvote.steps.prediction.predict.Prediction`.
 
     Attributes
     ----------
@@ -72,14 +75,14 @@ class Predictor:
     model
         As `read_model` opens it.
     false_positive_rate
-        Which share of images without the object may be said to show it.
+        Largest share of images without the object that may be predicted to show it.
 
     Attributes
     ----------
     rate
         The rate that is kept: the one asked for, or the lowest the training images can vouch for.
     threshold
-        The score of an image above which it is said to show the object.
+        The score of an image above which it is predicted to show the object.
     """
 
     def __init__(self, model: Model, false_positive_rate: float = 0.01) -> None:
@@ -88,8 +91,8 @@ class Predictor:
                 f"the false-positive rate is a share of images, above 0 and below 1; got {false_positive_rate}"
             )
         self.model, self.false_positive_rate = model, false_positive_rate
-        self.voter = model.restore_voter()
-        self.calibration: Calibration = model.calibrate(self.voter)
+        self.annotator = model.restore()
+        self.calibration: Calibration = model.calibrate(self.annotator)
         self.rate = max(false_positive_rate, self.calibration.lowest_rate)
         self.threshold = self.calibration.find_threshold(self.rate)
 
@@ -116,31 +119,25 @@ class Predictor:
         """(n_segments,) of an image in memory."""
         model = self.model
         features = model.extractor.extract(image, labels.astype(np.int32)).astype(np.float32)
-        factor = 1.0 if is_elected(self.voter) else model.settings.border_prior
-        survival = prefer_inside(measure_border(labels).astype(np.float32), factor)
-        votes = self.voter.decision_function(model.standardiser.apply(features), survival=survival)
-        return vote_again(votes, list_edges(labels)[0], model.settings.second_vote)
+        votes = self.annotator.decision_function(model.standardiser.apply(features))
+        edges, lengths = list_edges(labels)
+        working = resize_image(image, model.settings.size)
+        contrasts = measure_contrasts(measure_means(convert_to_lab(working), labels, measure_areas(labels)), edges)
+        return self.annotator.smooth(votes, weigh_adjacent(len(votes), edges, lengths, contrasts))
 
     def choose(self, scores: np.ndarray, areas: np.ndarray) -> Choice:
         """From the scores and areas of an image's segments to those that are the object."""
-        low, top, typical = self.model.arrays["range"]
+        low, top = self.model.arrays["range"]
         contains = bool(scores.max() > self.threshold)
-        decisions, threshold = (
-            self._decide(scores, areas, typical, low) if contains else (scores > np.inf, self.threshold)
-        )
+        decisions, threshold = self._decide(scores, areas) if contains else (scores > np.inf, self.threshold)
         high = float(scores.max()) if contains else max(float(top), self.threshold)
         heat = scale_heat(scores, threshold, min(float(low), float(scores.min())), high)
         return Choice(contains, decisions, threshold, heat.astype(np.float32))
 
-    def _decide(self, scores: np.ndarray, areas: np.ndarray, typical: float, low: float) -> tuple[np.ndarray, float]:
-        """Which segments are the object, by the rule of the training run; its threshold or shift where it has one."""
+    def _decide(self, scores: np.ndarray, areas: np.ndarray) -> tuple[np.ndarray, float]:
+        """Which segments are the object, by the rule of the training run; a global threshold is that run's."""
         rule = self.model.settings.decision
-        if rule == "global-otsu":
-            decisions = scores > typical
-            decisions[np.argmax(scores)] = True
-            return decisions, float(typical)
-        shift = float(self.model.arrays["shift"][0]) if "shift" in self.model.arrays else 0.0
-        selected, thresholds = decide(Scores([scores], [areas], shift=shift, lowest=float(low)), rule)
+        selected, thresholds = decide([scores], [areas], "sign" if rule == "global-otsu" else rule)
         return selected[0], float(thresholds[0])
 
     def measure(self, score: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from segvote.features.base import check_outputs
 from segvote.features.motion import MotionPooler
 from segvote.features.video_pooling import FramePooler
 from segvote.io.arrays import read_if_whole, write_arrays
@@ -191,5 +192,6 @@ def _write_features(
         if number % EXTRACTED_EVERY == 0:
             pooler.add(image, stored.labels)
     features = pooler.finish(len(found["areas"]), found["edges"])
-    write_arrays(bag_extractor.run.features_path(features_key), features=features.astype(np.float32))
+    checked = check_outputs(features, bag.name, bag_extractor.settings.features)
+    write_arrays(bag_extractor.run.features_path(features_key), features=checked)
     seconds["extract"] = time.perf_counter() - started

@@ -1,6 +1,6 @@
 import pytest
 
-from segvote.cli.plain import make_plain
+from segvote.plain_text import make_plain
 
 
 @pytest.mark.parametrize(
@@ -13,4 +13,3 @@ def test_nothing_that_a_terminal_obeys_is_left(text):
 
 def test_names_in_any_writing_stay_as_they_are():
     assert make_plain("Kühe/牛 1.jpg") == "Kühe/牛 1.jpg"
-    assert make_plain("a\nb", keep="\n") == "a\nb"

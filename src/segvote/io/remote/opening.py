@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError, UnwritableFileError
-from segvote.io.remote.addresses import find_place, is_url
+from segvote.io.remote.addresses import find_local_path, is_uri
 from segvote.io.remote.mirrors import Mirror
 from segvote.progress import Progress, ignore_progress
 
-__all__ = ["Opened", "fetch_folder", "open_places"]
+__all__ = ["Opened", "fetch_folder", "open_folders"]
 
 # Seconds of work that a killed run may have kept to itself.
 SEND_EVERY = 60
@@ -44,7 +44,7 @@ class Opened:
 
 
 @contextlib.contextmanager
-def open_places(
+def open_folders(
     inputs: Sequence[Any] = (),
     outs: Sequence[Any] = (),
     models: Sequence[Any] = (),
@@ -67,16 +67,16 @@ def open_places(
     ------
     Opened
     """
-    if not any(map(is_url, (*inputs, *outs, *models))):
+    if not any(map(is_uri, (*inputs, *outs, *models))):
         yield Opened(list(inputs), list(models), list(outs), progress)
         return
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_named_by_address([place for place in (*inputs, *outs, *models) if is_url(place)]))
+        stack.enter_context(_named_by_uri([one for one in (*inputs, *outs, *models) if is_uri(one)]))
         sender = _Sender(progress)
         # The runs first: whoever may not write there is told so before anything is fetched.
-        written = [_open_out(place, stack, sender) if is_url(place) else place for place in outs]
-        read = [fetch_folder(place, progress) if is_url(place) else place for place in inputs]
-        lean = [fetch_folder(place, progress, NOT_OF_MODEL) if is_url(place) else place for place in models]
+        written = [_open_out(one, stack, sender) if is_uri(one) else one for one in outs]
+        read = [fetch_folder(one, progress) if is_uri(one) else one for one in inputs]
+        lean = [fetch_folder(one, progress, NOT_OF_MODEL) if is_uri(one) else one for one in models]
         yield Opened(read, lean, written, sender)
         sender.send()
 
@@ -105,17 +105,17 @@ class _Sender:
         self._time, self._n_sent = time.monotonic(), self._n_sent + 1
 
 
-def _open_out(place: str, stack: contextlib.ExitStack, sender: _Sender) -> Path:
-    mirror = Mirror(place)
+def _open_out(uri: str, stack: contextlib.ExitStack, sender: _Sender) -> Path:
+    mirror = Mirror(uri)
     stack.enter_context(mirror.lock())
     mirror.fetch(sender._progress, is_run=True)
     sender.mirrors.append(mirror)
     return mirror.path
 
 
-def fetch_folder(place: str, progress: Progress, leave_out: Sequence[str] = ()) -> Path:
+def fetch_folder(uri: str, progress: Progress, leave_out: Sequence[str] = ()) -> Path:
     """Fetch a folder of a store; returns its mirror."""
-    mirror = Mirror(place)
+    mirror = Mirror(uri)
     with mirror.lock():
         mirror.fetch(progress, leave_out=leave_out)
     if not mirror.path.exists():
@@ -124,15 +124,15 @@ def fetch_folder(place: str, progress: Progress, leave_out: Sequence[str] = ()) 
 
 
 @contextlib.contextmanager
-def _named_by_address(places: Sequence[str]) -> Iterator[None]:
+def _named_by_uri(uris: Sequence[str]) -> Iterator[None]:
     """Errors speak of the folder that was given, not of its mirror."""
     try:
         yield
     except SegvoteError as error:
         text = str(error)
-        for place in places:
+        for uri in uris:
             with contextlib.suppress(BadInputError):  # the address itself may be what is wrong
-                text = text.replace(str(find_place(place)), place)
+                text = text.replace(str(find_local_path(uri)), uri)
         if text == str(error):
             raise
         raise type(error)(text) from error

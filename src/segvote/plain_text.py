@@ -10,15 +10,15 @@ __all__ = ["make_plain"]
 STRANGE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-def make_plain(text: object, keep: str = "") -> str:
-    r"""One line without anything a terminal obeys: such characters as ``\n`` and ``\x1b``, those of `keep` as they are.
+def make_plain(text: object) -> str:
+    r"""One line without anything a terminal obeys: such characters are written as ``\n`` and ``\x1b``.
 
     Examples
     --------
     >>> make_plain("two\nlines")
     'two\\nlines'
     """
-    return "".join(one if one in keep or not _is_strange(one) else _escape(one) for one in str(text))
+    return "".join(one if not _is_strange(one) else _escape(one) for one in str(text))
 
 
 def _is_strange(character: str) -> bool:

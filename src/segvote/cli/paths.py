@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segvote.io.remote.addresses import is_url, name_place
+from segvote.io.remote.addresses import is_uri, name_path_or_uri
 
-__all__ = ["Place", "format_place"]
+__all__ = ["PathOrUri", "format_path"]
 
 
-class Place(str):
+class PathOrUri(str):
     """A path or an address as it was typed: a `Path` would make one slash of an address's two."""
 
     __slots__ = ()
 
 
-def format_place(path: Path) -> str:
+def format_path(path: Path) -> str:
     """The address of a folder that mirrors one, the path of any other as it was given."""
-    named = name_place(path)
-    return named if is_url(named) else str(path)
+    named = name_path_or_uri(path)
+    return named if is_uri(named) else str(path)

@@ -1,0 +1,558 @@
+"""The method of segvote, whole: features and folder labels in, labelled segments out.
+
+1. Every segment is voted for by its k nearest segments of other images (`graph`).
+2. Walks over these votes find what the *with* images share and the *without* images lack, under several hypotheses
+   about the background (`prior`, `walk`), weighed by how well their selections agree with themselves (`hypotheses`,
+   `consistency`).
+3. Images that are likely in the wrong folder are excluded from the vote, which is then held again (`mislabelled`).
+4. What was selected votes once more, beside a linear classifier of selected against not selected (`linear`): the
+   share of neighbours decides where objects repeat, the classifier where they vary.
+5. Adjacent segments that look alike share their scores, and Otsu's threshold of each image decides (`decide`).
+6. How far to trust all this: `confidence`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from segvote.errors import BadInputError
+from segvote.kernels import Neighbours, build_vote_graph, search_neighbours
+from segvote.method.ballot import Ballot
+from segvote.method.confidence import Confidence, measure_confidence, measure_uncertainty
+from segvote.method.consistency import measure_consistency
+from segvote.method.decide import select_above
+from segvote.method.explanation import Explanation, group_by_bag
+from segvote.method.graph import exclude_voters
+from segvote.method.hypotheses import HYPOTHESES, Agreement, weigh_hypotheses
+from segvote.method.likeness import Likeness
+from segvote.method.linear import LinearPosterior, fit_posterior
+from segvote.method.mislabelled import choose_excluded, measure_suspicion
+from segvote.method.prior import measure_border_prior, measure_connectivity
+from segvote.method.residual import ResidualVotes, pass_on
+from segvote.method.table import Geometry, SegmentTable, make_table
+from segvote.method.walk import Voice, walk
+
+__all__ = ["Result", "SegmentAnnotator", "Voter"]
+
+N_NEIGHBORS = 40
+# Rounds of a walk that leaves some images out: enough to rank segments.
+N_HELD_OUT_STEPS = 20
+N_FOLDS = 5
+
+
+class Voter(Protocol):
+    """Another system that scores segments, see `segvote.voters`."""
+
+    scores_: np.ndarray
+    n_heard: int
+
+    def take_neighbours(self, neighbours: Neighbours) -> Any: ...
+
+    def fit(self, X: np.ndarray, y: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> Any: ...
+
+    def decision_function(self, X: np.ndarray, bags: np.ndarray | None = None) -> np.ndarray: ...
+
+    def explain(self, segment: int) -> Explanation: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """Which segments are object.
+
+    Attributes
+    ----------
+    scores : (n_segments,)
+        Final scores; 0 is the run's typical threshold.
+    votes : (n_segments,)
+        Before adjacent segments and corrections were heard.
+    thresholds : (n_images,)
+        Score above which the segments of an image are object; 0 for *without* images.
+    selected : (n_segments,) bool
+        The object; never in a *without* image unless the user says so.
+    weights : (n_segments,)
+        Soft labels in [0, 1]; 0 in *without* images.
+    user_labels : (n_segments,) int8
+        -1 unknown, 0 background, 1 object.
+    uncertainty : (n_images,)
+        0 certain to 1; from 0.5 on the mask should be looked at. 0 for *without* images.
+    residuals : ResidualVotes, optional
+        What the user's corrections added to the scores.
+    """
+
+    scores: np.ndarray
+    votes: np.ndarray
+    thresholds: np.ndarray
+    selected: np.ndarray
+    weights: np.ndarray
+    user_labels: np.ndarray
+    uncertainty: np.ndarray
+    residuals: ResidualVotes | None = None
+
+
+class SegmentAnnotator(ClassifierMixin, BaseEstimator):
+    """Find the object that some images contain and others do not.
+
+    Parameters
+    ----------
+    voter : Voter, optional
+        Another system to score the segments; None: the method of this package.
+    n_neighbors : int
+        Segments of other images that vote for each segment.
+    n_steps : int
+        Rounds of the walk.
+    border_prior : float
+        Background prior of segments on the image border, in (0, 1]; 1 switches it off.
+    smoothing : float
+        Part of a score that comes from adjacent segments that look alike, in [0, 1].
+    exclude_mislabelled : bool
+        Whether images that are likely in the wrong folder are excluded from the vote.
+    decision : str
+        A name of `segvote.method.decide.DECISIONS`.
+
+    Attributes
+    ----------
+    classes_ : (2,)
+        The two labels of images, the one that means *with* last.
+    result_ : Result
+        Scores, thresholds and selection of the training segments, each voted for by other images only.
+    excluded_ : (n_images,) bool
+        Images that did not vote.
+    confidence_ : Confidence
+        How far to trust the selection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from segvote import SegmentAnnotator
+    >>> rng = np.random.default_rng(0)
+    >>> images = np.repeat(np.arange(20), 10)  # ten segments in each of twenty images
+    >>> y = images < 10  # the first ten contain the object
+    >>> X = rng.normal(0, 0.1, (200, 3))
+    >>> X[y & (np.arange(200) % 10 == 0)] += [1, 0, 0]  # the first segment of each of these
+    >>> annotator = SegmentAnnotator(n_neighbors=8).fit(X, y, images=images)
+    >>> np.flatnonzero(annotator.result_.selected)[:3]
+    array([ 0, 10, 20])
+
+    References
+    ----------
+    Wang, Li, Lu: Weakly supervised segment annotation via expectation kernel density estimation. arXiv 1812.06228.
+    """
+
+    # Images, geometry and corrections go along wherever scikit-learn's metadata routing is on.
+    __metadata_request__fit = {"images": True, "geometry": True, "user_labels": True, "neighbours": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        voter: Voter | None = None,
+        n_neighbors: int = N_NEIGHBORS,
+        n_steps: int = 60,
+        border_prior: float = 0.9,
+        smoothing: float = 0.4,
+        exclude_mislabelled: bool = True,
+        decision: str = "otsu",
+    ) -> None:
+        self.voter = voter
+        self.n_neighbors = n_neighbors
+        self.n_steps = n_steps
+        self.border_prior = border_prior
+        self.smoothing = smoothing
+        self.exclude_mislabelled = exclude_mislabelled
+        self.decision = decision
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        images: np.ndarray | None = None,
+        geometry: Geometry | None = None,
+        user_labels: np.ndarray | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> Self:
+        """Let the segments vote.
+
+        Parameters
+        ----------
+        X : (n_segments, d)
+            Features.
+        y : (n_segments,)
+            The image's label, copied to its segments: {0, 1}, {-1, 1}, bool, or two strings.
+        images : (n_segments,), optional
+            Ids of the images, segments of one image together; default: every segment is an image of its own.
+        geometry : Geometry, optional
+            Where the segments lie.
+        user_labels : (n_segments,), optional
+            Corrections: -1 unknown, 0 background, 1 object.
+        neighbours : Neighbours, optional
+            The `n_neighbors` nearest segments of other images, if they are known; else they are searched.
+        """
+        X, y = validate_data(self, X, y, dtype=(np.float32, np.float64))
+        check_classification_targets(y)
+        self.classes_, labels = _encode(y)
+        ids = np.arange(len(X)) if images is None else np.asarray(images)
+        if ids.shape != (len(X),):
+            raise BadInputError(f"expected one image id per segment ({len(X)}); got shape {ids.shape}")
+        self._names, numbers = _number_images(ids)
+        positive = _label_images(labels, numbers, len(self._names))
+        self._table = make_table(X, positive, numbers, geometry)
+        self._fit_table(neighbours, _check_user_labels(user_labels, len(X)))
+        return self
+
+    # The method ------------------------------------------------------------------------------------------------------
+
+    def _fit_table(self, neighbours: Neighbours | None, user_labels: np.ndarray) -> None:
+        table = self._table
+        if self.voter is None:
+            known = neighbours or Neighbours.search(table.X, self.n_neighbors, table.images)
+            self.graph_: sparse.csr_matrix | None = known.build_graph()
+            self.recall_: float | None = known.recall
+            del known, neighbours
+            self._vote(user_labels)
+        else:
+            self._ask_voter()
+        self._decide(user_labels)
+
+    def _vote(self, user_labels: np.ndarray) -> None:
+        """Steps 2 to 4: what the hypotheses agree on, without images that are likely mislabelled."""
+        table = self._table
+        border = table.prior * measure_border_prior(table.border, self.border_prior)
+        connectivity = measure_connectivity(table)
+        ballot = self._make_ballot(np.zeros(table.n_images, dtype=bool), user_labels)
+        agreement = weigh_hypotheses(ballot, border, connectivity, self.n_steps)
+        self.excluded_, self.suspicion_ = self._find_mislabelled(ballot, agreement)
+        if self.excluded_.any():
+            smaller = self._make_ballot(self.excluded_, user_labels)
+            other = weigh_hypotheses(smaller, border, connectivity, self.n_steps)
+            # A vote that agrees less with itself without the suspects has lost good voters.
+            if other.score > agreement.score:
+                ballot, agreement = smaller, other
+            else:
+                self.excluded_ = np.zeros(table.n_images, dtype=bool)
+        self._prior = border * (1 - HYPOTHESES[agreement.best].connectivity * connectivity)
+        self._ballot = ballot
+        self.agreement_: Agreement | None = agreement
+        self._learn_evidence(ballot.revote(agreement.labels))
+
+    def _make_ballot(self, excluded: np.ndarray, user_labels: np.ndarray) -> Ballot:
+        silent = excluded[self._table.images] & (user_labels < 0)
+        graph = exclude_voters(self.graph_, silent)
+        return Ballot(self._table, graph, silent, user_labels, self.smoothing)
+
+    def _find_mislabelled(self, ballot: Ballot, agreement: Agreement) -> tuple[np.ndarray, np.ndarray]:
+        """Which images are excluded, and how much each is like the other folder."""
+        table = self._table
+        suspicion = measure_suspicion(table, ballot.smooth(ballot.count_share(agreement.labels)))
+        if not self.exclude_mislabelled:
+            return np.zeros(table.n_images, dtype=bool), suspicion
+        return choose_excluded(suspicion, table.positive), suspicion
+
+    def _learn_evidence(self, selected: np.ndarray) -> None:
+        """Evidence of each segment: inside * share of its neighbours selected + (1 - inside) * linear posterior."""
+        ballot, table = self._ballot, self._table
+        share = ballot.count_share(selected)
+        self._voting = selected
+        self.inside_ = measure_consistency(table, selected, share).inside
+        self.posterior_: LinearPosterior = fit_posterior(table.X, selected, table.areas, ~ballot.excluded)
+        self._evidence = self.inside_ * share + (1 - self.inside_) * self.posterior_.measure(table.X)
+
+    def _ask_voter(self) -> None:
+        """Scores of another system take the place of steps 1 to 4."""
+        assert self.voter is not None
+        table = self._table
+        prior = table.prior * measure_border_prior(table.border, self.border_prior)
+        self.voter.fit(table.X, table.is_candidate, bags=table.images, survival=prior)
+        self.graph_, self.recall_ = getattr(self.voter, "graph_", None), getattr(self.voter, "recall_", None)
+        nothing = np.zeros(len(table), dtype=bool)
+        empty = sparse.csr_matrix((len(table), len(table)))
+        self._ballot = Ballot(table, empty, nothing, np.full(len(table), -1, dtype=np.int8), self.smoothing)
+        self.excluded_ = np.zeros(table.n_images, dtype=bool)
+        self.agreement_ = None
+        self._evidence = np.asarray(self.voter.scores_, dtype=np.float64)
+        self.suspicion_ = measure_suspicion(table, self._ballot.smooth(self._evidence))
+
+    def _decide(self, user_labels: np.ndarray) -> None:
+        """Step 5 and 6: thresholds, selection, confidence; then what the user said, and what is like it."""
+        ballot, table = self._ballot, self._table
+        scores = ballot.smooth(self._evidence)
+        thresholds = ballot.select(scores, self.decision)[1]
+        # Another system has a threshold of its own, at 0; here it is that of a typical image.
+        self.threshold_ = float(np.median(thresholds[table.positive])) if self.voter is None else 0.0
+        thresholds = np.where(table.positive, thresholds - self.threshold_, 0.0)
+        self.scores_, self.thresholds_ = scores - self.threshold_, thresholds
+        self._likeness = Likeness(table.X, table.images)
+        plain = self._apply_thresholds(self.scores_)
+        self.confidence_: Confidence = self._measure_confidence(plain)
+        self.result_ = self.correct(user_labels)
+
+    def _apply_thresholds(self, scores: np.ndarray) -> np.ndarray:
+        selected = np.zeros(len(scores), dtype=bool)
+        for image in map(int, np.flatnonzero(self._table.positive)):
+            part = self._table.get_slice(image)
+            selected[part] = select_above(scores[part], float(self.thresholds_[image]))
+        return selected
+
+    def _measure_confidence(self, selected: np.ndarray) -> Confidence:
+        held_out = self.score_held_out(make_folds(self._table.positive, N_FOLDS)) if self.voter is None else None
+        return measure_confidence(self._ballot, self.scores_, selected, self.agreement_, held_out)
+
+    # The user's word -------------------------------------------------------------------------------------------------
+
+    def prepare_corrections(self) -> None:
+        """Measure now what the first correction would wait for."""
+        self._likeness.prepare()
+
+    def correct(self, user_labels: np.ndarray | None) -> Result:
+        """The result with corrections: what is said of a segment holds, and moves what is like it.
+
+        Thresholds stay where the vote left them: a correction moves what is like it, not all the rest of its image.
+
+        Parameters
+        ----------
+        user_labels : (n_segments,) int8, optional
+            -1 unknown, 0 background, 1 object.
+        """
+        table, user_labels = self._table, _check_user_labels(user_labels, len(self._table))
+        told, residuals, scores = user_labels >= 0, None, self.scores_
+        if told.any():
+            residuals = pass_on(self._likeness, scores, self.thresholds_, table.images, table.positive, user_labels)
+            scores = residuals.scores
+        selected = np.where(told, user_labels == 1, self._apply_thresholds(scores))
+        return Result(
+            scores=scores,
+            votes=self._evidence - self.threshold_,
+            thresholds=self.thresholds_,
+            selected=selected,
+            weights=np.where(told, user_labels, np.where(table.is_candidate, self._posterior(scores), 0.0)),
+            user_labels=user_labels,
+            uncertainty=measure_uncertainty(self._ballot, scores, selected, self.agreement_),
+            residuals=residuals,
+        )
+
+    def revote(self, y: np.ndarray, user_labels: np.ndarray | None = None) -> SegmentAnnotator:
+        """A new vote with other image labels, or with corrections that take part in it; the graph stays as it is.
+
+        Parameters
+        ----------
+        y : (n_images,) bool
+            Labels of the images.
+        user_labels : (n_segments,), optional
+            As for `fit`.
+        """
+        check_is_fitted(self)
+        other = SegmentAnnotator(**self.get_params(deep=False))
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        other._table = replace(self._table, positive=np.asarray(y, dtype=bool))
+        user_labels = _check_user_labels(user_labels, len(self._table))
+        if self.voter is None:
+            other._vote(user_labels)
+        else:
+            other._ask_voter()
+        other._decide(user_labels)
+        return other
+
+    # Segments never seen ---------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments,) score of segments of images never seen; above 0 means object."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float32, np.float64))
+        if self.voter is not None:
+            return self.voter.decision_function(X)
+        squared, indices = search_neighbours(X, self._table.X, self.n_neighbors)
+        graph = exclude_voters(build_vote_graph(squared, indices, len(self._table)), self._ballot.excluded)
+        share = graph @ self._voting.astype(np.float64)
+        return self.inside_ * share + (1 - self.inside_) * self.posterior_.measure(X) - self.threshold_
+
+    def smooth(self, scores: np.ndarray, adjacency: sparse.csr_matrix) -> np.ndarray:
+        """Scores of segments never seen after their adjacent segments were heard, see `weigh_adjacent`."""
+        return (1 - self.smoothing) * scores + self.smoothing * (adjacency @ scores)
+
+    def smooth_training(self, scores: np.ndarray) -> np.ndarray:
+        """Other scores (n_segments,) of the training segments, smoothed alike."""
+        return self._ballot.smooth(scores)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments,) the *with* class where the score is above 0."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments, 2) background and object; one half at the typical threshold."""
+        posterior = self._posterior(self.decision_function(X))
+        return np.column_stack([1 - posterior, posterior])
+
+    def _posterior(self, scores: np.ndarray) -> np.ndarray:
+        """A / (A + B) of eq. 17, with the threshold standing for the votes against."""
+        if self.voter is not None:
+            scale = float(self.scores_.std()) or 1.0
+            return 1 / (1 + np.exp(-np.clip(scores / scale, -50, 50)))
+        votes = np.clip(scores + self.threshold_, 0.0, None)
+        return votes / np.maximum(votes + self.threshold_, np.finfo(float).tiny)
+
+    def score_held_out(self, folds: np.ndarray) -> np.ndarray:
+        """Score every training segment as if its image had never been seen.
+
+        ``scores_`` leaves a segment's own image out of its neighbours, but the votes of the others were found with the
+        image among them. Here each group of images is left out of the walk and of the neighbours.
+
+        Parameters
+        ----------
+        folds : (n_images,) int
+            Number of the group that each image is left out with.
+
+        Returns
+        -------
+        (n_segments,) scores before smoothing, on the scale of ``scores_``.
+        """
+        table, ballot, scores = self._table, self._ballot, np.empty(len(self._table))
+        assert self.agreement_ is not None
+        balance = HYPOTHESES[self.agreement_.best].balance
+        for fold in np.unique(folds):
+            out = (folds == fold)[table.images]
+            graph = exclude_voters(ballot.graph, out)
+            voters = ballot.voters[~out[ballot.voters]]
+            voice = Voice(table.images[voters], table.shares[voters], balance)
+            votes = walk(graph, self._prior, voters, voice, N_HELD_OUT_STEPS)
+            labels = _select_as_many(votes, self._voting, table) & ~out
+            scores[out] = self.inside_ * (graph[out] @ labels.astype(np.float64))
+        return scores + (1 - self.inside_) * self.posterior_.measure(table.X) - self.threshold_
+
+    # Explanation and state -------------------------------------------------------------------------------------------
+
+    def explain(self, segment: int) -> Explanation:
+        """Which segments voted for a training segment before smoothing; the amounts and the constant sum to it.
+
+        Every neighbour adds what it votes less the threshold; the constant is the linear classifier's part.
+        """
+        check_is_fitted(self)
+        if not 0 <= segment < len(self._table):
+            raise BadInputError(f"there are {len(self._table)} segments, numbered from 0; got segment {segment}")
+        if self.voter is not None:
+            return self.voter.explain(segment)
+        row = self._ballot.graph[[segment]]
+        amounts = row.data * (self.inside_ * self._voting[row.indices] - self.threshold_)
+        linear = (1 - self.inside_) * float(self.posterior_.measure(self._table.X[[segment]])[0])
+        constant = linear - self.threshold_ * (1 - row.data.sum())
+        return group_by_bag(row.indices.astype(np.int64), amounts, self._table.images, constant)
+
+    def get_adjacent(self, segment: int) -> sparse.csr_matrix:
+        """(1, n_segments) weights of the adjacent segments in the smoothing of a training segment; they sum to one."""
+        return self._table.adjacency[[segment]]
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """What scoring unseen segments needs beside the training segments, as arrays by name."""
+        check_is_fitted(self)
+        return {
+            "voting": self._voting.astype(np.uint8),
+            "excluded": self._ballot.excluded.astype(np.uint8),
+            "inside": np.array([self.inside_]),
+            "threshold": np.array([self.threshold_]),
+            "direction": self.posterior_.direction.astype(np.float64),
+            "offset": np.array([self.posterior_.offset]),
+        }
+
+    def set_state(self, X: np.ndarray, y: np.ndarray, images: np.ndarray, state: dict[str, np.ndarray]) -> Self:
+        """Take over what another annotator learned from the same segments; scores unseen segments only.
+
+        Parameters
+        ----------
+        X, y, images
+            As given to `fit`.
+        state : dict
+            Of `get_state`.
+        """
+        self.classes_, labels = _encode(np.asarray(y))
+        self._names, numbers = _number_images(images)
+        self._table = make_table(X, _label_images(labels, numbers, len(self._names)), numbers, None)
+        self.n_features_in_ = X.shape[1]
+        nobody, empty = np.full(len(X), -1, dtype=np.int8), sparse.csr_matrix((len(X), len(X)))
+        self._ballot = Ballot(self._table, empty, state["excluded"].astype(bool), nobody, self.smoothing)
+        self._voting = state["voting"].astype(bool)
+        self.inside_, self.threshold_ = float(state["inside"][0]), float(state["threshold"][0])
+        self.posterior_ = LinearPosterior(state["direction"], float(state["offset"][0]))
+        return self
+
+    def estimate_arrays(self, n_segments: int, n_dims: int) -> tuple[int, int]:
+        """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
+        from segvote.kernels import estimate_lists
+
+        found, votes = 16 * self.n_neighbors * n_segments, 12 * self.n_neighbors * n_segments
+        codes, held = estimate_lists(n_segments, n_dims)
+        # The walk's own graph, at most as large as all votes.
+        return found + max(votes, codes), max(held, votes)
+
+
+def make_folds(positive: np.ndarray, n_folds: int) -> np.ndarray:
+    """(n_images,) number of each image's group: both kinds spread evenly, neighbours by name in different groups."""
+    folds = np.empty(len(positive), dtype=np.int64)
+    for side in (positive, ~positive):
+        folds[side] = np.arange(side.sum()) % n_folds
+    return folds
+
+
+def _select_as_many(votes: np.ndarray, selected: np.ndarray, table: SegmentTable) -> np.ndarray:
+    """By other votes (n_segments,), as many of the best of each image as were selected."""
+    counts = table.sum_by_image(selected)
+    order = np.lexsort((-votes, table.images))
+    chosen = np.zeros(len(votes), dtype=bool)
+    ranks = np.arange(len(order)) - table.offsets[table.images[order]]
+    chosen[order] = ranks < counts[table.images[order]]
+    return chosen
+
+
+def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two classes, the positive one last, and which segments carry it."""
+    classes = np.unique(y)
+    if len(classes) > 2:
+        # The first sentence is the one scikit-learn's own checks look for.
+        raise BadInputError(
+            "Only binary classification is supported. Expected the two labels *with* and *without*; "
+            f"got {len(classes)} classes. Fit one annotator per class"
+        )
+    if len(classes) < 2:
+        raise BadInputError(
+            f"expected segments of two classes, *with* and *without* the object; got {len(classes)} class(es): "
+            f"{', '.join(map(str, classes[:5]))}. Add images of the missing kind"
+        )
+    if set(map(str, classes)) == {"with", "without"}:
+        classes = classes[::-1]
+    return classes, y == classes[1]
+
+
+def _number_images(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Names of the images in order of appearance, and (n_segments,) their numbers; segments of an image together."""
+    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    names = ids[starts]
+    if len(np.unique(names)) < len(names):
+        raise BadInputError("segments of one image must stand together; sort X, y and images by image")
+    return names, np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(ids))))
+
+
+def _label_images(labels: np.ndarray, numbers: np.ndarray, n_images: int) -> np.ndarray:
+    counts, sizes = np.bincount(numbers, weights=labels), np.bincount(numbers)
+    mixed = np.flatnonzero((counts > 0) & (counts < sizes))
+    if len(mixed):
+        raise BadInputError(
+            f"an image is *with* or *without*, so all its segments share one label; image {mixed[0]} has both. "
+            "Give the image's label to all its segments"
+        )
+    return counts > 0
+
+
+def _check_user_labels(user_labels: np.ndarray | None, n_segments: int) -> np.ndarray:
+    if user_labels is None:
+        return np.full(n_segments, -1, dtype=np.int8)
+    user_labels = np.asarray(user_labels)
+    if user_labels.shape != (n_segments,) or not np.isin(user_labels, (-1, 0, 1)).all():
+        raise BadInputError("user labels must be -1 (unknown), 0 (background) or 1 (object) for every segment")
+    return user_labels.astype(np.int8)

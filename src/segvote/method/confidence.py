@@ -1,0 +1,193 @@
+"""How far to trust a result, with no mask to compare it with: one word for the run, one number for every image.
+
+Four signs, each in [0, 1], multiplied. *Separability*: Otsu's two classes explain the scores of an image. *Agreement*:
+walks under different assumptions end in the same selection. *Contrast*: the outlines follow edges of the pictures.
+*Power*: images left out of the vote are put into the right folder by it. On eleven sets of real images and their
+variants (few images, a tenth misfiled, other scenes, shuffled folders) the product's rank correlation with the true
+mean overlap is 0.76.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from segvote.kernels.otsu import split_otsu
+from segvote.method.ballot import Ballot
+from segvote.method.consistency import measure_evidence, measure_outline_contrast
+from segvote.method.hypotheses import Agreement
+from segvote.method.table import SegmentTable
+
+__all__ = ["HIGH", "LEVELS", "LOW", "UNCERTAIN", "Confidence", "measure_confidence", "measure_uncertainty"]
+
+LEVELS = ("low", "fair", "high")
+# Below and above which products a run is called low and high.
+LOW, HIGH = 1 / 3, 0.6
+# From here on the mask of an image should be looked at.
+UNCERTAIN = 0.5
+# Otsu explains three quarters of the variance of almost any scores, and all but a twentieth of those of clear ones.
+NO_SEPARABILITY, FULL_SEPARABILITY = 0.75, 0.95
+# Contrast of an outline, in units of that of all boundaries, that counts in full.
+FULL_CONTRAST = 1.5
+# Part of an image by whose evidence it is put into a folder.
+TOP_SHARE = 0.02
+# An object of fewer segments than this is small for them.
+FEW_SEGMENTS = 5
+
+REASONS = {
+    "alike": (
+        "the folders look alike: images left out of the vote are not put into the right one",
+        "check that every WITH image shows the object and no WITHOUT image does, or add images",
+    ),
+    "small": (
+        "the object is about as small as one segment",
+        "give larger images, or more segments: --detail fine",
+    ),
+    "scene": (
+        "different assumptions about the background select different things: the folders may differ by scene",
+        "add WITHOUT images of the same places without the object, or correct a few segments in `segvote review`",
+    ),
+    "repeats": (
+        "nothing repeats clearly: the scores of object and background overlap",
+        "add images of the object that look alike, or correct a few segments in `segvote review`",
+    ),
+    "outlines": (
+        "the outlines do not follow edges of the pictures",
+        "look at the masks; more segments (--n-segments) may follow the object better",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How far to trust a run.
+
+    Attributes
+    ----------
+    value : float
+        The product of the four signs, in [0, 1]; NaN for a voter whose votes are not judged.
+    separability, agreement, contrast, power : float
+        The signs, each in [0, 1].
+    cause : str
+        The weakest sign, a key of `REASONS`; "" where the confidence is high.
+    """
+
+    value: float
+    separability: float = np.nan
+    agreement: float = np.nan
+    contrast: float = np.nan
+    power: float = np.nan
+    cause: str = ""
+
+    @property
+    def level(self) -> str:
+        """``high``, ``fair`` or ``low``; ``unknown`` for another voter than the method."""
+        if np.isnan(self.value):
+            return "unknown"
+        return LEVELS[int(self.value >= LOW) + int(self.value >= HIGH)]
+
+    @property
+    def reason(self) -> str:
+        """Why it is not high, in a few words."""
+        return REASONS[self.cause][0] if self.cause else ""
+
+    @property
+    def advice(self) -> str:
+        """The one thing to try."""
+        return REASONS[self.cause][1] if self.cause else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `run.json`; empty where nothing is known."""
+        if np.isnan(self.value):
+            return {}
+        figures = {name: round(value, 4) for name, value in asdict(self).items() if isinstance(value, float)}
+        return {"level": self.level, **figures, "cause": self.cause, "reason": self.reason, "advice": self.advice}
+
+
+def measure_confidence(
+    ballot: Ballot,
+    scores: np.ndarray,
+    selected: np.ndarray,
+    agreement: Agreement | None,
+    held_out: np.ndarray | None,
+) -> Confidence:
+    """How far to trust a selection.
+
+    Parameters
+    ----------
+    ballot : Ballot
+        What was voted on.
+    scores, selected : (n_segments,)
+        Final scores; bool.
+    agreement : Agreement, optional
+        Of the hypotheses; None for another voter, whose votes are not judged.
+    held_out : (n_segments,), optional
+        Scores of every segment as if its image had not been there.
+    """
+    if agreement is None or held_out is None:
+        return Confidence(np.nan)
+    table = ballot.table
+    signs = {
+        "separability": float(np.mean(_measure_separability(ballot, scores))),
+        "agreement": float(np.mean([_measure_overlap(table.areas, one, selected) for one in agreement.selections])),
+        "contrast": _scale(np.log(max(measure_outline_contrast(table, selected), 1e-9)), 0.0, np.log(FULL_CONTRAST)),
+        "power": _measure_power(table, ballot.smooth(held_out)),
+    }
+    if np.isnan(table.contrasts).all():
+        # Outlines cannot be judged where colours are not known.
+        signs["contrast"] = 1.0
+    value = float(np.prod(list(signs.values())))
+    return Confidence(value, **signs, cause="" if value >= HIGH else _find_cause(table, selected, signs))
+
+
+def _find_cause(table: SegmentTable, selected: np.ndarray, signs: dict[str, float]) -> str:
+    n_selected = np.median(table.sum_by_image(selected)[table.positive])
+    if signs["power"] < 0.6:
+        return "alike"
+    if n_selected <= FEW_SEGMENTS:
+        return "small"
+    weakest = min(("separability", "agreement", "contrast"), key=lambda name: signs[name])
+    return {"separability": "repeats", "agreement": "scene", "contrast": "outlines"}[weakest]
+
+
+def measure_uncertainty(
+    ballot: Ballot, scores: np.ndarray, selected: np.ndarray, agreement: Agreement | None
+) -> np.ndarray:
+    """(n_images,) one minus separability times agreement of each *with* image; 0 for *without* images.
+
+    Of the masks below `UNCERTAIN` 96 % overlap the truth by more than half on seven sets of photographs.
+    """
+    table, uncertainty = ballot.table, np.zeros(ballot.table.n_images)
+    certainty = np.array(_measure_separability(ballot, scores))
+    if agreement is not None:
+        parts = [ballot.split(one) for one in (table.areas, selected, *agreement.selections)]
+        for image, (areas, own, *others) in enumerate(zip(*parts, strict=True)):
+            certainty[image] *= np.mean([_measure_overlap(areas, one, own) for one in others])
+    uncertainty[table.positive] = 1 - certainty
+    return uncertainty
+
+
+def _measure_separability(ballot: Ballot, scores: np.ndarray) -> list[float]:
+    """Of each *with* image, from 0 where any scores would do as well to 1."""
+    pairs = zip(ballot.split(scores), ballot.split(ballot.table.areas), strict=True)
+    return [_scale(split_otsu(values, areas)[1], NO_SEPARABILITY, FULL_SEPARABILITY) for values, areas in pairs]
+
+
+def _measure_overlap(areas: np.ndarray, one: np.ndarray, other: np.ndarray) -> float:
+    """Area of the intersection over that of the union; 1 where both are empty."""
+    union = areas[one | other].sum()
+    return float(areas[one & other].sum() / union) if union > 0 else 1.0
+
+
+def _measure_power(table: SegmentTable, held_out: np.ndarray) -> float:
+    """2 AUC - 1 of *with* against *without* images by the evidence of images left out of the vote, at least 0."""
+    from sklearn.metrics import roc_auc_score
+
+    evidence = measure_evidence(table, held_out, TOP_SHARE)
+    return max(0.0, 2 * float(roc_auc_score(table.positive, evidence)) - 1)
+
+
+def _scale(value: float, low: float, high: float) -> float:
+    return float(np.clip((value - low) / (high - low), 0.0, 1.0))

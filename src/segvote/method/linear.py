@@ -1,0 +1,108 @@
+"""A linear classifier of segments: what object and background look like as a whole.
+
+The neighbours of a segment say whether something just like it was selected; where objects vary much, few are just like
+it, and a direction in feature space says more. Least squares on two balanced classes (the direction of Fisher's linear
+discriminant), then a logistic curve from its values to probabilities. Closed form, no training loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+__all__ = ["LinearPosterior", "fit_posterior"]
+
+# Added to the diagonal of the covariance, in units of its mean.
+RIDGE = 0.3
+# How far the curve corrects for the classes' sizes: 1 keeps them, 0 makes object and background as common.
+SIZE_EXPONENT = 0.5
+ROWS_PER_BLOCK = 8192
+MAX_ITERATIONS, TOLERANCE = 50, 1e-8
+
+
+@dataclass(frozen=True)
+class LinearPosterior:
+    """Probability of object, expit(X @ direction + offset).
+
+    Attributes
+    ----------
+    direction : (d,)
+        Of the features.
+    offset : float
+        Of the logit.
+    """
+
+    direction: np.ndarray
+    offset: float
+
+    def measure(self, X: np.ndarray) -> np.ndarray:
+        """(n,) probability that segments (n, d) are object."""
+        return expit(np.einsum("ij,j->i", X, self.direction.astype(X.dtype)).astype(np.float64) + self.offset)
+
+
+def fit_posterior(
+    X: np.ndarray, selected: np.ndarray, areas: np.ndarray, used: np.ndarray | None = None
+) -> LinearPosterior:
+    """Tell the selected segments from all others.
+
+    Parameters
+    ----------
+    X : (n, d)
+        Features.
+    selected : (n,) bool
+        The object, as decided before; some of both kinds.
+    areas : (n,)
+        Weights of the segments in the logistic curve.
+    used : (n,) bool, optional
+        Segments to learn from; default all.
+    """
+    used = np.ones(len(X), dtype=bool) if used is None else used
+    if not (selected & used).any() or not (~selected & used).any():
+        # Nothing to tell apart: as probable as it is common.
+        return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
+    # One thread: the rounding of a matrix product depends on how many share it.
+    with threadpool_limits(limits=1):
+        direction = _fit_direction(X, selected, used)
+    values = np.einsum("ij,j->i", X, direction.astype(X.dtype)).astype(np.float64)
+    slope, offset = _fit_curve(values, selected, areas * used)
+    return LinearPosterior(slope * direction, offset)
+
+
+def _fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """(d,) (C + r I)^-1 times the weighted difference of the means, with both classes weighing one half."""
+    weights = used * np.where(selected, 0.5 / (selected & used).sum(), 0.5 / (~selected & used).sum())
+    targets = np.where(selected, 1.0, -1.0)
+    mean, cross = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    moment = np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), ROWS_PER_BLOCK):
+        rows = slice(start, start + ROWS_PER_BLOCK)
+        weighted = X[rows] * weights[rows, None].astype(X.dtype)
+        mean += weighted.sum(axis=0, dtype=np.float64)
+        cross += np.einsum("ij,i->j", weighted, targets[rows].astype(X.dtype))
+        moment += weighted.T @ X[rows]
+    covariance = moment - np.outer(mean, mean)
+    ridge = max(RIDGE * np.trace(covariance) / len(covariance), np.finfo(float).tiny)
+    # The targets have mean zero, so that the cross moment is the covariance with them.
+    return np.linalg.solve(covariance + ridge * np.eye(len(covariance)), cross)
+
+
+def _fit_curve(values: np.ndarray, selected: np.ndarray, areas: np.ndarray) -> tuple[float, float]:
+    """Slope and offset of the logistic curve from values to classes, by Newton's method."""
+    centre, scale = float(values.mean()), float(values.std()) or 1.0
+    design = np.column_stack([(values - centre) / scale, np.ones(len(values))])
+    part = areas[selected].sum() / areas.sum()
+    weights = np.where(selected, areas * part ** (SIZE_EXPONENT - 1), areas * (1 - part) ** (SIZE_EXPONENT - 1))
+    weights = weights / weights.sum()
+    curve = np.array([1.0, 0.0])
+    for _ in range(MAX_ITERATIONS):
+        chance = expit(design @ curve)
+        gradient = design.T @ (weights * (chance - selected))
+        hessian = (design * (weights * chance * (1 - chance))[:, None]).T @ design
+        step = np.linalg.solve(hessian + 1e-9 * np.eye(2), gradient)
+        curve = curve - step
+        if np.abs(step).max() < TOLERANCE:
+            break
+    return float(curve[0] / scale), float(curve[1] - curve[0] * centre / scale)

@@ -1,0 +1,81 @@
+"""Background priors: the probability that a walk survives a visit to a segment, by its place in the image.
+
+*Border*: what touches the border of a photograph is more often background. *Boundary connectivity* (Zhu, Liang, Wei,
+Sun, "Saliency optimization from robust background detection", 2014): what can be reached from the border without
+crossing an edge is more often background, and an object cut off by the border is not. *Motion*: what moves with the
+background of a video is background.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import shortest_path
+
+from segvote.method.table import SegmentTable
+
+__all__ = ["measure_border_prior", "measure_connectivity", "measure_motion_prior"]
+
+# Lab contrasts up to here are noise, and a geodesic distance at which two segments count as apart.
+FREE_CONTRAST = 3.0
+APART = 10.0
+NOTHING_MOVES = 0.05  # below this the most distinct segments of a video are noise
+
+
+def measure_border_prior(border: np.ndarray, factor: float = 0.9) -> np.ndarray:
+    """`factor` for segments on the image border, 1 elsewhere.
+
+    Without it a scene that all *with* images share, and no *without* image shows, wins over the object in it.
+
+    Parameters
+    ----------
+    border : (n_segments,)
+        Length of boundary on the border of the image.
+    factor : float
+        In (0, 1]; 1 switches the prior off.
+    """
+    return np.where(border > 0, factor, 1.0)
+
+
+def measure_connectivity(table: SegmentTable) -> np.ndarray:
+    """(n_segments,) how much each segment belongs to what touches the border, in [0, 1); 0 where colours are unknown.
+
+    With S_ij = exp(-d_ij^2 / (2 10^2)) for the geodesic colour distance d, the border length sum_j S_ij border_j of a
+    segment's neighbourhood over the square root of its area sum_j S_ij area_j is b_i, and B_i = 1 - exp(-b_i^2 / 2).
+    """
+    connectivity = np.zeros(len(table))
+    unknown = np.bincount(table.images[table.edges[:, 0]], np.isnan(table.contrasts), minlength=table.n_images) > 0
+    first = np.searchsorted(table.images[table.edges[:, 0]], np.arange(table.n_images + 1))
+    for image in map(int, np.flatnonzero(~unknown)):
+        part, own = table.get_slice(image), slice(first[image], first[image + 1])
+        alike = _measure_geodesic_affinity(table.edges[own] - part.start, table.contrasts[own], part.stop - part.start)
+        lengths = (alike @ table.border[part]) / np.sqrt(alike @ table.areas[part])
+        connectivity[part] = 1 - np.exp(-(lengths**2) / 2)
+    return connectivity
+
+
+def _measure_geodesic_affinity(edges: np.ndarray, contrasts: np.ndarray, n_segments: int) -> np.ndarray:
+    """(n_segments, n_segments) exp(-d^2 / 2 10^2) for the cheapest way d between two segments of one image."""
+    # A step that costs nothing is no edge to scipy.
+    costs = np.maximum(contrasts - FREE_CONTRAST, 1e-6)
+    graph = sparse.csr_matrix((costs, (edges[:, 0], edges[:, 1])), shape=(n_segments, n_segments))
+    return np.exp(-(shortest_path(graph, directed=False) ** 2) / (2 * APART**2))
+
+
+def measure_motion_prior(distinct: np.ndarray, factor: float = 0.9) -> np.ndarray:
+    """`factor` for what moves with the background, rising to 1 for what moves by itself.
+
+    A video in which nothing stands out says nothing: all its segments get 1. The prior is relative to the most distinct
+    tenth of the video's segments, so that a slow object before a still camera counts like a fast one.
+
+    Parameters
+    ----------
+    distinct : (n_segments,)
+        In [0, 1], of one video.
+    factor : float
+        In (0, 1]; 1 switches the prior off.
+    """
+    top = float(np.quantile(distinct, 0.9)) if len(distinct) else 0.0
+    if top < NOTHING_MOVES:
+        return np.ones(len(distinct))
+    return factor + (1 - factor) * np.clip(distinct / top, 0.0, 1.0)

@@ -1,0 +1,85 @@
+"""What the output files of a bag are called: like the bag, and never like those of another.
+
+Masks, heat maps, films and tracks of a bag have one stem with different endings; the masks of a video's frames lie in
+a folder called like its stem. Two bags must not share a file, and no file of one may be called like a folder that
+another needs, on file systems that do not tell upper from lower case, or one way to write an accent from the other,
+neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+__all__ = ["ENDINGS", "name_frames", "name_stems"]
+
+ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
+# Bytes of the last part of a stem: file systems allow 255, of which an ending takes some.
+MAX_BYTES = 235
+N_KEPT = 48  # letters of a name that is too long
+
+
+def name_stems(names: Sequence[str], videos: Collection[str] = ()) -> dict[str, str]:
+    """Bag name to the stem of its output files: without the extension, where that is nobody else's.
+
+    Parameters
+    ----------
+    names
+        Names of all bags, each once; their order does not matter.
+    videos
+        Those that are videos.
+
+    Returns
+    -------
+    dict
+        A bag that would meet another has its whole name for a stem, and if that is taken, a number besides.
+    """
+    tries = dict.fromkeys(names, 0)
+    while True:
+        stems = {name: _propose(name, n_tries) for name, n_tries in tries.items()}
+        meeting = _find_meeting(stems, videos)
+        if not meeting:
+            return stems
+        for name in meeting:
+            tries[name] += 1
+
+
+def name_frames(names: Sequence[str]) -> list[str]:
+    """The same for the frames of one video, in their order: 7.png and 7.jpg are two frames."""
+    stems = name_stems(list(dict.fromkeys(names)))
+    return [stems[name] for name in names]
+
+
+def _propose(name: str, n_tries: int) -> str:
+    """The stem to try next: without extension, whole, and then with a number made of the name, ever another one."""
+    path = PurePosixPath(name)
+    stem = str(path.with_suffix("")) if n_tries == 0 else name
+    last = PurePosixPath(stem).name
+    if n_tries < 2 and len(last.encode(errors="surrogateescape")) <= MAX_BYTES:
+        return stem
+    number = hashlib.sha256(f"{n_tries} {name}".encode(errors="surrogateescape")).hexdigest()[:10]
+    return str(path.with_name(f"{last[:N_KEPT]}~{number}"))
+
+
+def _find_meeting(stems: Mapping[str, str], videos: Collection[str]) -> list[str]:
+    """Names of the bags that have to look for another stem."""
+    plain = {name: _fold(stem) for name, stem in stems.items()}
+    count = Counter(plain.values())
+    above = set(_list_folders(plain.values()))
+    folders = above | {plain[name] for name in videos if name in plain}
+    return [
+        name
+        for name, stem in plain.items()
+        if count[stem] > 1 or any(stem + ending in folders for ending in ENDINGS) or (name in videos and stem in above)
+    ]
+
+
+def _list_folders(stems: Iterable[str]) -> Iterable[str]:
+    return (str(parent) for stem in stems for parent in PurePosixPath(stem).parents)
+
+
+def _fold(stem: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", stem).casefold())

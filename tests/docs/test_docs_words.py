@@ -1,0 +1,57 @@
+"""The words of the field: no page and no help speaks a dialect of its own."""
+
+import re
+
+import pytest
+import typer
+from markdown_pages import PAGES
+
+from segvote.cli.app import COMMANDS, load_commands
+
+# What must not be read, and what is written instead.
+DIALECT = {
+    r"\bthe things?\b|\ba thing\b": "object",
+    r"\btags?\b": "bag label",
+    r"\bsuspects?\b|\bmuted?\b|\bno say\b|\btheir say\b": "likely mislabelled, exclude",
+    r"\bdoubt\w*|\bdissent\b": "uncertainty",
+    r"\btwins?\b": "near-duplicate",
+    r"\bmade scenes\b": "synthetic scenes",
+    r"\ba person's word\b|\ba person said\b|\bby a person\b": "user label, correction",
+    r"\bwho hears whom\b|\bn_heard\b|\bis heard\b|\bare heard\b|\bhears\b": "neighbours, aggregate",
+    r"\blists of what is alike\b|\bwho is near whom\b": "inverted lists (IVF), k-NN cache",
+    r"\ball alike\b|\belected\b|\belection\b|\bnobody in particular\b": "re-vote with hard labels; intercept",
+    r"\bfalse.alarms?\b": "false-positive rate",
+    r"\bsurvival factor\b|--\w+-survival\b": "background prior",
+    r"\bsmall pieces\b|--n-pieces\b": "superpixels",
+    r"\bmade-up\b|\bheaps\b|\bloudest\b": "histogram, highest score first",
+}
+# Words of code that the page documents, and quotations.
+ALLOWED = re.compile(r"`[^`]*`|^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
+
+
+def list_dialect(text):
+    prose = ALLOWED.sub("", text)
+    return [f"{found[0]!r}: write {better}" for word, better in DIALECT.items() for found in re.finditer(word, prose)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_use_the_words_of_the_field(page):
+    assert list_dialect(page.read_text()) == []
+
+
+def test_the_help_uses_the_words_of_the_field():
+    group = typer.main.get_command(load_commands())
+    texts = {name: [group.commands[name].help or ""] for name in COMMANDS}
+    for name in COMMANDS:
+        texts[name] += [f"{' '.join(one.opts)} {one.help}" for one in group.commands[name].params]
+    assert {name: found for name, text in texts.items() if (found := list_dialect("\n".join(text)))} == {}
+
+
+def test_dialect_is_noticed_in_prose_and_not_in_code():
+    text = "See the thing, `a tag`.\n\n```python\ndoubt = 3\n```\n\nThe tag is heard, says nobody in particular."
+    assert [line.split(":")[0] for line in list_dialect(text)] == [
+        "'the thing'",
+        "'tag'",
+        "'is heard'",
+        "'nobody in particular'",
+    ]
