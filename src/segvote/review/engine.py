@@ -289,9 +289,8 @@ class Engine:
             started = time.perf_counter()
             result = self.voting.vote(user, corrections)
             with self._publishing:
-                self.snapshot = apply_votes(
-                    self.snapshot, result.scores, result.decisions, result.thresholds, result.graph
-                )
+                votes = (result.scores, result.decisions, result.thresholds, result.graph, result.uncertainty)
+                self.snapshot = apply_votes(self.snapshot, *votes)
             if self.heard != user.action:
                 self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
             self.heard = max(self.heard, user.action)
@@ -370,4 +369,5 @@ def _open_snapshot(run: Run) -> Snapshot:
     positive = np.array([record.bag_label == WITH for record in run.bags])
     covered = np.array([record.area for record in run.bags])
     scores, decisions, thresholds = votes["scores"], votes["decisions"], votes["thresholds"]
-    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered)
+    uncertainty = np.array([record.uncertainty for record in run.bags])
+    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered, uncertainty)
