@@ -163,6 +163,7 @@ def test_everything_is_painted_with_the_keyboard_alone(page, run_copy, wait_unti
     np.testing.assert_array_equal(read_mask(page), before)
     page.keyboard.press("c")
     page.locator(".tile-open:focus").wait_for()
+    page.keyboard.press("Home")
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
     page.keyboard.press(" ")
