@@ -16,6 +16,7 @@ __all__ = [
     "Written",
     "apply_user",
     "apply_votes",
+    "drop_labels",
     "make_snapshot",
     "measure_disagreement",
     "note_measured",
@@ -90,7 +91,7 @@ class Snapshot:
     thresholds, positive, moved, accepted, painted
         (n_bags,) score above which segments are object, and as in `UserInput`.
     uncertainty, disagreement, redrawn
-        (n_bags,) in [0, 1]: how badly two levels explain the scores; how much the voters of the mask disagree (see
+        (n_bags,) in [0, 1]: the method's uncertainty about the mask; how much the voters of the mask disagree (see
         `measure_disagreement`), or how unlike another voter's mask is where the run's voter keeps no votes; how unlike
         the segments the mask is once redrawn along the picture's edges.
     covered, change, is_measured
@@ -180,7 +181,7 @@ def make_snapshot(
     covered
         (n_bags,) shares of the images that the written masks cover; None: those of the decided segments.
     uncertainty
-        (n_bags,) of the written masks; None: 0.
+        (n_bags,) as in `Snapshot`; None: 0.
     """
     n_bags = len(positive)
     zeros, false = np.zeros(n_bags), np.zeros(n_bags, dtype=bool)
@@ -229,6 +230,11 @@ def apply_user(old: Snapshot, user: UserInput) -> Snapshot:
     return _mark_changes(old, new)
 
 
+def drop_labels(old: Snapshot) -> Snapshot:
+    """The same without any user label, before it is voted on."""
+    return apply_user(old, replace(old.user, user_labels=np.full(len(old.scores), -1, dtype=np.int8)))
+
+
 def _hold_labels(old: Snapshot, decisions: np.ndarray, user_labels: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """(n_segments,) bool decisions in which user labels hold, and without bags have nothing else."""
     held = np.where(user_labels >= 0, user_labels == 1, decisions)
@@ -254,14 +260,15 @@ def apply_votes(
     graph
         (n_segments, n_segments) weights of the neighbours, of a voter that keeps them: disagreement is measured anew.
     uncertainty
-        (n_bags,) of the masks; None: as before.
+        (n_bags,) of the masks; None: as it was.
     """
     decisions = _hold_labels(old, decisions, old.user_labels, old.positive)
     new = replace(old, scores=scores, decisions=decisions, thresholds=thresholds)
     if graph is not None:
         new = replace(new, disagreement=measure_disagreement(new, graph))
     if uncertainty is not None:
-        new = replace(new, uncertainty=uncertainty)
+        # As `run.json` rounds it: page and report show the same number.
+        new = replace(new, uncertainty=np.round(uncertainty, 6))
     return _mark_changes(old, new)
 
 
@@ -312,7 +319,7 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
     drifted = np.abs(old.scores - new.scores) > QUIET * spread
     segments = drifted | (old.decisions != new.decisions) | (old.user_labels != new.user_labels)
     bags = new.sum_per_bag(segments.astype(np.int64)) > 0
-    seen = ("positive", "moved", "accepted", "painted", "disagreement", "redrawn", "thresholds")
+    seen = ("positive", "moved", "accepted", "painted", "uncertainty", "disagreement", "redrawn", "thresholds")
     for name in (*seen, "covered", "change", "is_measured"):
         bags |= getattr(old, name) != getattr(new, name)
     return replace(new, changed_at=np.where(bags, new.version, old.changed_at))

@@ -38,7 +38,7 @@ class Result:
     graph
         (n_segments, n_segments) sparse weights of the neighbours; None for a voter that keeps none.
     uncertainty
-        (n_bags,) of the masks.
+        (n_bags,) of the masks, 0 certain to 1.
     """
 
     scores: np.ndarray
