@@ -35,6 +35,7 @@ from segvote.metrics import average_precision
 from segvote.run.settings import Settings
 from segvote.scaling import open_cluster
 from segvote.steps.annotate import annotate
+from segvote.run.settings import Settings
 from segvote.steps.memory import estimate_need
 from segvote.voters.ekde import EKDE
 
@@ -95,7 +96,7 @@ def measure_disk(n_segments: int) -> dict[str, float | str]:
         began = time.process_time()
         with use_workspace(workspace), watch_memory() as held:
             voter = EKDE().fit(X, y, bags=bags)
-        need = estimate_need(EKDE(), *X.shape)
+        need = estimate_need(Settings(), *X.shape)
         return {
             "n_segments": n_segments,
             "processor_seconds": time.process_time() - began,
@@ -163,7 +164,7 @@ def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray
     gaps = [((X[one].astype(float) - X[row]) ** 2).sum(axis=1) for row, one in zip(rows, true, strict=True)]
     order = np.argsort(gaps, axis=1)
     graph = build_vote_graph(np.take_along_axis(np.array(gaps), order, 1), np.take_along_axis(true, order, 1), len(X))
-    exact = graph @ voter.get_state()["weights"]
+    exact = graph @ voter._weights
     judged = truth[rows]
     # Each stands for as many as were there for one of its kind.
     weights = np.where(judged, truth.sum() / judged.sum(), (~truth).sum() / (~judged).sum())

@@ -163,13 +163,13 @@ def test_features_with_lengths_share_segments_and_count_with_those_without(scene
 def test_the_rules_select_what_they_say(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
-    shown = table.tags[table.bags]
+    shown = table.positive[table.bags]
     _, own = decide_by_rules(table, votes, replace(QUICK, voter="cam"), 7)
     np.testing.assert_array_equal(own["own"], (votes > 0) & shown)
     assert own["matched"].sum() == 7
     assert votes[own["matched"]].min() > votes[shown & ~own["matched"]].max()
     _, best = decide_by_rules(table, votes, replace(QUICK, voter="negmin"), 7)
-    assert best["own"].sum() == table.tags.sum()
+    assert best["own"].sum() == table.positive.sum()
     _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
     np.testing.assert_array_equal(crane["own"], crane["matched"])
     assert not any(one[~shown].any() for one in (*own.values(), *best.values()))

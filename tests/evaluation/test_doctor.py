@@ -4,7 +4,6 @@ import shutil
 import cv2
 import numpy as np
 import pytest
-from segvote.steps.judging import judge_bags, measure_evidence, measure_power
 
 from segvote.errors import BadInputError
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
@@ -12,9 +11,7 @@ from segvote.evaluation.duplicates import find_duplicates, hash_picture
 from segvote.io.images import read_image
 from segvote.run.bags import Bag
 from segvote.run.settings import Settings
-from segvote.steps import judging
 from segvote.steps.annotate import annotate
-from segvote.steps.table import Table
 
 QUICK = Settings(features="color", n_segments=40, size=160)
 
@@ -92,35 +89,6 @@ def test_what_the_doctor_kept_is_used_by_annotate(folders, tmp_path):
     assert sorted(path.name for path in (tmp_path / "run" / "features").iterdir()) == kept
 
 
-def make_table(n_bags=20, n_per_bag=6):
-    """Bags of which the first half are *with*; their first segment is the object."""
-    rng = np.random.default_rng(0)
-    bag_labels = np.arange(n_bags) < n_bags // 2
-    X = rng.normal(size=(n_bags, n_per_bag, 5))
-    X[bag_labels, 0] += 4
-    bags = np.repeat(np.arange(n_bags), n_per_bag)
-    areas = np.full(n_bags * n_per_bag, 10)
-    offsets = np.arange(n_bags + 1) * n_per_bag
-    votes = X[..., 0].ravel()
-    return Table(X.reshape(-1, 5), bags, offsets, bag_labels, areas, np.zeros(len(bags)), [], None), votes
-
-
-def test_planted_bags_are_suspected_first():
-    table, votes = make_table()
-    bag_labels = table.tags.copy()
-    bag_labels[[3, 15]] = ~bag_labels[[3, 15]]
-    table = Table(table.X, table.bags, table.offsets, bag_labels, table.areas, table.border, [], None)
-    suspicions = judge_bags(table, votes)
-    assert set(np.argsort(-suspicions)[:2]) == {3, 15} and (suspicions[[3, 15]] > 0.5).all()
-
-
-def test_evidence_is_the_mean_score_of_the_best_area():
-    table, _ = make_table(n_bags=2, n_per_bag=4)
-    votes = np.array([1.0, 5.0, 2.0, 0.0, 0.0, 0.0, 0.0, 8.0])
-    np.testing.assert_allclose(measure_evidence(table, votes, share=0.5), [3.5, 4.0])
-    np.testing.assert_allclose(measure_evidence(table, votes, share=1.0), [2.0, 2.0])
-
-
 @pytest.mark.real_data
 def test_of_planted_cows_four_fifths_are_in_the_first_tenth(data_folder, tmp_path):
     found = total = 0
@@ -142,29 +110,3 @@ def test_of_planted_cows_four_fifths_are_in_the_first_tenth(data_folder, tmp_pat
         found += len(planted & {suspect.name for suspect in suspects[: len(suspects) // 10]})
         total += len(planted)
     assert found >= 0.8 * total
-
-
-def test_folders_that_nobody_can_tell_apart_raise_no_suspicion():
-    table, _ = make_table()
-    noise = Table(np.ones_like(table.X), table.bags, table.offsets, table.tags, table.areas, table.border, [], None)
-    np.testing.assert_allclose(judge_bags(noise, np.zeros(len(table.X))), 0.5)
-
-
-def test_an_opinion_counts_as_far_as_it_tells_the_folders_apart():
-    bag_labels = np.array([True, True, False, False])
-    assert measure_power(np.array([3, 2, 1, 0]), bag_labels) == 1
-    assert measure_power(np.array([1, 0, 1, 0]), bag_labels) == 0
-    assert measure_power(np.array([0, 1, 2, 3]), bag_labels) == 0
-
-
-def test_an_opinion_whose_folders_are_not_apart_suspects_nobody():
-    values, bag_labels = np.array([17.0, 3.0, -2.0, -2.0, 5.0, -2.0]), np.array([False, False, True, True, True, False])
-    assert not judging._centre(values, bag_labels).any()
-    assert not judging._centre(np.zeros(6), bag_labels).any()
-
-
-def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(BadInputError, match="holds thesis"):
-        diagnose_folders(scenes / "with", scenes / "without", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

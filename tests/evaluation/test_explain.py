@@ -17,8 +17,8 @@ def voted(finished_run):
 
 
 def test_a_reopened_run_votes_as_it_did(voted, finished_run):
-    np.testing.assert_array_equal(voted.verdict.scores, finished_run.votes["scores"])
-    np.testing.assert_array_equal(voted.verdict.decisions, finished_run.votes["decisions"])
+    np.testing.assert_array_equal(voted.result.scores, finished_run.votes["scores"])
+    np.testing.assert_array_equal(voted.result.selected, finished_run.votes["decisions"])
 
 
 @pytest.mark.parametrize("bag", [0, 3, 11])
@@ -26,7 +26,7 @@ def test_amounts_sum_to_the_score(voted, bag):
     for segment in range(0, 40, 7):
         explanation = explain_segment(voted, bag, segment)
         total = sum(line.amount for line in explanation.lines) + explanation.constant
-        assert total == pytest.approx(voted.verdict.scores[voted.opened.table.offsets[bag] + segment], abs=1e-9)
+        assert total == pytest.approx(voted.result.scores[voted.opened.table.offsets[bag] + segment], abs=1e-9)
 
 
 @pytest.mark.parametrize("voter", ["negmin", "crane"])

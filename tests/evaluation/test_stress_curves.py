@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from segvote.steps.voting_step import measure_motion
 
 from segvote.errors import BadInputError
 from segvote.evaluation import stress as stress_module
@@ -25,22 +24,22 @@ def table(finished_run):
 def test_the_same_bags_are_wrong_at_a_higher_level_and_as_many_of_each_kind(table):
     few, _ = flip_tags(table, 0.2, np.random.default_rng(0))
     more, _ = flip_tags(table, 0.5, np.random.default_rng(0))
-    wrong_few, wrong_more = few.tags != table.tags, more.tags != table.tags
+    wrong_few, wrong_more = few.positive != table.positive, more.positive != table.positive
     assert wrong_few.sum() == 2
     assert wrong_more.sum() == 6
     assert (wrong_more | ~wrong_few).all()
-    assert more.tags.sum() == table.tags.sum()
+    assert more.positive.sum() == table.positive.sum()
 
 
 def test_some_bag_of_each_kind_always_stays(table):
     flipped, _ = flip_tags(table, 0.99, np.random.default_rng(0))
     for kind in (True, False):
-        assert ((flipped.tags == table.tags) & (table.tags == kind)).sum() == 1
+        assert ((flipped.positive == table.positive) & (table.positive == kind)).sum() == 1
 
 
 def test_drawn_bags_keep_their_segments(table):
     drawn, kept = draw_bags(table, 2, np.random.default_rng(0))
-    assert drawn.tags.tolist() == [True, True, False, False]
+    assert drawn.positive.tolist() == [True, True, False, False]
     for new, old in enumerate(kept):
         new_rows = slice(drawn.offsets[new], drawn.offsets[new + 1])
         old_rows = slice(table.offsets[old], table.offsets[old + 1])
@@ -52,8 +51,8 @@ def test_drawn_bags_keep_their_segments(table):
 
 
 def test_taking_all_bags_changes_nothing(table):
-    same = take_bags(table, np.arange(len(table.tags)))
-    for name in ("X", "bags", "offsets", "tags", "areas", "border"):
+    same = take_bags(table, np.arange(len(table.positive)))
+    for name in ("X", "bags", "offsets", "positive", "areas", "border"):
         np.testing.assert_array_equal(getattr(same, name), getattr(table, name))
 
 
@@ -106,5 +105,5 @@ def test_drawn_videos_keep_their_motion(table):
     chosen = np.array([5, 3, 0])
     taken = take_bags(replace(table, motion=motion), chosen)
     assert [None if one is None else one[0] for one in taken.motion] == [5.0, None, 0.0]
-    assert np.isfinite(measure_motion(taken, Settings())).all()
+    assert np.isfinite(taken.make_geometry(Settings().motion_prior).prior).all()
     assert take_bags(table, chosen).motion == [table.motion[bag] for bag in chosen]

@@ -20,7 +20,8 @@ LAYERS = [
     ["run"],
     ["datasets"],
     ["io"],
-    ["method", "voters", "segmentation", "features", "masks", "metrics"],
+    ["voters"],
+    ["method", "segmentation", "features", "masks", "metrics"],
     ["kernels"],
     ["memory_budget", "plain_text", "types", "errors", "registry", "progress"],
 ]

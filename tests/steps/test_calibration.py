@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from segvote.errors import BadInputError
 from segvote.run.settings import Settings
-from segvote.steps.prediction.calibration import calibrate, make_folds, score_by_refits, score_images
+from segvote.method.annotator import make_folds
+from segvote.steps.prediction.calibration import calibrate, score_by_refits, score_images
 
 TAGS = np.arange(20) < 10
 
@@ -70,8 +71,7 @@ def test_every_fold_has_its_share_of_both_kinds():
 
 def test_the_score_of_an_image_is_that_of_its_best_segment():
     scores, bags = np.array([1.0, 3.0, 2.0, -1.0]), np.array([0, 0, 0, 1])
-    assert score_images(scores, bags, np.empty((0, 2), int), 0.3).tolist() == [3.0, -1.0]
-    assert score_images(scores, bags, np.array([[0, 1]]), 0.5).tolist() == [2.0, -1.0]
+    assert score_images(scores, bags).tolist() == [3.0, -1.0]
 
 
 def test_refits_never_see_the_bag_they_score():

@@ -148,11 +148,10 @@ def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tm
 
 
 def test_neighbours_are_looked_for_once(own_root, tmp_path, monkeypatch):
-    from segvote.voters.ekde import EKDE
+    from segvote.kernels import Neighbours
 
-    calls = []
-    learn = EKDE._learn
-    monkeypatch.setattr(EKDE, "_learn", lambda self, segments: calls.append(1) or learn(self, segments))
+    calls, search = [], Neighbours.search
+    monkeypatch.setattr(Neighbours, "search", lambda *arguments: calls.append(1) or search(*arguments))
     annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
     assert len(calls) == 1
 
@@ -172,7 +171,7 @@ def test_features_with_a_codebook_learn_it_once(class_root, tmp_path):
 def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
     monkeypatch.setattr(ColorFeatures, "extract", None)
-    monkeypatch.setattr(sys.modules["segvote.steps.classes.annotate"], "fit_voter", None)
+    monkeypatch.setattr(sys.modules["segvote.steps.classes.annotate"], "fit_annotator", None)
     annotate_classes(class_root, runs_copy, QUICK, n_jobs=1)
     after = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}

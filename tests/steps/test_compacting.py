@@ -40,10 +40,10 @@ def test_packing_again_changes_nothing(rng):
 def test_votes_change_by_less_than_the_stated_bound(finished_run):
     """Every training segment, asked as a stranger of its own bag, by the run's voter and by the model's."""
     table = reopen(finished_run).table
-    voter = read_model(finished_run.folder.path).restore_voter()
-    exact = read_model(finished_run.folder.path).restore_voter()
-    exact._segments.X[:] = table.X
-    votes = [one.decision_function(table.X, bags=table.bags) for one in (voter, exact)]
+    voter = read_model(finished_run.folder.path).restore()
+    exact = read_model(finished_run.folder.path).restore()
+    exact._table.X[:] = table.X
+    votes = [one.decision_function(table.X, table.bags) for one in (voter, exact)]
     change = np.abs(votes[0] - votes[1])
     assert change.max() < 0.05
     assert change.mean() < 0.002

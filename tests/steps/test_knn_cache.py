@@ -9,7 +9,7 @@ from segvote.kernels import Neighbours
 from segvote.run.run import Run
 from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 from segvote.steps.reopening import list_segmented_images, reopen, vote
-from segvote.steps.voting_step import fit_voter
+from segvote.steps.vote import fit_annotator
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def forbid_search(monkeypatch):
 def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, monkeypatch):
     forbid_search(monkeypatch)
     voted = vote(reopen(run))
-    np.testing.assert_array_equal(voted.verdict.scores, run.votes["scores"])
-    np.testing.assert_array_equal(voted.verdict.votes, run.votes["votes"])
+    np.testing.assert_array_equal(voted.result.scores, run.votes["scores"])
+    np.testing.assert_array_equal(voted.result.votes, run.votes["votes"])
 
 
 def test_a_run_without_the_file_is_searched_once(run, path, monkeypatch):
@@ -67,7 +67,7 @@ def test_a_damaged_file_is_as_good_as_none(run, path, place):
     content[int(place * len(content))] ^= 0xFF
     path.write_bytes(bytes(content))
     assert read(run) is None
-    np.testing.assert_array_equal(vote(reopen(run)).verdict.scores, run.votes["scores"])
+    np.testing.assert_array_equal(vote(reopen(run)).result.scores, run.votes["scores"])
 
 
 def make_wrong(arrays, what):
@@ -112,8 +112,8 @@ def test_that_there_are_fewer_neighbours_is_remembered(run):
 
 def test_another_voter_that_asks_the_same_is_not_searched_for(run, monkeypatch):
     opened, settings = reopen(run), replace(run.settings, voter="negmin", voter_options={})
-    searched = fit_voter(opened.table, settings).scores_
+    searched = fit_annotator(opened.table, settings).scores_
     fetch_neighbours(run.folder, opened.bags, opened.table, replace(settings, voter="ekde"))
     forbid_search(monkeypatch)
     known = fetch_neighbours(run.folder, opened.bags, opened.table, settings)
-    np.testing.assert_array_equal(fit_voter(opened.table, settings, known).scores_, searched)
+    np.testing.assert_array_equal(fit_annotator(opened.table, settings, known).scores_, searched)

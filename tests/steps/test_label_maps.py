@@ -98,4 +98,4 @@ def test_voters_that_learn_weights_see_lengths_and_the_others_do_not(scenes, tmp
 def reopen_votes(run):
     from segvote.steps.reopening import vote
 
-    return vote(reopen(run)).verdict.votes
+    return vote(reopen(run)).result.votes

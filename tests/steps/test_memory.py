@@ -9,10 +9,10 @@ from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, TooLargeError
 from segvote.features import make_features
 from segvote.kernels import Workspace
+from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 from segvote.steps.memory import PER_THREAD, choose_workspace, estimate_need, format_size, limit_memory, parse_size
 from segvote.steps.workers import work_with
-from segvote.voters import VOTERS
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_size_that_is_told_is_enough_when_given_back(size):
 def need(finished_run):
     bags, settings = finished_run.bags, finished_run.settings
     n_segments = sum(bag.n_segments for bag in bags)
-    return estimate_need(VOTERS[settings.voter](), n_segments, make_features(settings.features).n_dims)
+    return estimate_need(settings, n_segments, make_features(settings.features).n_dims)
 
 
 @pytest.fixture
@@ -95,40 +95,39 @@ def test_a_bound_that_cannot_be_met_names_what_is_needed(finished_run, need, tmp
 
 
 def test_voters_that_hold_all_in_memory_say_so_and_name_one_that_does_not(tmp_path):
-    need = estimate_need(VOTERS["crane"](), 100_000, 472)
+    need = estimate_need(Settings(voter="crane"), 100_000, 472)
     assert need.on_disk == need.in_memory
     with limit_memory("500MB"), pytest.raises(TooLargeError, match=f"{format_size(need.in_memory)}.* use voter ekde"):
-        choose_workspace(tmp_path, VOTERS["crane"](), 100_000, 472)
+        choose_workspace(tmp_path, Settings(voter="crane"), 100_000, 472)
 
 
 def test_a_disk_that_is_too_small_is_named(tmp_path):
     with limit_memory("900TB"), work_with(map), pytest.raises(TooLargeError, match="of disk for its files"):
-        choose_workspace(tmp_path, VOTERS["ekde"](), 10**11, 472)
+        choose_workspace(tmp_path, Settings(), 10**11, 472)
 
 
 def test_others_find_arrays_in_files_whatever_the_memory(tmp_path):
     with work_with(map):
-        workspace = choose_workspace(tmp_path, VOTERS["ekde"](), 10, 4)
+        workspace = choose_workspace(tmp_path, Settings(), 10, 4)
     assert (workspace.folder, workspace.others) == (tmp_path, map)
-    assert choose_workspace(tmp_path, VOTERS["ekde"](), 10, 4) == Workspace()
+    assert choose_workspace(tmp_path, Settings(), 10, 4) == Workspace()
 
 
 def test_more_memory_lets_more_threads_search(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    voter = VOTERS["ekde"]()
-    need = estimate_need(voter, 1000, 472)
+    need = estimate_need(Settings(), 1000, 472)
     for spare, n_threads in ((0, 1), (PER_THREAD, 2), (5 * PER_THREAD + 1, 6)):
         with limit_memory(need.on_disk + spare):
-            assert choose_workspace(tmp_path, voter, 1000, 472).n_threads == n_threads
+            assert choose_workspace(tmp_path, Settings(), 1000, 472).n_threads == n_threads
 
 
 def test_more_neighbours_need_more_memory():
-    few, many = (estimate_need(VOTERS["ekde"](n_neighbors=k), 10**6, 472) for k in (10, 100))
+    few, many = (estimate_need(Settings(voter_options={"n_neighbors": k}), 10**6, 472) for k in (10, 100))
     assert few.in_memory < many.in_memory and few.files < many.files
 
 
 def test_a_million_segments_fit_into_six_gigabytes_in_memory_and_into_half_on_disk():
-    need = estimate_need(VOTERS["ekde"](), 10**6, 472)
+    need = estimate_need(Settings(), 10**6, 472)
     assert need.on_disk < 3 * 10**9 < need.in_memory < 6.1 * 10**9
 
 

@@ -91,9 +91,7 @@ def test_training_images_score_as_in_the_run_where_their_bag_is_left_out(finishe
     """The stored voter, asked about its own segments with their bags named, repeats the run's votes."""
     model = read_model(finished_run.folder.path)
     bags = model.arrays["bags"]
-    scores = model.restore_voter().decision_function(
-        model.arrays["X"].astype(np.float32), bags=bags, survival=model.arrays["survival"]
-    )
+    scores = model.restore().decision_function(model.arrays["X"].astype(np.float32), bags)
     # Half precision can exchange two neighbours that are equally far.
     gaps = np.abs(scores - finished_run.votes["votes"])
     assert np.quantile(gaps, 0.95) < 1e-3
@@ -176,7 +174,10 @@ def test_damaged_models_are_refused(run_copy):
             read_model(run_copy)
 
 
-@pytest.mark.parametrize("name", ["bags", "edges", "range", "voter.weights", "voter.held_out"])
+STATE = ["method.voting", "method.direction", "method.held_out"]
+
+
+@pytest.mark.parametrize("name", ["bags", "edges", "range", "contrasts", *STATE])
 def test_arrays_that_do_not_belong_together_are_refused(run_copy, name):
     from safetensors.numpy import load_file, save_file
 

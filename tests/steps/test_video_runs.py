@@ -158,7 +158,7 @@ def test_a_video_can_be_shown_and_reopened_like_an_image(run):
     assert run.read_image(index).shape == (HEIGHT, WIDTH, 3)
     assert run.read_mask(index).shape == (HEIGHT, WIDTH)
     assert run.read_segments(index)["labels"].max() < run.bags[index].n_segments
-    verdict = vote(reopen(Run(run.folder.path))).verdict
+    verdict = vote(reopen(Run(run.folder.path))).result
     np.testing.assert_allclose(verdict.scores, run.votes["scores"], atol=1e-6)
 
 

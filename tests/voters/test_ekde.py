@@ -96,32 +96,6 @@ def test_an_object_found_in_a_without_bag_votes_for(planted):
     assert EKDE().fit(X, y, bags=bags, fixed=fixed).weights_[np.flatnonzero(y == 0)[0]] == 1
 
 
-def test_voting_again_is_a_fit_with_the_same_corrections(planted):
-    X, y, bags, truth = planted
-    fixed = np.full(len(X), -1)
-    fixed[np.flatnonzero(truth)[:3]] = 0
-    fresh = EKDE().fit(X, y, bags=bags, fixed=fixed)
-    again = EKDE().fit(X, y, bags=bags).revote(fixed)
-    np.testing.assert_array_equal(again.scores_, fresh.scores_)
-    np.testing.assert_array_equal(again.weights_, fresh.weights_)
-
-
-def test_taking_all_corrections_back_gives_the_first_vote(planted):
-    X, y, bags, truth = planted
-    voter = EKDE().fit(X, y, bags=bags)
-    first = voter.scores_
-    fixed = np.where(truth, 0, -1)
-    assert not np.array_equal(voter.revote(fixed).scores_, first)
-    np.testing.assert_array_equal(voter.revote(np.full(len(X), -1)).scores_, first)
-
-
-def test_voting_again_with_a_moved_bag_is_a_fit_with_its_new_tag(planted):
-    X, y, bags, _ = planted
-    moved = np.where(bags == bags[-1], 1, y)
-    again = EKDE().fit(X, y, bags=bags).revote(np.full(len(X), -1), moved == 1)
-    np.testing.assert_array_equal(again.scores_, EKDE().fit(X, moved, bags=bags).scores_)
-
-
 def test_the_posterior_is_one_half_at_the_threshold(planted):
     X, y, bags, _ = planted
     voter = EKDE().fit(X, y, bags=bags)

@@ -363,16 +363,30 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
 
     # Segments never seen ---------------------------------------------------------------------------------------------
 
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """(n_segments,) score of segments of images never seen; above 0 means object."""
+    def decision_function(self, X: np.ndarray, images: np.ndarray | None = None) -> np.ndarray:
+        """(n_segments,) score of segments before smoothing; above 0 means object.
+
+        Parameters
+        ----------
+        X : (n_segments, d)
+            Features.
+        images : (n_segments,), optional
+            Ids of their images; training segments of the same image do not vote. Default: images never seen.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float32, np.float64))
         if self.voter is not None:
-            return self.voter.decision_function(X)
-        squared, indices = search_neighbours(X, self._table.X, self.n_neighbors)
+            return self.voter.decision_function(X, images)
+        own = None if images is None else self._find_images(np.asarray(images))
+        squared, indices = search_neighbours(X, self._table.X, self.n_neighbors, own, self._table.images)
         graph = exclude_voters(build_vote_graph(squared, indices, len(self._table)), self._ballot.excluded)
         share = graph @ self._voting.astype(np.float64)
         return self.inside_ * share + (1 - self.inside_) * self.posterior_.measure(X) - self.threshold_
+
+    def _find_images(self, ids: np.ndarray) -> np.ndarray:
+        """Numbers of training images by id; -1 for images never seen."""
+        known = {name: number for number, name in enumerate(self._names.tolist())}
+        return np.array([known.get(one, -1) for one in ids.tolist()])
 
     def smooth(self, scores: np.ndarray, adjacency: sparse.csr_matrix) -> np.ndarray:
         """Scores of segments never seen after their adjacent segments were heard, see `weigh_adjacent`."""
