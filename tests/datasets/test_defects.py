@@ -102,7 +102,7 @@ def test_a_bad_style_is_an_error(style):
 
 @pytest.mark.parametrize("style", [{"kind": "dent"}, {"ground": "steel"}])
 def test_an_unknown_name_lists_the_known_ones(style):
-    with pytest.raises(UnknownNameError, match="scratch|gravel"):
+    with pytest.raises(UnknownNameError, match=r"scratch|gravel"):
         next(make_surfaces(1, 0, **style))
 
 

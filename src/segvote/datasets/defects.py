@@ -1,5 +1,5 @@
-"""Synthetic surfaces with small defects: brick, grass and gravel at 1024 pixels, a thousandth to a two-hundredth of each
-*with* image damaged in one way, exact masks; seeded, no download.
+"""Synthetic surfaces with small defects: brick, grass, gravel and sand at 1024 pixels, 0.1 to 0.5 % of each *with*
+image damaged in one way, exact masks; seeded, no download.
 
 A defect is a field over the image, lowest where the damage is deepest; the mask is as many of its lowest pixels as the
 area asks for, so that the area is exact whatever the shape. Pixels outside the mask are those of the undamaged surface.
