@@ -301,7 +301,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         thresholds = np.where(table.positive, thresholds - self.threshold_, 0.0)
         self.scores_ = scores - self.threshold_
         held_out = self.score_held_out(make_folds(table.positive, N_FOLDS)) if self.voter is None else None
-        self.empty_ = self._find_empty(held_out, user_labels)
+        self.empty_ = self._find_empty(user_labels)
         # Nothing is above the best score, until a correction lifts it.
         self.thresholds_ = np.where(self.empty_, table.find_best(self.scores_), thresholds)
         self._likeness = Likeness(table.X, table.images)
@@ -309,10 +309,12 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self.confidence_: Confidence = measure_confidence(ballot, self.scores_, plain, self.agreement_, held_out)
         self.result_ = self.correct(user_labels)
 
-    def _find_empty(self, held_out: np.ndarray | None, user_labels: np.ndarray) -> np.ndarray:
+    def _find_empty(self, user_labels: np.ndarray) -> np.ndarray:
+        """(n_images,) bool: *with* images in which nothing is supported and the user marked nothing."""
         table = self._table
-        if not self.allow_empty or held_out is None:
+        if not self.allow_empty:
             return np.zeros(table.n_images, dtype=bool)
+        held_out = self.score_held_out(make_folds(table.positive, N_FOLDS), refit=True)
         shows = table.sum_by_image(user_labels == 1) > 0
         evidence = table.find_best(self._ballot.smooth(held_out))
         return find_unsupported(evidence, table.positive, ~self.excluded_ & ~shows) & ~shows
@@ -419,7 +421,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         votes = np.clip(scores + self.threshold_, 0.0, None)
         return votes / np.maximum(votes + self.threshold_, np.finfo(float).tiny)
 
-    def score_held_out(self, folds: np.ndarray) -> np.ndarray:
+    def score_held_out(self, folds: np.ndarray, refit: bool = False) -> np.ndarray:
         """Score every training segment as if its image had never been seen.
 
         ``scores_`` leaves a segment's own image out of its neighbours, but the votes of the others were found with the
@@ -429,6 +431,9 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         ----------
         folds : (n_images,) int
             Number of the group that each image is left out with.
+        refit : bool
+            Whether the linear classifier is learned again without each group. It has seen the labels of all images:
+            with more features than a few hundred segments bear, images of the *with* folder score high for that alone.
 
         Returns
         -------
@@ -444,8 +449,11 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             voice = Voice(table.images[voters], table.shares[voters], balance)
             votes = walk(graph, self._prior, voters, voice, N_HELD_OUT_STEPS)
             labels = _select_as_many(votes, self._voting, table) & ~out
-            scores[out] = self.inside_ * (graph[out] @ labels.astype(np.float64))
-        return scores + (1 - self.inside_) * self.posterior_.measure(table.X) - self.threshold_
+            used = ~out & ~ballot.excluded
+            linear = fit_posterior(table.X, labels, table.areas, used) if refit else self.posterior_
+            share = graph[out] @ labels.astype(np.float64)
+            scores[out] = self.inside_ * share + (1 - self.inside_) * linear.measure(table.X[out])
+        return scores - self.threshold_
 
     # Explanation and state -------------------------------------------------------------------------------------------
 
