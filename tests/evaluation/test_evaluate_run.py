@@ -13,7 +13,7 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate import evaluate, rank_segments
 from segvote.evaluation.evaluate_segments import MaskedSegments
 from segvote.io.masks import read_mask
-from segvote.metrics import find_box, measure_boundary_f, measure_iou
+from segvote.metrics import find_box, match_instances, measure_boundary_f, measure_iou
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,7 @@ def test_figures_per_image_are_those_of_the_masks_on_disk(finished_run, scenes, 
         mask, truth = finished_run.read_mask(index), read_mask(scenes / "masks" / f"{image.name[5:-4]}.png")
         assert image.iou == pytest.approx(measure_iou(mask, truth))
         assert image.boundary_f == pytest.approx(measure_boundary_f(mask, truth))
+        assert image.instances == match_instances(mask, truth)
         assert image.limit >= 0.5
 
 
@@ -35,6 +36,13 @@ def test_the_keys_that_others_read_stay(evaluation):
     assert {"corloc", "miou", "segment_ap", "limit_corloc", "limit_miou", "n_images"} <= figures.keys()
     assert figures["n_images"] == 6
     assert figures["corloc_low"] <= figures["corloc"] <= figures["corloc_high"]
+
+
+def test_instances_are_summed_over_the_images(evaluation):
+    figures, counts = evaluation.to_dict(), [image.instances for image in evaluation.images]
+    assert figures["n_instances"] == sum(one.n_true for one in counts) >= 6
+    assert figures["instance_recall"] == sum(one.n_matched for one in counts) / figures["n_instances"]
+    assert figures["instance_precision"] == sum(one.n_matched for one in counts) / sum(one.n_marked for one in counts)
 
 
 def test_the_criterion_is_strictly_above_its_threshold(finished_run, scenes, evaluation):
@@ -67,6 +75,8 @@ def test_boxes_around_the_truth_give_the_box_criterion(finished_run, scenes, tmp
     evaluation = evaluate(finished_run, tmp_path / "boxes.csv")
     assert evaluation.criterion == "box"
     assert evaluation.boundary_f is None
+    assert evaluation.instances is None
+    assert "instance_recall" not in evaluation.to_dict()
     assert evaluation.limits.mean() > 0.5
 
 
@@ -85,9 +95,12 @@ def test_the_command_prints_json_and_writes_a_table_and_a_page(finished_run, sce
     rows = list(csv.DictReader((tmp_path / "images.csv").read_text().splitlines()))
     assert len(rows) == 6
     assert {row["found"] for row in rows} <= {"0", "1"}
+    assert all(int(row["n_matched"]) <= int(row["n_true"]) for row in rows)
     page = (tmp_path / "page.html").read_text()
+    assert "marked instances" in page
     assert page.count("<svg") == 1
     assert "limit of the segments" in page
     table = CliRunner().invoke(load_commands(), arguments)
     assert "boundary F" in table.stdout
+    assert "inst. recall" in table.stdout
     assert "limit of the segments" in table.stdout

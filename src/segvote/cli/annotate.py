@@ -66,6 +66,9 @@ def annotate(
     ),
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
     fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
+    unsure: bool = option(
+        DEFAULTS.unsure, panel=INPUT, help="Some images of WITH may not show the object: let them come out empty."
+    ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
         DEFAULTS.voter,

@@ -8,29 +8,41 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.options import choice
 from segvote.cli.progress import show_progress
+from segvote.datasets import DEFECTS
 from segvote.run.settings import Settings
 
 # Whom the default voter is shown beside.
 RIVALS = ("negmin", "crane")
 
 
-@app.command(epilog=format_examples("segvote demo", "segvote demo -o demo-out --jobs 1"))
+@app.command(
+    epilog=format_examples("segvote demo", "segvote demo -o demo-out --jobs 1", "segvote demo --defects scratch")
+)
 def demo(
     out: Path = typer.Option(
         Path("segvote-demo"), "-o", "--out", metavar="DIR", help="Folder for the scenes and the run."
     ),
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
     seed: int = typer.Option(0, help="Of the scenes."),
+    defects: str | None = typer.Option(
+        None,
+        help=f"Instead of still lifes, 1024 px surfaces with a small defect: {', '.join(DEFECTS)}.",
+        **choice(DEFECTS, "defect"),
+    ),
 ) -> None:
     """Make scenes with and without an object, annotate them, compare with the truth."""
     from segvote._api import annotate
-    from segvote.datasets.scenes import write_scenes
+    from segvote.datasets import write_scenes, write_surfaces
     from segvote.evaluation.evaluate import evaluate
 
     scenes, run_folder = out / "scenes", out / "run"
     typer.echo(f"making scenes in {scenes}")
-    write_scenes(scenes, seed=seed)
+    if defects is None:
+        write_scenes(scenes, seed=seed)
+    else:
+        write_surfaces(scenes, seed=seed, kind=defects)
     rows = []
     # The default last, so that its masks are the ones that stay in the run folder.
     for voter in (*RIVALS, Settings().voter):

@@ -16,7 +16,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 if TYPE_CHECKING:
     from segvote.evaluation.evaluate import Evaluation
 
-CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found")
+CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found", "n_true", "n_marked", "n_matched")
 
 
 @app.command(
@@ -45,7 +45,7 @@ def evaluate(
     csv: Path | None = typer.Option(None, metavar="FILE", help="Write a table of all images there."),
     html: Path | None = typer.Option(None, metavar="FILE", help="Write a page there."),
 ) -> None:
-    """Measure a run: CorLoc, IoU, AP and boundaries, beside the limit that its segments set."""
+    """Measure a run: CorLoc, IoU, AP, boundaries and single objects, beside the limit that its segments set."""
     from segvote._api import evaluate as run_evaluate
     from segvote.io.tables import format_json
 
@@ -76,12 +76,29 @@ def format_evaluation(evaluation: Evaluation) -> str:
         ("segment AP", f"{figures['segment_ap']:.3f}", "", ""),
         ("pixel AP", f"{figures['pixel_ap']:.3f}", "", ""),
         ("boundary F", "-" if boundary is None else f"{boundary:.3f}", "", ""),
+        *_list_instance_rows(figures),
         ("images", f"{figures['n_images']}", "", ""),
         *_list_video_rows(figures),
     ]
     return "\n".join(
-        f"{name:12}{value:>8}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows
+        f"{name:13}{value:>7}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows
     )
+
+
+def _list_instance_rows(figures: dict) -> list[tuple[str, str, str, str]]:
+    """Single objects found, of how many; nothing where the truth is boxes or videos."""
+    if not figures.get("n_instances"):
+        return []
+    precision = figures["instance_precision"]
+    return [
+        ("inst. recall", f"{figures['instance_recall']:.3f}", f"of {figures['n_instances']} true", ""),
+        (
+            "inst. precis.",
+            "-" if precision is None else f"{precision:.3f}",
+            f"of {figures['n_marked_instances']} marked",
+            "",
+        ),
+    ]
 
 
 def _list_video_rows(figures: dict) -> list[tuple[str, str, str, str]]:

@@ -5,10 +5,24 @@
 
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
+from segvote.datasets.defects import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
 from segvote.datasets.scenes import Scene, SceneStyle, make_scenes, write_scenes
 from segvote.registry import Registry
 
-__all__ = ["DATASETS", "DataItem", "DataSet", "Scene", "SceneStyle", "make_bags", "make_scenes", "write_scenes"]
+__all__ = [
+    "DATASETS",
+    "DEFECTS",
+    "DataItem",
+    "DataSet",
+    "Scene",
+    "SceneStyle",
+    "SurfaceStyle",
+    "make_bags",
+    "make_scenes",
+    "make_surfaces",
+    "write_scenes",
+    "write_surfaces",
+]
 
 DATASETS = Registry(
     "data set",

@@ -23,6 +23,8 @@ GROUNDS: dict[str, tuple[str, tuple]] = {
     "gravel": ("data/gravel.png", (((0.12, 0.11, 0.11), (0.88, 0.85, 0.81)), ((0.20, 0.13, 0.08), (0.93, 0.80, 0.64)))),
     "sand": ("data/moon.png", (((0.52, 0.40, 0.25), (0.98, 0.89, 0.70)), ((0.42, 0.42, 0.42), (0.93, 0.92, 0.90)))),
 }
+# Pixels of a ground's picture, which has 512, that fill the width of a still life.
+N_SHOWN = 400
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ class Sprite:
         return image, alpha
 
 
-def paint_ground(names: list[str], height: int, width: int, rng: np.random.Generator) -> np.ndarray:
+def paint_ground(
+    names: list[str], height: int, width: int, rng: np.random.Generator, n_shown: int = N_SHOWN
+) -> np.ndarray:
     """Paint one ground, or two that meet in a wavy line.
 
     Parameters
@@ -59,23 +63,25 @@ def paint_ground(names: list[str], height: int, width: int, rng: np.random.Gener
         Size of the scene in pixels.
     rng
         Where turns, scales, tints and the line come from.
+    n_shown
+        About how many pixels of the picture fill the width; beyond its edge it goes on mirrored.
 
     Returns
     -------
     ndarray
         (height, width, 3) float32 in [0, 1].
     """
-    ground = _paint_texture(names[0], height, width, rng)
+    ground = _paint_texture(names[0], height, width, rng, n_shown)
     for name in names[1:]:
         share = _draw_side(height, width, rng)[..., None]
-        ground = ground * (1 - share) + _paint_texture(name, height, width, rng) * share
+        ground = ground * (1 - share) + _paint_texture(name, height, width, rng, n_shown) * share
     return ground
 
 
-def _paint_texture(name: str, height: int, width: int, rng: np.random.Generator) -> np.ndarray:
+def _paint_texture(name: str, height: int, width: int, rng: np.random.Generator, n_shown: int) -> np.ndarray:
     file_name, tints = GROUNDS[name]
     grey = open_bundled("skimage", file_name, "L")
-    scale = rng.uniform(0.7, 1.3) * width / 400
+    scale = rng.uniform(0.7, 1.3) * width / n_shown
     turned = _warp(grey, rng.uniform(0, 360), scale, rng.uniform(150, 362, size=2), height, width)
     low, high = _measure_range(file_name)
     level = np.clip((turned - low) / (high - low), 0, 1)[..., None]

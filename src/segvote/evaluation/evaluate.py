@@ -23,6 +23,7 @@ from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, li
 from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
 from segvote.metrics.bootstrap import Interval, bootstrap_mean
 from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.progress import Progress, count_along, ignore_progress
@@ -36,10 +37,11 @@ N_CURVE = 200  # points of a stored precision-recall curve
 
 @dataclass(frozen=True)
 class ImageResult:
-    """One image: the overlap of its mask with the truth, the best its segments could do, how well outlines agree.
+    """One image: the overlap of its mask with the truth, the best its segments could do, how well outlines agree, and
+    how many single objects were found.
 
-    `boundary_f` is None where the truth is boxes, and for a video, whose `iou` is that of its volume and whose
-    `frame_iou` is the mean over its frames.
+    `boundary_f` and `instances` are None where the truth is boxes, and for a video, whose `iou` is that of its volume
+    and whose `frame_iou` is the mean over its frames.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ImageResult:
     limit: float
     boundary_f: float | None = None
     frame_iou: float | None = None
+    instances: InstanceCounts | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,12 @@ class Evaluation:
         known = [image.boundary_f for image in self.images if image.boundary_f is not None]
         return float(np.mean(known)) if known else None
 
+    @property
+    def instances(self) -> InstanceCounts | None:
+        """Of all images together; None where no truth is a mask."""
+        known = [image.instances for image in self.images if image.instances is not None]
+        return sum_instances(known) if known else None
+
     def measure_corloc_interval(self) -> Interval:
         return bootstrap_mean((self.ious > self.threshold).astype(float))
 
@@ -140,7 +149,20 @@ class Evaluation:
             "n_images": self.n_images,
             "threshold": self.threshold,
             "criterion": self.criterion,
+            **self._measure_instances(),
             **self._measure_videos(),
+        }
+
+    def _measure_instances(self) -> dict[str, Any]:
+        """Single objects found; nothing where no truth is a mask."""
+        counts = self.instances
+        if counts is None:
+            return {}
+        return {
+            "instance_recall": counts.recall,
+            "instance_precision": counts.precision,
+            "n_instances": counts.n_true,
+            "n_marked_instances": counts.n_marked,
         }
 
     def _measure_videos(self) -> dict[str, Any]:
@@ -155,8 +177,14 @@ class Evaluation:
         }
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """One row per image: name, iou, limit, boundary_f, found."""
-        return [{**asdict(image), "found": int(image.iou > self.threshold)} for image in self.images]
+        """One row per image: name, iou, limit, boundary_f, frame_iou, found, n_true, n_marked, n_matched."""
+        return [_list_row(image, self.threshold) for image in self.images]
+
+
+def _list_row(image: ImageResult, threshold: float) -> dict[str, Any]:
+    row = asdict(image)
+    instances = row.pop("instances") or dict.fromkeys(("n_true", "n_marked", "n_matched"))
+    return {**row, "found": int(image.iou > threshold), **instances}
 
 
 def evaluate(
@@ -261,4 +289,10 @@ def _measure_image(run: Run, index: int, truth: Truth, segments: MaskedSegments 
         boxes = truth.boxes if truth.boxes is not None else np.empty((0, 4))
         return ImageResult(name, measure_box_overlap(mask, boxes), limit)
     mask = fit_mask(mask, truth.mask.shape)  # type: ignore[arg-type]
-    return ImageResult(name, measure_iou(mask, truth.mask), limit, measure_boundary_f(mask, truth.mask))
+    return ImageResult(
+        name,
+        measure_iou(mask, truth.mask),
+        limit,
+        measure_boundary_f(mask, truth.mask),
+        instances=match_instances(mask, truth.mask),
+    )

@@ -8,7 +8,7 @@
 4. What was selected votes once more, beside a linear classifier of selected against not selected (`linear`): the
    share of neighbours decides where objects repeat, the classifier where they vary.
 5. Adjacent segments that look alike share their scores, and Otsu's threshold of each image decides (`decide`).
-6. How far to trust all this: `confidence`.
+6. How far to trust all this: `confidence`; and, where *with* images may be without the object, which are (`support`).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.mislabelled import choose_excluded, measure_suspicion
 from segvote.method.prior import measure_border_prior, measure_connectivity
 from segvote.method.residual import ResidualVotes, pass_on
+from segvote.method.support import find_unsupported
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.walk import Voice, walk
 
@@ -115,6 +116,9 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         Whether images that are likely in the wrong folder are excluded from the vote.
     decision : str
         A name of `segvote.method.decide.DECISIONS`.
+    allow_empty : bool
+        Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
+        p-value of 0.05; otherwise every one keeps at least its best.
 
     Attributes
     ----------
@@ -124,6 +128,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         Scores, thresholds and selection of the training segments, each voted for by other images only.
     excluded_ : (n_images,) bool
         Images that did not vote.
+    empty_ : (n_images,) bool
+        *With* images in which nothing is supported; none unless `allow_empty`.
     confidence_ : Confidence
         How far to trust the selection.
 
@@ -157,6 +163,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         smoothing: float = 0.4,
         exclude_mislabelled: bool = True,
         decision: str = "otsu",
+        allow_empty: bool = False,
     ) -> None:
         self.voter = voter
         self.n_neighbors = n_neighbors
@@ -165,6 +172,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self.smoothing = smoothing
         self.exclude_mislabelled = exclude_mislabelled
         self.decision = decision
+        self.allow_empty = allow_empty
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -197,6 +205,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         neighbours : Neighbours, optional
             The `n_neighbors` nearest segments of other images, if they are known; else they are searched.
         """
+        if self.allow_empty and self.voter is not None:
+            raise BadInputError("allow_empty needs the scores of held-out images, which another voter does not give")
         X, y = validate_data(self, X, y, dtype=(np.float32, np.float64))
         check_classification_targets(y)
         self.classes_, labels = _encode(y)
@@ -289,22 +299,33 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         # Another system has a threshold of its own, at 0; here it is Otsu's of all images together.
         self.threshold_ = otsu_threshold(scores, table.areas) if self.voter is None else 0.0
         thresholds = np.where(table.positive, thresholds - self.threshold_, 0.0)
-        self.scores_, self.thresholds_ = scores - self.threshold_, thresholds
+        self.scores_ = scores - self.threshold_
+        held_out = self.score_held_out(make_folds(table.positive, N_FOLDS)) if self.voter is None else None
+        self.empty_ = self._find_empty(user_labels)
+        # Nothing is above the best score, until a correction lifts it.
+        self.thresholds_ = np.where(self.empty_, table.find_best(self.scores_), thresholds)
         self._likeness = Likeness(table.X, table.images)
         plain = self._apply_thresholds(self.scores_)
-        self.confidence_: Confidence = self._measure_confidence(plain)
+        self.confidence_: Confidence = measure_confidence(ballot, self.scores_, plain, self.agreement_, held_out)
         self.result_ = self.correct(user_labels)
+
+    def _find_empty(self, user_labels: np.ndarray) -> np.ndarray:
+        """(n_images,) bool: *with* images in which nothing is supported and the user marked nothing."""
+        table = self._table
+        if not self.allow_empty:
+            return np.zeros(table.n_images, dtype=bool)
+        held_out = self.score_held_out(make_folds(table.positive, N_FOLDS), refit=True)
+        shows = table.sum_by_image(user_labels == 1) > 0
+        evidence = table.find_best(self._ballot.smooth(held_out))
+        return find_unsupported(evidence, table.positive, ~self.excluded_ & ~shows) & ~shows
 
     def _apply_thresholds(self, scores: np.ndarray) -> np.ndarray:
         selected = np.zeros(len(scores), dtype=bool)
         for image in map(int, np.flatnonzero(self._table.positive)):
             part = self._table.get_slice(image)
-            selected[part] = select_above(scores[part], float(self.thresholds_[image]))
+            threshold = float(self.thresholds_[image])
+            selected[part] = scores[part] > threshold if self.empty_[image] else select_above(scores[part], threshold)
         return selected
-
-    def _measure_confidence(self, selected: np.ndarray) -> Confidence:
-        held_out = self.score_held_out(make_folds(self._table.positive, N_FOLDS)) if self.voter is None else None
-        return measure_confidence(self._ballot, self.scores_, selected, self.agreement_, held_out)
 
     # The user's word -------------------------------------------------------------------------------------------------
 
@@ -414,7 +435,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         votes = np.clip(scores + self.threshold_, 0.0, None)
         return votes / np.maximum(votes + self.threshold_, np.finfo(float).tiny)
 
-    def score_held_out(self, folds: np.ndarray) -> np.ndarray:
+    def score_held_out(self, folds: np.ndarray, refit: bool = False) -> np.ndarray:
         """Score every training segment as if its image had never been seen.
 
         ``scores_`` leaves a segment's own image out of its neighbours, but the votes of the others were found with the
@@ -424,6 +445,9 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         ----------
         folds : (n_images,) int
             Number of the group that each image is left out with.
+        refit : bool
+            Whether the linear classifier is learned again without each group. It has seen the labels of all images:
+            with more features than a few hundred segments bear, images of the *with* folder score high for that alone.
 
         Returns
         -------
@@ -439,8 +463,11 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             voice = Voice(table.images[voters], table.shares[voters], balance)
             votes = walk(graph, self._prior, voters, voice, N_HELD_OUT_STEPS)
             labels = _select_as_many(votes, self._voting, table) & ~out
-            scores[out] = self.inside_ * (graph[out] @ labels.astype(np.float64))
-        return scores + (1 - self.inside_) * self.posterior_.measure(table.X) - self.threshold_
+            used = ~out & ~ballot.excluded
+            linear = fit_posterior(table.X, labels, table.areas, used) if refit else self.posterior_
+            share = graph[out] @ labels.astype(np.float64)
+            scores[out] = self.inside_ * share + (1 - self.inside_) * linear.measure(table.X[out])
+        return scores - self.threshold_
 
     # Explanation and state -------------------------------------------------------------------------------------------
 

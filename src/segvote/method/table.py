@@ -99,6 +99,10 @@ class SegmentTable:
         """(n_images,) sums of (n_segments,) values."""
         return np.bincount(self.images, weights=values, minlength=self.n_images)
 
+    def find_best(self, values: np.ndarray) -> np.ndarray:
+        """(n_images,) highest of (n_segments,) values."""
+        return np.maximum.reduceat(values, self.offsets[:-1])
+
     @cached_property
     def adjacency(self) -> sparse.csr_matrix:
         """(n_segments, n_segments) the mean over adjacent segments that look alike, see `weigh_adjacent`."""

@@ -2,6 +2,7 @@
 
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
 from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.limit import label_by_truth, measure_areas, measure_limit
 from segvote.metrics.overlap import (
     IMAGE_THRESHOLD,
@@ -17,12 +18,14 @@ __all__ = [
     "IMAGE_THRESHOLD",
     "VIDEO_THRESHOLD",
     "Difference",
+    "InstanceCounts",
     "Interval",
     "average_precision",
     "bootstrap_difference",
     "bootstrap_mean",
     "find_box",
     "label_by_truth",
+    "match_instances",
     "measure_areas",
     "measure_auc",
     "measure_boundary_f",
@@ -31,4 +34,5 @@ __all__ = [
     "measure_iou",
     "measure_limit",
     "precision_recall",
+    "sum_instances",
 ]

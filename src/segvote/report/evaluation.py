@@ -6,6 +6,7 @@ from pathlib import Path
 
 from segvote.evaluation.evaluate import Evaluation
 from segvote.io.atomic import write_text
+from segvote.metrics import InstanceCounts
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_markup import format_grid, format_page
 from segvote.report.markup import escape
@@ -53,12 +54,30 @@ def _format_figures(evaluation: Evaluation) -> str:
         ["Segment AP", f"{figures['segment_ap']:.3f}", "", ""],
         ["Pixel AP", f"{figures['pixel_ap']:.3f}", "", ""],
         ["Boundary F", "–" if boundary is None else f"{boundary:.3f}", "", ""],
+        *_list_instance_rows(evaluation.instances),
     ]
     note = (
         "<p>The limit is what these segments would reach if every one were labelled by the truth: a low result under a "
         "high limit is the voter's fault, a low limit the segmenter's.</p>"
     )
     return format_grid(["", "result", "95 % interval", "limit of the segments"], rows) + note
+
+
+def _list_instance_rows(counts: InstanceCounts | None) -> list[list[str]]:
+    if counts is None:
+        return []
+    return [
+        [f"Instances found of {counts.n_true}", _format_share(counts.recall), "", ""],
+        [f"Right of {counts.n_marked} marked instances", _format_share(counts.precision), "", ""],
+    ]
+
+
+def _format_share(share: float | None) -> str:
+    return "–" if share is None else f"{share:.3f}"
+
+
+def _format_counts(counts: InstanceCounts | None) -> str:
+    return "–" if counts is None else f"{counts.n_matched} of {counts.n_true}"
 
 
 def _span(figures: dict, name: str) -> str:
@@ -73,7 +92,8 @@ def _format_images(evaluation: Evaluation) -> str:
             f"{image.limit:.3f}",
             "–" if image.boundary_f is None else f"{image.boundary_f:.3f}",
             "yes" if image.iou > evaluation.threshold else "no",
+            _format_counts(image.instances),
         ]
         for image in sorted(evaluation.images, key=lambda image: (image.iou, image.name))
     ]
-    return format_grid(["image", "IoU", "limit", "boundary F", "found"], rows)
+    return format_grid(["image", "IoU", "limit", "boundary F", "found", "instances"], rows)

@@ -48,6 +48,8 @@ class Settings:
         Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
     decision
         A name of `DECISIONS`.
+    unsure
+        Whether images of the *with* folder may come out empty where nothing in them is supported.
     n_superpixels
         Superpixels along which masks are drawn after the decision; 0 leaves them made of whole segments.
     seed
@@ -70,6 +72,7 @@ class Settings:
     exclude_mislabelled: bool = True
     smoothing: float = 0.4
     decision: str = "otsu"
+    unsure: bool = False
     n_superpixels: int = 1500
     seed: int = 0
     label: str = "object"

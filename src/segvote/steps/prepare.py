@@ -16,7 +16,7 @@ from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.settings import Settings
+from segvote.run.settings import METHOD, Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import LabelMaps
@@ -31,8 +31,10 @@ LEARNED_EVERY = 10
 
 
 def check_names(settings: Settings) -> FeatureExtractor:
-    """Fail on an unknown name before any work is done; returns the extractor of features."""
+    """Fail on an unknown name, or names that exclude each other, before any work; returns the extractor of features."""
     VOTERS[settings.voter](**settings.voter_options)
+    if settings.unsure and settings.voter != METHOD:
+        raise BadInputError(f"expected --voter {METHOD} with --unsure, got {settings.voter}; leave one of them out")
     check_decision(settings.decision)
     SEGMENTERS.check(settings.segmenter)
     return make_features(settings.features, **settings.feature_options)

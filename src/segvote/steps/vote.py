@@ -24,6 +24,7 @@ def make_annotator(settings: Settings) -> SegmentAnnotator:
         "smoothing": settings.smoothing,
         "exclude_mislabelled": settings.exclude_mislabelled,
         "decision": settings.decision,
+        "allow_empty": settings.unsure,
     }
     if settings.voter == METHOD:
         return SegmentAnnotator(**parameters, **options)

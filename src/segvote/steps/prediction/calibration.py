@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from segvote.errors import BadInputError
 from segvote.method.annotator import make_folds
+from segvote.method.support import measure_p_value
 from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
@@ -42,13 +43,8 @@ class Calibration:
         return 1 / (len(self.negatives) + 1)
 
     def measure_p_value(self, scores: np.ndarray) -> np.ndarray:
-        """(n,) share of images without the object that score at least as high, the image itself counted among them.
-
-        An image without the object, of the same kind as the training images, has a p-value of at most `a` with a
-        probability of at most `a` (a conformal p-value).
-        """
-        n_higher = len(self.negatives) - np.searchsorted(self.negatives, scores, side="left")
-        return (1 + n_higher) / (len(self.negatives) + 1)
+        """(n,) share of images without the object that score at least as high, see `segvote.method.support`."""
+        return measure_p_value(scores, self.negatives)
 
     def find_threshold(self, rate: float) -> float:
         """The score above which the p-value is at most `rate`; for a rate below `lowest_rate` that of `lowest_rate`."""

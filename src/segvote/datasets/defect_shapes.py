@@ -1,0 +1,160 @@
+"""Shapes of small defects, and what they do to a surface.
+
+A shape is a field over the image, lowest where the damage is deepest: as many of its lowest pixels as an area asks for
+are damaged, so that the area is exact whatever the shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+
+__all__ = ["DEFECTS"]
+
+# Pixels that a defect keeps from the border, as a part of the side.
+MARGIN = 0.06
+# Longest line, as a part of the side; a larger area makes lines wider, not longer.
+MAX_LENGTH = 0.7
+
+# Draws a field (side, side) for a defect of so many pixels.
+Draw = Callable[[int, int, np.random.Generator], np.ndarray]
+# Changes a surface (side, side, 3) in [0, 1], of which the pixels of the mask are kept.
+Damage = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+# Shapes --------------------------------------------------------------------------------------------------------------
+
+
+def _draw_scratch(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
+    """A long, nearly straight line of even width."""
+    length = _choose_length(side, n_pixels, rng.uniform(0.003, 0.006))
+    t = np.linspace(-0.5, 0.5, 64)[:, None]
+    angle, bend = rng.uniform(0, np.pi), rng.uniform(-0.25, 0.25)
+    along, across = _make_axes(angle)
+    return _measure_distance(side, [_place(length * (t * along + bend * t**2 * across), side, rng)], 0.2, rng)
+
+
+def _draw_crack(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
+    """A jagged line with two branches."""
+    length = _choose_length(side, n_pixels, rng.uniform(0.002, 0.004))
+    trunk = _walk(0.7 * length, rng.uniform(0, 2 * np.pi), rng)
+    forks = rng.integers(len(trunk) // 4, 3 * len(trunk) // 4, size=2)
+    branches = [trunk[fork] + _walk(0.15 * length, rng.uniform(0, 2 * np.pi), rng) for fork in forks]
+    joined = _place(np.concatenate([trunk, *branches]), side, rng)
+    parts = np.split(joined, np.cumsum([len(part) for part in (trunk, *branches)])[:-1])
+    return _measure_distance(side, parts, 0.4, rng)
+
+
+def _draw_stain(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
+    """A round blot with a soft outline."""
+    return _measure_blob(side, n_pixels, 0.1, rng)
+
+
+def _draw_worn(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
+    """A ragged patch, longer than wide."""
+    return _measure_blob(side, n_pixels, 0.2, rng, stretch=float(rng.uniform(1.5, 2.5)))
+
+
+def _draw_spots(side: int, n_pixels: int, rng: np.random.Generator) -> np.ndarray:
+    """Three to six small discs, apart from each other."""
+    centres = _scatter(int(rng.integers(3, 7)), 0.12 * side, side, rng)
+    y, x = np.mgrid[:side, :side]
+    radii = rng.uniform(0.8, 1.2, len(centres))
+    return np.min([np.hypot(x - cx, y - cy) / r for (cx, cy), r in zip(centres, radii, strict=True)], axis=0)
+
+
+def _choose_length(side: int, n_pixels: int, width: float) -> float:
+    """Pixels of a line of a width (part of the side) and an area."""
+    return min(n_pixels / max(width * side, 1.0), MAX_LENGTH * side)
+
+
+def _make_axes(angle: float) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+
+
+def _walk(length: float, angle: float, rng: np.random.Generator, n_steps: int = 24) -> np.ndarray:
+    """(n_steps + 1, 2) points of a jagged path from the origin."""
+    angles = angle + rng.normal(0, 0.6, n_steps)
+    steps = np.column_stack([np.cos(angles), np.sin(angles)]) * length / n_steps
+    return np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
+
+
+def _place(points: np.ndarray, side: int, rng: np.random.Generator) -> np.ndarray:
+    """Points (n, 2) moved to anywhere inside the margin."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = MARGIN * side
+    return points - low + margin + rng.uniform(0, 1, 2) * np.maximum(side - 2 * margin - (high - low), 0)
+
+
+def _scatter(n_points: int, gap: float, side: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Points inside the margin, no two nearer than the gap."""
+    points: list[np.ndarray] = []
+    while len(points) < n_points:
+        point = rng.uniform(MARGIN * side, (1 - MARGIN) * side, 2)
+        if all(np.hypot(*(point - other)) >= gap for other in points):
+            points.append(point)
+    return points
+
+
+def _measure_distance(side: int, lines: list[np.ndarray], roughness: float, rng: np.random.Generator) -> np.ndarray:
+    """Distance in pixels from lines, their edges uneven; 0 on the lines, which therefore never break."""
+    canvas = np.full((side, side), 255, dtype=np.uint8)
+    for line in lines:
+        cv2.polylines(canvas, [line.round().astype(np.int32)], False, 0)
+    return cv2.distanceTransform(canvas, cv2.DIST_L2, 5) * np.exp(roughness * _draw_noise(side, 2.0, rng))
+
+
+def _measure_blob(
+    side: int, n_pixels: int, roughness: float, rng: np.random.Generator, stretch: float = 1.0
+) -> np.ndarray:
+    """Distance from a centre in radii of the blob, its outline made uneven by noise."""
+    radius = np.sqrt(n_pixels / np.pi)
+    room = MARGIN * side + radius * np.sqrt(stretch)
+    x0, y0 = rng.uniform(room, side - room, 2)
+    y, x = np.mgrid[:side, :side].astype(np.float64)
+    along, across = _make_axes(rng.uniform(0, np.pi))
+    u, v = (x - x0) * along[0] + (y - y0) * along[1], (x - x0) * across[0] + (y - y0) * across[1]
+    distance = np.hypot(u / np.sqrt(stretch), v * np.sqrt(stretch)) / radius
+    return distance * np.exp(roughness * _draw_noise(side, radius / 2.5, rng))
+
+
+def _draw_noise(side: int, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """(side, side) smooth noise of unit deviation; `scale` in pixels."""
+    noise = cv2.GaussianBlur(rng.normal(size=(side, side)), (0, 0), scale)
+    return noise / noise.std()
+
+
+# Damage --------------------------------------------------------------------------------------------------------------
+
+
+def _scrape(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return 0.35 * surface + 0.65 * rng.uniform(0.85, 0.95)
+
+
+def _break(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return 0.25 * surface + 0.75 * rng.uniform(0.02, 0.08)
+
+
+def _soak(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return surface * np.array([0.62, 0.45, 0.28]) * rng.uniform(0.9, 1.1)
+
+
+def _wear(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The relief rubbed off: what is left is the mean of the surroundings, a little paler."""
+    smooth = cv2.GaussianBlur(surface, (0, 0), len(surface) / 64)
+    return 0.85 * (0.15 * surface + 0.85 * smooth) + 0.15 * rng.uniform(0.7, 0.8)
+
+
+def _glare(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return 0.15 * surface + 0.85 * rng.uniform(0.95, 1.0)
+
+
+DEFECTS: dict[str, tuple[Draw, Damage]] = {
+    "crack": (_draw_crack, _break),
+    "scratch": (_draw_scratch, _scrape),
+    "spots": (_draw_spots, _glare),
+    "stain": (_draw_stain, _soak),
+    "worn": (_draw_worn, _wear),
+}
