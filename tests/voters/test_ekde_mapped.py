@@ -29,12 +29,12 @@ def test_votes_that_lie_in_files_are_counted_alike(pairs, tmp_path, monkeypatch)
     with use_workspace(Workspace(tmp_path)):
         far = EKDE().fit(X.astype(np.float32), y, bags=bags)
     assert len(os.listdir(tmp_path)) == 2  # the votes, and whose they are
-    folds, fixed = np.arange(60) % 5, np.where(np.arange(len(X)) % 50 == 0, y, -1)
+    folds, user_labels = np.arange(60) % 5, np.where(np.arange(len(X)) % 50 == 0, y, -1)
     for ask in (
         lambda voter: voter.scores_,
         lambda voter: voter.weights_,
         lambda voter: voter.score_held_out(folds),
         lambda voter: voter.explain(7).bag_amounts,
-        lambda voter: voter.revote(fixed).scores_,
+        lambda voter: voter.revote(user_labels).scores_,
     ):
         np.testing.assert_array_equal(ask(far), ask(near))

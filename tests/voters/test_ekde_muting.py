@@ -84,11 +84,11 @@ def test_held_out_scores_do_not_hear_the_muted_either(misfiled, muted):
 
 def test_what_a_person_says_is_heard_in_a_muted_bag(misfiled, muted):
     truth, bags, wrong = misfiled[3], misfiled[2], misfiled[4]
-    fixed = np.full(len(truth), -1)
-    fixed[truth & np.isin(bags, np.unique(bags)[wrong])] = 1
-    again = muted.revote(fixed)
+    user_labels = np.full(len(truth), -1)
+    user_labels[truth & np.isin(bags, np.unique(bags)[wrong])] = 1
+    again = muted.revote(user_labels)
     row = again.explain(int(np.flatnonzero(truth)[-1]))
-    assert row.amounts[np.isin(row.voters, np.flatnonzero(fixed == 1))].any()
+    assert row.amounts[np.isin(row.voters, np.flatnonzero(user_labels == 1))].any()
 
 
 def test_other_tags_give_all_bags_their_say_again(misfiled, muted):

@@ -14,10 +14,10 @@ def fitted(planted):
 
 def test_a_restored_voter_scores_unseen_segments_alike(fitted, planted, rng):
     unseen = rng.normal(0, 2, size=(30, planted.X.shape[1]))
-    survival = rng.uniform(0.5, 1.0, size=30)
+    prior = rng.uniform(0.5, 1.0, size=30)
     restored = EKDE(n_neighbors=20).set_state(planted.X, planted.y, planted.bags, fitted.get_state())
     np.testing.assert_array_equal(
-        restored.decision_function(unseen, survival=survival), fitted.decision_function(unseen, survival=survival)
+        restored.decision_function(unseen, prior=prior), fitted.decision_function(unseen, prior=prior)
     )
 
 
@@ -52,9 +52,9 @@ def test_holding_out_changes_nothing_of_the_voter(fitted, planted):
 
 
 def test_corrections_are_heard_by_held_out_bags_of_others_only(planted):
-    fixed = np.full(len(planted.X), -1, dtype=np.int8)
-    fixed[planted.truth & (planted.bags == 0)] = 0
-    voter = EKDE(n_neighbors=20).fit(planted.X, planted.y, bags=planted.bags, fixed=fixed)
+    user_labels = np.full(len(planted.X), -1, dtype=np.int8)
+    user_labels[planted.truth & (planted.bags == 0)] = 0
+    voter = EKDE(n_neighbors=20).fit(planted.X, planted.y, bags=planted.bags, user_labels=user_labels)
     free = EKDE(n_neighbors=20).fit(planted.X, planted.y, bags=planted.bags)
     alone = np.where(np.arange(20) == 0, 0, 1)  # bag 0 is taken out by itself, all that was corrected with it
     np.testing.assert_allclose(

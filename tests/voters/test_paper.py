@@ -113,11 +113,11 @@ def test_own_bag_may_be_silent(planted):
 
 def test_corrections_clamp_the_weights(planted):
     X, y, bags, _ = planted
-    fixed = np.full(len(X), -1)
-    fixed[:2] = 0, 1
+    user_labels = np.full(len(X), -1)
+    user_labels[:2] = 0, 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        voter = PaperEKDE(bandwidth_for=2.0, bandwidth_against=2.0).fit(X, y, bags=bags, fixed=fixed)
+        voter = PaperEKDE(bandwidth_for=2.0, bandwidth_against=2.0).fit(X, y, bags=bags, user_labels=user_labels)
     assert voter.weights_[:2].tolist() == [0, 1]
 
 

@@ -23,9 +23,9 @@ def test_who_does_not_listen_keeps_its_word(planted):
 
 
 def test_a_segment_called_object_is_a_label_wherever_it_lies(planted):
-    fixed = np.full(len(planted.X), -1)
-    fixed[[0, 200]] = 1
-    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags, fixed=fixed)
+    user_labels = np.full(len(planted.X), -1)
+    user_labels[[0, 200]] = 1
+    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags, user_labels=user_labels)
     np.testing.assert_array_equal(fitted.labels_[[0, 200]], 1)
 
 

@@ -72,10 +72,10 @@ class CRANE(BaseVoter):
         distance = np.sqrt(np.where(np.isfinite(squared), squared, 0.0))
         return distance / (1 + distance) - penalties
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._break_ties(self._count_penalties(X, bags), X, bags)
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         bags = np.array([bag])
         drawn = np.flatnonzero(self._list_drawn(x[None, :], bags)[0])
         tie_break = self._break_ties(np.zeros(1), x[None, :], bags)[0]

@@ -39,26 +39,26 @@ class NegMin(BaseVoter):
         self._negatives = np.flatnonzero(~segments.positive)
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
         if not self.has_neighbours:
-            return self._score(segments.X, segments.bags, segments.survival)
-        squared = self._hear_neighbours(segments).find_nearest(~segments.positive)
+            return self._score(segments.X, segments.bags, segments.prior)
+        squared = self._find_neighbours(segments).find_nearest(~segments.positive)
         scores, missed = np.sqrt(squared), np.isinf(squared)
-        scores[missed] = self._score(segments.X[missed], segments.bags[missed], segments.survival[missed])
+        scores[missed] = self._score(segments.X[missed], segments.bags[missed], segments.prior[missed])
         return scores
 
     @property
-    def n_heard(self) -> int:
+    def n_searched(self) -> int:
         # Most have a negative among as many neighbours as other voters ask for.
         return N_NEIGHBORS if self.reading == "global" else 0
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         if self.reading == "bag":
             return _mean_nearest_per_bag(X, bags, self._voters, self._voter_bags)
         squared = search_neighbours(X, self._voters, 1, bags, self._voter_bags)[0][:, 0]
-        return _fill_unheard(np.sqrt(squared))
+        return _fill_missing(np.sqrt(squared))
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         if self.reading == "bag":
-            return super()._list_votes(x, bag, survival)
+            return super()._list_votes(x, bag, prior)
         squared, index = search_neighbours(x[None, :], self._voters, 1, np.array([bag]), self._voter_bags)
         if index[0, 0] < 0:
             return np.empty(0, dtype=np.int64), np.empty(0), -self.threshold_
@@ -75,7 +75,7 @@ def _mean_nearest_per_bag(X: np.ndarray, bags: np.ndarray, voters: np.ndarray, v
     return np.divide(total, heard, out=np.zeros(len(X)), where=heard > 0)
 
 
-def _fill_unheard(distances: np.ndarray) -> np.ndarray:
+def _fill_missing(distances: np.ndarray) -> np.ndarray:
     """A segment of the only *without* bag hears no negative: it is as near to them as can be."""
     return np.where(np.isfinite(distances), distances, 0.0)
 
@@ -110,7 +110,7 @@ class NegativeVotes(BaseVoter):
         self.kernel_error_: float | None = None
         if len(segments) * len(self._voters) > self.max_pairs:
             return self._estimate(segments)
-        return self._score(segments.X, segments.bags, segments.survival)
+        return self._score(segments.X, segments.bags, segments.prior)
 
     def _estimate(self, segments: Segments) -> np.ndarray:
         kernel = SampledKernel(segments.X, self._voters, self.bandwidth_, segments.bags, self._voter_bags)
@@ -122,10 +122,10 @@ class NegativeVotes(BaseVoter):
     def _choose_bandwidth(self, segments: Segments) -> float:
         return find_typical_distance(segments.X, self._voters, self.N_TYPICAL, segments.bags, self._voter_bags)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return -sum_votes(X, self._voters, self.bandwidth_, None, bags, self._voter_bags)
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         # One column per voter: the sum of one kernel each.
         kernels = sum_kernel(self._voters, x[None, :], [self.bandwidth_], None, self._voter_bags, np.array([bag]))[0]
         return self._negatives, -kernels, -self.threshold_

@@ -91,7 +91,7 @@ class PaperEKDE(BaseVoter):
         self._set_bandwidths(segments)
         bandwidths = self.bandwidth_for_, self.bandwidth_against_
         sums = _Sums(segments, *bandwidths, self.own_bag, segments.positive, is_sampled)
-        known = segments.fixed[sums.positives]
+        known = segments.user_labels[sums.positives]
         weights = np.where(known == 0, 0.0, np.ones(len(sums.positives)))
         for n_iter in range(1, self.max_iter + 1):  # noqa: B007
             votes_for, votes_against = sums.count(weights)
@@ -152,9 +152,9 @@ class PaperEKDE(BaseVoter):
         self._scale = float(raw.std()) or 1.0
         weights = np.zeros(len(segments))
         weights[self._positives] = self._weights
-        return np.where(segments.fixed >= 0, segments.fixed, weights)
+        return np.where(segments.user_labels >= 0, segments.user_labels, weights)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         votes_for, votes_against = self._count_votes(X, None if self.own_bag else bags)
         return votes_for - votes_against
 
@@ -188,7 +188,7 @@ class PaperEKDE(BaseVoter):
         check_is_fitted(self)
         return self._count_votes(validate_data(self, X, reset=False, dtype=(np.float64, np.float32)), None)
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         bags = np.array([NO_BAG if self.own_bag else bag])
         point = x[None, :]
         both = [self.bandwidth_for_, self.bandwidth_against_]
@@ -284,5 +284,5 @@ def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tup
 def _average_kernels(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
     """(n_bandwidths, n_asked) mean kernel of the segments of one side that lie in other bags."""
     bags, voter_bags = segments.bags[asked], segments.bags[side]
-    n_heard = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
-    return sum_kernel(segments.X[asked], segments.X[side], grid, None, bags, voter_bags) / np.maximum(n_heard, 1)
+    n_searched = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
+    return sum_kernel(segments.X[asked], segments.X[side], grid, None, bags, voter_bags) / np.maximum(n_searched, 1)

@@ -2,7 +2,7 @@
 
 ``P_i = (1 - t_i) Y_i + t_i sum_j K_ij P_j``, K the kernels to other bags divided by their sum, t_i how much a segment
 listens, Y what it says itself; solved, ``P = (I - T K)^-1 (I - T) Y``. A *without* segment and a segment a person has
-corrected do not listen (t = 0). A segment of a *with* bag says 1, on the tag's weak word, and listens with `t =
+corrected do not listen (t = 0). A segment of a *with* bag says 1, on the label's weak word, and listens with `t =
 trust_votes`.
 """
 
@@ -49,7 +49,7 @@ def spread_labels(
 class SSKDE(BaseVoter):
     """Semi-supervised kernel density estimation.
 
-    The method is made for labelled objects: corrections of a person are its labels. Without any it lives on the tags.
+    The method is made for labelled objects: corrections of a person are its labels. Without any it lives on the labels.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class SSKDE(BaseVoter):
         if not 0 <= self.trust_votes < 1:
             raise BadInputError(f"trust_votes must lie in [0, 1), or labels never settle; got {self.trust_votes}")
         graph = self._build_graph(segments.X, segments.bags, segments)
-        listening = np.where(segments.positive & (segments.fixed < 0), self.trust_votes, 0.0)
+        listening = np.where(segments.positive & (segments.user_labels < 0), self.trust_votes, 0.0)
         self.labels_, self.n_iter_ = spread_labels(graph, segments.positive.astype(float), listening)
         return graph @ self.labels_
 
@@ -84,10 +84,10 @@ class SSKDE(BaseVoter):
         squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
         return build_vote_graph(squared, indices, len(segments))
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._build_graph(X, bags, self._segments) @ self.labels_
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         row = self._build_graph(x[None, :], np.array([bag]), self._segments)
         amounts = row.data * (self.labels_[row.indices] - self.threshold_)
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
