@@ -22,7 +22,9 @@ def score(planted, user_labels):
 
 
 @pytest.mark.parametrize("is_corrected", [False, True])
-def test_a_walk_among_those_that_may_vote_is_the_walk_among_all_to_the_bit(planted, user_labels, is_corrected, monkeypatch):
+def test_a_walk_among_those_that_may_vote_is_the_walk_among_all_to_the_bit(
+    planted, user_labels, is_corrected, monkeypatch
+):
     said = user_labels if is_corrected else None
     narrow = score(planted, said)
     monkeypatch.setattr(walk_module, "MOST_COPIED", 0)

@@ -88,7 +88,9 @@ def check_segments(
     prior = np.ones(n_segments) if prior is None else _check_length("prior", prior, X).astype(float)
     if not ((prior >= 0) & (prior <= 1)).all():
         raise BadInputError("prior must lie in [0, 1] for every segment; clip it or give None")
-    user_labels = np.full(n_segments, -1, dtype=np.int8) if user_labels is None else _check_length("user_labels", user_labels, X)
+    user_labels = (
+        np.full(n_segments, -1, dtype=np.int8) if user_labels is None else _check_length("user_labels", user_labels, X)
+    )
     if not np.isin(user_labels, (-1, 0, 1)).all():
         raise BadInputError("user_labels must be -1 (unknown), 0 (background) or 1 (object) for every segment")
     positive = np.where(user_labels < 0, labels, user_labels == 1)
