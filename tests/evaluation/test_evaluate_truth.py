@@ -150,7 +150,7 @@ def test_absent_and_empty_truth_are_refused(tmp_path):
 def test_a_photograph_is_refused_as_truth(tmp_path):
     rng = np.random.default_rng(0)
     Image.fromarray(rng.integers(60, 200, (40, 50, 3)).astype(np.uint8)).save(tmp_path / "a.jpg", quality=90)
-    with pytest.raises(BadInputError, match="a.jpg looks like a photograph: .* Check --truth"):
+    with pytest.raises(BadInputError, match=r"a\.jpg looks like a photograph: .* Check --truth"):
         list_truth(tmp_path)["a"]()
 
 

@@ -33,7 +33,7 @@ def benchmark(
     class_name: str | None = typer.Option(None, "--class", help="One class only."),
     voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
-    deep_features: str = typer.Option("lite0", metavar="NAME", help="Features of the paper's row eKDE_deep, and of ours."),
+    deep_features: str = typer.Option("lite0", metavar="NAME", help="Features of the row eKDE_deep, and of ours."),
     word_features: str = typer.Option("bow", metavar="NAME", help="Features of the paper's other rows."),
     segmenter: str = typer.Option(
         DEFAULTS.segmenter, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
@@ -51,8 +51,8 @@ def benchmark(
 
     Each class is an experiment of its own; the mean is over classes. Leaves benchmark.md, .tex and .json in the folder.
     """
-    from segvote.evaluation.benchmark import benchmark as run_benchmark
     from segvote.evaluation.benchmark import RowFeatures, make_paper_plan
+    from segvote.evaluation.benchmark import benchmark as run_benchmark
     from segvote.evaluation.compare import Plan
     from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
     from segvote.report.compare_tables import format_text, list_set_rows

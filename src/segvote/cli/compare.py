@@ -37,7 +37,8 @@ def compare(
     ),
     voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
     features: str = typer.Option(
-        DEFAULTS.features, help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths and NAME:unit scale for all."
+        DEFAULTS.features,
+        help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths, NAME:unit: alike for all.",
     ),
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),

@@ -50,8 +50,8 @@ VOC_CLASSES = [
     "train",
     "tvmonitor",
 ]
-# Share of pixels that equal their neighbour: masks have .92 (JPEG) to 1, photographs up to .56. A noisy picture of so few
-# values may still be a mask.
+# Share of pixels that equal their neighbour: masks have .92 (JPEG) to 1, photographs up to .56. A noisy picture of so
+# few values may still be a mask.
 MIN_EQUAL, MAX_NOISY = 0.7, 16
 CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
 
@@ -152,8 +152,8 @@ def check_mask_values(path: Path) -> None:
     equal = (pixels[:, 1:] == pixels[:, :-1]).all(axis=2).mean() if pixels.shape[1] > 1 else 1.0
     if equal < MIN_EQUAL and (n_values := len(np.unique(pixels))) > MAX_NOISY:
         raise BadInputError(
-            f"{path} looks like a photograph: {n_values} values; expected a mask, 0 for background and 255, or one value "
-            "for each object. Check --truth"
+            f"{path} looks like a photograph: {n_values} values; expected a mask, 0 for background and 255, or one "
+            "value for each object. Check --truth"
         )
 
 

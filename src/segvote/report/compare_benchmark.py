@@ -14,6 +14,7 @@ from segvote.report.compare_tables import format_latex, format_markdown, list_se
 __all__ = ["list_benchmark_rows", "write_benchmark"]
 
 
+INFERRED = "How many shots of each class the paper used is inferred."
 # Why the column of the paper is empty.
 NOT_WHOLE = "The paper's figures are means over all classes of the set; here not all were measured.\n\n"
 
@@ -44,7 +45,7 @@ def write_benchmark(benchmark: Benchmark, out: Path | str) -> Path:
     counts = ", ".join(f"{name} {count}" for name, count in benchmark.n_items.items())
     text = (
         f"# {benchmark.name}\n\nItems with truth: {counts}. One of them is worth at most "
-        f"{benchmark.resolution:.3f} in the mean. How many shots of each class the paper used is inferred.\n\n## Beside the paper\n\n{format_markdown(beside)}\n"
+        f"{benchmark.resolution:.3f} in the mean. {INFERRED}\n\n## Beside the paper\n\n{format_markdown(beside)}\n"
         f"{'' if benchmark.is_whole else NOT_WHOLE}## CorLoc per class, common rule\n\n{format_markdown(classes)}"
     )
     write_text(out / "benchmark.md", text)

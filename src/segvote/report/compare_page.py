@@ -30,8 +30,8 @@ EXPLANATION = (
     "for all voters alike. <em>Own rule</em>: each voter's own threshold (CRANE: as many segments as the reference, as "
     "in the paper; negative mining: the best segment of each image). <em>Matched</em>: every voter selects as many "
     "segments as the reference. <em>Limit</em>: mean IoU if every segment were labelled by the truth. <em>Better "
-    "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images. Features "
-    "are scaled as suits each voter, the reference included; <em>:lengths</em> and <em>:unit</em> say otherwise.</p>"
+    "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images. "
+    "Features are scaled as suits each voter, the reference included; <em>:lengths</em>, <em>:unit</em>: alike for all.</p>"
 )
 
 

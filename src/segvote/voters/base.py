@@ -1,6 +1,6 @@
 """The frame every voter shares: scikit-learn's contract outside, one private idea inside.
 
-A voter implements ``_learn(segments)``, which returns the score of every training segment heard from other bags only,
+A voter implements ``_learn(segments)``, which returns the score of every training segment by other bags only,
 and ``_score(X, bags, prior)``, the same decision function for segments never seen. The frame checks input, sets the
 threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
 """
@@ -22,7 +22,7 @@ from segvote.voters.segments import Segments, check_segments, encode_labels
 
 __all__ = ["N_NEIGHBORS", "BaseVoter"]
 
-# How many of the nearest segments of other bags a segment hears.
+# How many of the nearest segments of other bags vote for a segment.
 N_NEIGHBORS = 40
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
@@ -39,7 +39,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
     classes_
         The two labels, the one that means *with* last.
     scores_
-        (n_segments,) score f of every training segment, own bag not heard; above 0 means object.
+        (n_segments,) score f of every training segment, own bag left out; above 0 means object.
     weights_
         (n_segments,) soft label in [0, 1]; 0 on segments of *without* bags.
     threshold_
@@ -48,8 +48,8 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         Number of rounds of voting.
     """
 
-    # Whether features should keep their lengths: for voters that learn what each feature weighs, a vector that is short
-    # because little is seen says so; voters that compare segments want directions alone.
+    # Whether features keep their lengths instead of blocks of length one, by what was measured for each voter
+    # (docs/voters.md): where little is seen a vector is short, and made long it is noise.
     wants_lengths: ClassVar[bool] = False
 
     # Bags, priors and corrections go along wherever scikit-learn's metadata routing is on.
@@ -81,7 +81,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         prior
             (n_segments,) background prior in [0, 1]; default 1.
         user_labels
-            (n_segments,) a person's corrections: -1 unknown, 0 background, 1 object.
+            (n_segments,) corrections by the user: -1 unknown, 0 background, 1 object.
         """
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         _check_scale(X)
@@ -104,13 +104,13 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         return 0
 
     def take_neighbours(self, neighbours: Neighbours) -> BaseVoter:
-        """Let the next `fit` hear the `n_searched` neighbours of its segments, that are known already."""
+        """Give the next `fit` the `n_searched` neighbours of its segments, that are known already."""
         self._taken = neighbours
         return self
 
     @property
     def has_neighbours(self) -> bool:
-        """Whether the next `fit` will hear neighbours that are known already."""
+        """Whether the next `fit` was given neighbours that are known already."""
         return "_taken" in self.__dict__
 
     def _find_neighbours(self, segments: Segments) -> Neighbours:
@@ -126,7 +126,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         return segments
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        """Votes for every training segment, own bag not heard; the voter keeps what `_score` needs."""
+        """Votes for every training segment, own bag left out; the voter keeps what `_score` needs."""
         raise NotImplementedError
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
     def decision_function(
         self, X: np.ndarray, bags: np.ndarray | None = None, prior: np.ndarray | None = None
     ) -> np.ndarray:
-        """(n_segments,) score f; above 0 means object. Training segments of the same bag are not heard."""
+        """(n_segments,) score f; above 0 means object. Training segments of the same bag are left out."""
         return self._vote(X, bags, prior) - self.threshold_
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -178,7 +178,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - posterior, posterior])
 
     def fit_predict(self, X: np.ndarray, y: np.ndarray, **fit_params: Any) -> np.ndarray:
-        """Fit, then the decision on the training segments themselves, each heard by other bags only."""
+        """Fit, then the decision on the training segments themselves, each by the votes of other bags only."""
         self.fit(X, y, **fit_params)
         return self.classes_[(self.scores_ > 0).astype(int)]
 

@@ -46,6 +46,8 @@ class Evidence(BaseVoter):
 
     N_TYPICAL = 10
 
+    wants_lengths = True
+
     def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
         self.bandwidth = bandwidth
         self.max_pairs = max_pairs

@@ -25,6 +25,8 @@ class KNNNegatives(BaseVoter):
     Roth, Pemula, Zepeda, Schölkopf, Brox, Gehler: Towards total recall in industrial anomaly detection. CVPR 2022.
     """
 
+    wants_lengths = True
+
     def __init__(self, n_neighbors: int = 5) -> None:
         self.n_neighbors = n_neighbors
 

@@ -112,8 +112,8 @@ class MILIS(_PrototypeVoter):
 
     The first prototype of a *without* bag is its most typical segment, by the density of the negatives, that of a
     *with* bag its least typical one. In turns, an SVM on the bags is trained and every prototype is replaced by the
-    segment of its bag that speaks loudest for the bag's label, as long as the SVM's objective falls: our reading of the
-    update.
+    segment of its bag with the highest score for the bag's label, as long as the SVM's objective falls: our reading of
+    the update.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One-class SVM on the negatives: what does not belong to the background is the thing."""
+"""One-class SVM on the negatives: what does not belong to the background is the object."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class OneClass(BaseVoter):
     Named by arXiv 1812.06228 as Jiang 2015; by its subject that is arXiv 1501.07492, Weakly supervised learning for
     salient object detection. One-class SVM: Schölkopf et al., Neural Computation 2001.
     """
+
+    wants_lengths = True
 
     def __init__(self, nu: float = 0.1, gamma: float | None = None, max_negatives: int = 5000) -> None:
         self.nu = nu

@@ -22,13 +22,13 @@ class Segments:
         (n_segments, d) features.
     positive
         (n_segments,) bool: the segment belongs to P, the segments that may be object. These are the segments of *with*
-        bags, less those a person called background, plus those a person called object anywhere.
+        bags, less those with the user label background, plus those with the user label object anywhere.
     bags
         (n_segments,) int: bag ids 0 .. n_bags-1.
     prior
         (n_segments,) in [0, 1]: background prior; a vote walk survives a visit to segment i with this probability.
     user_labels
-        (n_segments,) int8: -1 unknown, 0 background, 1 object, by a person's word.
+        (n_segments,) int8: -1 unknown, 0 background, 1 object.
     bag_labels
         (n_bags,) bool: the bag is *with*.
     """
@@ -56,7 +56,7 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes = np.unique(y)
     if len(classes) != 2:
         raise BadInputError(
-            f"expected segments of two classes, *with* and *without* the thing; got {len(classes)} class(es): "
+            f"expected segments of two classes, *with* and *without* the object; got {len(classes)} class(es): "
             f"{', '.join(map(str, classes[:5]))}. Add bags of the missing kind"
         )
     if set(map(str, classes)) == {WITH, WITHOUT}:
