@@ -31,7 +31,7 @@ EXPLANATION = (
     "in the paper; negative mining: the best segment of each image). <em>Matched</em>: every voter selects as many "
     "segments as the reference. <em>Limit</em>: mean IoU if every segment were labelled by the truth. <em>Better "
     "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images. "
-    "Features are scaled as suits each voter, the reference included; <em>:lengths</em>, <em>:unit</em>: alike for all.</p>"
+    "Features are scaled as suits each voter, reference included; <em>:lengths</em>, <em>:unit</em>: all alike.</p>"
 )
 
 
