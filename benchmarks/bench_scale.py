@@ -35,7 +35,6 @@ from segvote.metrics import average_precision
 from segvote.run.settings import Settings
 from segvote.scaling import open_cluster
 from segvote.steps.annotate import annotate
-from segvote.run.settings import Settings
 from segvote.steps.memory import estimate_need
 from segvote.voters.ekde import EKDE
 

@@ -18,10 +18,8 @@ from segvote.report.compare_tables import format_markdown, list_set_rows, name_m
 
 Sets = Mapping[str, Comparison]
 OURS = ("ekde", "lite0")
-# Not in the paper: its methods as they should be treated, and ours.
+# Not in the paper.
 BESIDE = {
-    "OBoW, lengths kept": ("obow", "bow:lengths"),
-    "MILBoost, lengths kept": ("milboost", "bow:lengths"),
     "ours": OURS,
     "ours, words": ("ekde", "bow"),
 }

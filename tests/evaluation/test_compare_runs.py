@@ -8,9 +8,10 @@ import pytest
 from segvote.errors import TooLargeError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
+from segvote.evaluation.compare_features import wants_lengths
 from segvote.evaluation.compare_results import Combination, Result, read_result, write_result
 from segvote.evaluation.compare_rules import decide_by_rules
-from segvote.evaluation.compare_stage import keep_lengths, measure_segments
+from segvote.evaluation.compare_stage import measure_segments, scale_table
 from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
@@ -143,7 +144,7 @@ def test_an_error_in_the_child_comes_back_as_one_line(finished_run, tmp_path):
 
 def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
     table = reopen(finished_run).table
-    kept = keep_lengths(finished_run, table)
+    kept = scale_table(finished_run, table, True)
     shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
     scaled = (shard - table.standardiser.mean) / np.where(table.standardiser.std > 0, table.standardiser.std, 1)
     np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)
@@ -152,7 +153,7 @@ def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
 
 
 def test_features_with_lengths_share_segments_and_count_with_those_without(scenes, tmp_path):
-    plan = Plan(voters=("cam",), features=("color", "color:lengths"))
+    plan = Plan(voters=("cam",), features=("color:unit", "color:lengths"))
     unit, kept = run(scenes, tmp_path / "out", plan).results
     assert unit.is_good
     assert kept.is_good
@@ -160,17 +161,38 @@ def test_features_with_lengths_share_segments_and_count_with_those_without(scene
     assert unit.key != kept.key
 
 
+def test_every_voter_gets_the_features_that_suit_it(scenes, tmp_path):
+    assert not wants_lengths("color", "ekde")
+    assert wants_lengths("color", "cam")
+    assert not wants_lengths("color:unit", "cam")
+    assert wants_lengths("color:lengths", "ekde")
+    plan = Plan(voters=("ekde", "cam"), features=("color", "color:lengths", "color:unit"))
+    found = run(scenes, tmp_path / "out", plan)
+    for voter, same in (("ekde", "color:unit"), ("cam", "color:lengths")):
+        assert found.find(voter, "color").overlaps == found.find(voter, same).overlaps
+    reference = found.find_reference(found.find("cam", "color:lengths"))
+    assert reference is found.find("ekde", "color")
+
+
+def test_options_reach_the_voter_they_are_for(scenes, tmp_path):
+    plain = run(scenes, tmp_path / "out", Plan(voters=("negmin",), features=("color",)))
+    plan = Plan(voters=("negmin",), features=("color",), voter_options={"negmin": {"reading": "bag"}})
+    other = run(scenes, tmp_path / "out", plan)
+    assert plain.results[0].key != other.results[0].key
+    assert plain.results[0].segment_ap != other.results[0].segment_ap
+
+
 def test_the_rules_select_what_they_say(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
     shown = table.positive[table.bags]
-    _, own = decide_by_rules(table, votes, replace(QUICK, voter="cam"), 7)
+    _, _, own = decide_by_rules(table, votes, replace(QUICK, voter="cam"), 7)
     np.testing.assert_array_equal(own["own"], (votes > 0) & shown)
     assert own["matched"].sum() == 7
     assert votes[own["matched"]].min() > votes[shown & ~own["matched"]].max()
-    _, best = decide_by_rules(table, votes, replace(QUICK, voter="negmin"), 7)
+    _, _, best = decide_by_rules(table, votes, replace(QUICK, voter="negmin"), 7)
     assert best["own"].sum() == table.positive.sum()
-    _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
+    _, _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
     np.testing.assert_array_equal(crane["own"], crane["matched"])
     assert not any(one[~shown].any() for one in (*own.values(), *best.values()))
 

@@ -5,7 +5,6 @@ import cv2
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
 from segvote.evaluation.duplicates import find_duplicates, hash_picture
 from segvote.io.images import read_image

@@ -145,3 +145,17 @@ def test_absent_and_empty_truth_are_refused(tmp_path):
         list_truth(tmp_path / "absent")
     with pytest.raises(BadInputError, match="no truth"):
         list_truth(tmp_path)
+
+
+def test_a_photograph_is_refused_as_truth(tmp_path):
+    rng = np.random.default_rng(0)
+    Image.fromarray(rng.integers(60, 200, (40, 50, 3)).astype(np.uint8)).save(tmp_path / "a.jpg", quality=90)
+    with pytest.raises(BadInputError, match=r"a\.jpg looks like a photograph: .* Check --truth"):
+        list_truth(tmp_path)["a"]()
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg"])
+def test_masks_of_many_instances_and_masks_in_jpeg_are_no_photographs(tmp_path, ending):
+    instances = np.kron(np.arange(64).reshape(8, 8) * 4, np.ones((16, 16))).astype(np.uint8)
+    Image.fromarray(instances).save(tmp_path / f"a.{ending}")
+    assert list_truth(tmp_path)["a"]().mask.shape == (128, 128)

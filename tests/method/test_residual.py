@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from segvote.method.likeness import Likeness
-from segvote.method.residual import pass_on
-from segvote.method.residual import NOISE
+from segvote.method.residual import NOISE, pass_on
 
 N_BAGS, N_EACH = 4, 12
 

@@ -1,5 +1,6 @@
 """Comparisons as tables, curves and pages."""
 
+import html
 import re
 from xml.etree import ElementTree
 
@@ -134,6 +135,17 @@ def test_all_files_are_written(comparison):
 def test_a_page_survives_a_comparison_without_any_result(tmp_path):
     nothing = make_comparison(tmp_path, [make_result("ekde", [], reason="no memory")])
     assert "no memory" in format_comparison_page(nothing, [], "nothing")
+
+
+def test_the_latex_of_the_page_is_that_of_the_file(tmp_path):
+    page = format_comparison_page(make_comparison(tmp_path, []), [], "x")
+    shown = html.unescape(re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)[1])
+    assert shown.splitlines() == format_latex(list_comparison_rows(make_comparison(tmp_path, []))).splitlines()
+    assert "\\toprule" in shown.splitlines()
+
+
+def test_signs_that_latex_would_act_upon_are_escaped():
+    assert r"a\_b \{c\} \$ \textbackslash{}" in format_latex([["head"], ["a_b {c} $ \\"]])
 
 
 def test_names_are_split_and_unknown_ones_listed():

@@ -9,11 +9,11 @@ from segvote.voters.concepts import BagLoss, Concept, SoftLoss, climb, screen_st
 def measure_density_slow(point, scale, bags):
     """prod_with (1 - prod_j (1 - P)) prod_without prod_j (1 - P), multiplied out."""
     density = 1.0
-    for bag, tag in enumerate(bags.tags):
+    for bag, label in enumerate(bags.labels):
         members = bags.X[bags.codes == bag]
         P = np.array([np.exp(-np.sum(scale**2 * (x - point) ** 2)) for x in members])
         none = np.prod(1 - P)
-        density *= 1 - none if tag else none
+        density *= 1 - none if label else none
     return density
 
 

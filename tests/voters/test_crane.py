@@ -1,8 +1,10 @@
 """CRANE: penalties are counted exactly, for training segments and for new ones."""
 
 import numpy as np
+import pytest
 from scipy.spatial.distance import cdist
 
+from segvote.errors import BadInputError
 from segvote.voters.crane import CRANE, _Reach
 
 
@@ -27,5 +29,35 @@ def test_a_training_segment_asked_again_gets_the_same_score(planted):
 def test_reach_is_exact_on_the_rim_far_from_the_origin(rng):
     voters, rims = rng.normal(size=(50, 4)) + 1e4, rng.normal(size=(50, 4)) + 1e4
     points = np.concatenate([rims, rng.normal(size=(100, 4)) + 1e4])
-    expected = cdist(points, voters, "sqeuclidean") <= ((voters - rims) ** 2).sum(axis=1) * (1 + 1e-9)
-    np.testing.assert_array_equal(_Reach(voters, rims).list_reached(points), expected)
+    squared = ((voters - rims) ** 2).sum(axis=1)
+    expected = cdist(points, voters, "sqeuclidean") <= squared * (1 + 1e-9)
+    np.testing.assert_array_equal(_Reach(voters, squared).list_reached(points), expected)
+
+
+def test_every_one_of_several_nearest_is_penalised_in_fit_and_predict(rng):
+    # Whole numbers in a small cube: copies and equal distances abound.
+    X, bags = rng.integers(0, 4, size=(120, 3)).astype(float), np.repeat(np.arange(12), 10)
+    y = (bags < 6).astype(int)
+    squared = ((X[y == 1][:, None] - X[y == 0][None]) ** 2).sum(axis=2)
+    expected = (squared == squared.min(axis=0)).sum(axis=1)
+    assert expected.sum() > (y == 0).sum()  # there are ties
+    fitted = CRANE(ties="none").fit(X, y, bags=bags)
+    np.testing.assert_array_equal((fitted.scores_ + fitted.threshold_)[y == 1], -expected)
+    again = fitted.decision_function(X, bags=bags) + fitted.threshold_
+    np.testing.assert_array_equal(again[y == 1], -expected)
+
+
+def test_negatives_beyond_the_cut_off_penalise_nobody(planted):
+    X, y = planted.X, planted.y
+    squared = ((X[y == 1][:, None] - X[y == 0][None]) ** 2).sum(axis=2)
+    nearest = np.sort(squared.min(axis=0))
+    cut = float(np.sqrt(nearest[[40, 41]].mean()))
+    expected = np.bincount(squared.argmin(axis=0)[squared.min(axis=0) <= cut**2], minlength=(y == 1).sum())
+    assert expected.sum() == 41
+    fitted = CRANE(s_cut=cut, ties="none").fit(X, y, bags=planted.bags)
+    np.testing.assert_array_equal((fitted.scores_ + fitted.threshold_)[y == 1], -expected)
+
+
+def test_an_unknown_way_with_ties_is_refused(planted):
+    with pytest.raises(BadInputError, match="ties must be one of distance, none"):
+        CRANE(ties="random").fit(planted.X, planted.y, bags=planted.bags)

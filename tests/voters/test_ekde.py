@@ -20,7 +20,7 @@ def planted():
     return make_bags(n_with=30, n_without=30, n_object=6, seed=3)
 
 
-def vote_slow(X, y, bags, survival, n_neighbors, n_steps):
+def vote_slow(X, y, bags, prior, n_neighbors, n_steps):
     """voting.md, section 4, one segment at a time."""
     n = len(X)
     votes = np.zeros((n, n))
@@ -32,7 +32,7 @@ def vote_slow(X, y, bags, survival, n_neighbors, n_steps):
         votes[i] /= votes[i].sum()
     weights = (y == 1).astype(float)
     for _ in range(n_steps + 1):
-        heard = survival * (votes @ weights)
+        heard = prior * (votes @ weights)
         heard /= heard[y == 1].max()
         weights = np.where(y == 1, heard, 0.0)
     return heard
@@ -45,9 +45,9 @@ def measure_f1(selected, truth):
 
 def test_votes_equal_the_iteration_written_plainly():
     X, y, bags, _ = make_bags(n_with=4, n_without=4, n_segments=8, n_object=2, n_odd=1, seed=1)
-    survival = np.random.default_rng(0).uniform(0.8, 1, len(X))
-    voter = EKDE(n_neighbors=6, n_steps=9).fit(X, y, bags=bags, survival=survival)
-    slow = vote_slow(X, y, bags, survival, 6, 9)
+    prior = np.random.default_rng(0).uniform(0.8, 1, len(X))
+    voter = EKDE(n_neighbors=6, n_steps=9).fit(X, y, bags=bags, prior=prior)
+    slow = vote_slow(X, y, bags, prior, 6, 9)
     np.testing.assert_allclose(voter.scores_ + voter.threshold_, slow, rtol=1e-5, atol=1e-9)
     assert voter.threshold_ == pytest.approx(otsu_threshold(slow))
 
@@ -79,10 +79,10 @@ def test_unknown_bags_leave_nobody_out(planted):
 def test_a_correction_stands_and_spreads(planted):
     X, y, bags, truth = planted
     plain = EKDE().fit(X, y, bags=bags)
-    fixed = np.full(len(X), -1)
+    user_labels = np.full(len(X), -1)
     wrong = np.flatnonzero(truth)[0]
-    fixed[wrong] = 0
-    corrected = EKDE().fit(X, y, bags=bags, fixed=fixed)
+    user_labels[wrong] = 0
+    corrected = EKDE().fit(X, y, bags=bags, user_labels=user_labels)
     assert corrected.weights_[wrong] == 0
     others = truth & (np.arange(len(X)) != wrong)
     assert corrected.graph_[others].tocsc()[:, [wrong]].sum() > 0
@@ -91,9 +91,9 @@ def test_a_correction_stands_and_spreads(planted):
 
 def test_an_object_found_in_a_without_bag_votes_for(planted):
     X, y, bags, _ = planted
-    fixed = np.full(len(X), -1)
-    fixed[np.flatnonzero(y == 0)[0]] = 1
-    assert EKDE().fit(X, y, bags=bags, fixed=fixed).weights_[np.flatnonzero(y == 0)[0]] == 1
+    user_labels = np.full(len(X), -1)
+    user_labels[np.flatnonzero(y == 0)[0]] = 1
+    assert EKDE().fit(X, y, bags=bags, user_labels=user_labels).weights_[np.flatnonzero(y == 0)[0]] == 1
 
 
 def test_the_posterior_is_one_half_at_the_threshold(planted):
@@ -105,8 +105,8 @@ def test_the_posterior_is_one_half_at_the_threshold(planted):
 
 def test_survival_lowers_what_it_distrusts(planted):
     X, y, bags, truth = planted
-    survival = np.where(truth, 0.5, 1.0)
-    believed, distrusted = (EKDE().fit(X, y, bags=bags, survival=s).weights_[truth].mean() for s in (None, survival))
+    prior = np.where(truth, 0.5, 1.0)
+    believed, distrusted = (EKDE().fit(X, y, bags=bags, prior=s).weights_[truth].mean() for s in (None, prior))
     assert distrusted < believed
 
 

@@ -63,10 +63,10 @@ def test_the_order_of_segments_does_not_matter(voter, planted, rng):
 
 def test_inputs_are_not_modified(voter, planted):
     X, y, bags = planted.X.copy(), planted.y.copy(), planted.bags.copy()
-    fixed, survival = np.full(len(X), -1), np.full(len(X), 0.9)
-    for array in (X, y, bags, fixed, survival):
+    user_labels, prior = np.full(len(X), -1), np.full(len(X), 0.9)
+    for array in (X, y, bags, user_labels, prior):
         array.setflags(write=False)
-    fitted = clone(voter).fit(X, y, bags=bags, fixed=fixed, survival=survival)
+    fitted = clone(voter).fit(X, y, bags=bags, user_labels=user_labels, prior=prior)
     fitted.decision_function(X, bags=bags)
     np.testing.assert_array_equal(X, planted.X)
 
@@ -95,11 +95,11 @@ def test_the_explanation_of_a_new_segment_sums_to_its_score(voter, planted):
 
 
 def test_corrections_fix_the_weights(voter, planted):
-    fixed = np.full(len(planted.X), -1)
-    fixed[[0, 15]] = 1
-    fixed[[3, 20]] = 0
-    weights = fit(voter, planted, fixed=fixed).weights_
-    np.testing.assert_array_equal(weights[fixed >= 0], fixed[fixed >= 0])
+    user_labels = np.full(len(planted.X), -1)
+    user_labels[[0, 15]] = 1
+    user_labels[[3, 20]] = 0
+    weights = fit(voter, planted, user_labels=user_labels).weights_
+    np.testing.assert_array_equal(weights[user_labels >= 0], user_labels[user_labels >= 0])
 
 
 def test_corrections_count_as_votes(voter, planted):
@@ -107,7 +107,7 @@ def test_corrections_count_as_votes(voter, planted):
     called = planted.truth & (planted.bags != 0)
     rest = planted.truth & ~called
     before = fit(voter, planted).scores_
-    after = fit(voter, planted, fixed=np.where(called, 0, -1)).scores_
+    after = fit(voter, planted, user_labels=np.where(called, 0, -1)).scores_
     others = planted.candidates & ~planted.truth
 
     def lead(scores):
@@ -118,14 +118,14 @@ def test_corrections_count_as_votes(voter, planted):
 
 @pytest.mark.parametrize("form", ["sign", "bool", "words"])
 def test_tags_may_be_signs_bools_or_words(voter, planted, form):
-    tags = {
+    labels = {
         "sign": 2 * planted.y - 1,
         "bool": planted.y == 1,
         "words": np.where(planted.y == 1, "with", "without"),
     }[form]
-    fitted = fit(voter, planted, y=tags)
+    fitted = fit(voter, planted, y=labels)
     np.testing.assert_array_equal(fitted.scores_, fit(voter, planted).scores_)
-    assert fitted.classes_[1] == tags[0]
+    assert fitted.classes_[1] == labels[0]
 
 
 def test_bags_of_two_tags_are_refused(voter, planted):

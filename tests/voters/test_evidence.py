@@ -14,11 +14,11 @@ def measure_evidence_slow(planted, segment, bandwidth):
         if bag == planted.bags[segment]:
             continue
         members = planted.bags == bag
-        tag = int(planted.y[members][0])
+        label = int(planted.y[members][0])
         none = np.prod(1 - kernels[members])
-        totals[tag] += np.log(MISFILED + (1 - MISFILED) * (1 - none)) if tag else np.log(none)
-        heard[tag] += 1
-    return sum(totals[tag] * 10 / heard[tag] for tag in (0, 1))
+        totals[label] += np.log(MISFILED + (1 - MISFILED) * (1 - none)) if label else np.log(none)
+        heard[label] += 1
+    return sum(totals[label] * 10 / heard[label] for label in (0, 1))
 
 
 def test_votes_are_the_formula_with_the_own_bag_left_out(planted):

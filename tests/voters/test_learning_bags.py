@@ -40,17 +40,17 @@ def test_the_best_of_equals_is_the_first(small_bags):
 
 def test_corrections_become_bags_of_one_and_an_explained_bag_learns_no_more():
     X = np.arange(8.0)[:, None]
-    bags, tags = np.repeat([0, 1, 2, 3], 2), np.repeat([True, True, False, False], 2)
-    fixed = np.array([1, -1, 0, -1, -1, -1, -1, -1])
-    learned = group_bags(check_segments(X, tags, bags, None, fixed))
+    bags, labels = np.repeat([0, 1, 2, 3], 2), np.repeat([True, True, False, False], 2)
+    user_labels = np.array([1, -1, 0, -1, -1, -1, -1, -1])
+    learned = group_bags(check_segments(X, labels, bags, None, user_labels))
     # Bag 1 without its background, bags 2 and 3 whole, then the corrections; segment 1 of the explained bag is gone.
     assert [learned.X[learned.codes == bag].ravel().tolist() for bag in range(5)] == [[3], [4, 5], [6, 7], [0], [2]]
-    assert learned.tags.tolist() == [True, False, False, True, False]
+    assert learned.labels.tolist() == [True, False, False, True, False]
 
 
 def test_corrections_that_leave_one_tag_are_refused(planted):
     with pytest.raises(BadInputError, match="corrections"):
-        CAM().fit(planted.X, planted.y, bags=planted.bags, fixed=np.zeros(len(planted.X)))
+        CAM().fit(planted.X, planted.y, bags=planted.bags, user_labels=np.zeros(len(planted.X)))
 
 
 def test_bags_are_split_where_fewest_are_wrong():

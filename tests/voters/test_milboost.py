@@ -14,11 +14,11 @@ MODELS = [_NoisyOr, _ISR]
 def measure_likelihood_slow(y, bags, model):
     """The formulas of Viola et al., bag by bag."""
     total = 0.0
-    for bag, tag in enumerate(bags.tags):
+    for bag, label in enumerate(bags.labels):
         votes = y[bags.codes == bag]
         odds = np.exp(votes).sum()
         p = 1 - np.prod(1 - expit(votes)) if model is _NoisyOr else odds / (1 + odds)
-        total += np.log(p) if tag else np.log(1 - p)
+        total += np.log(p) if label else np.log(1 - p)
     return total
 
 

@@ -20,8 +20,8 @@ def test_every_bag_keeps_a_segment_and_without_bags_keep_all(planted):
     fitted = OBoW().fit(planted.X, planted.y, bags=planted.bags)
     bags = sort_bags(planted.X, planted.bags, planted.y == 1)
     kept = bags.sum(fitted.selected_.astype(int))
-    assert (kept[bags.tags] >= 1).all()
-    assert (kept[~bags.tags] == 12).all()
+    assert (kept[bags.labels] >= 1).all()
+    assert (kept[~bags.labels] == 12).all()
 
 
 def test_one_round_is_an_svm_on_the_means_of_whole_bags(planted):

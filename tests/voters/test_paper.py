@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from segvote.datasets import make_bags
+from segvote.errors import BadInputError
+from segvote.method.decide import decide
 from segvote.voters.paper import GRID, PaperEKDE, choose_bandwidths
 from segvote.voters.segments import check_segments
 
@@ -113,11 +115,11 @@ def test_own_bag_may_be_silent(planted):
 
 def test_corrections_clamp_the_weights(planted):
     X, y, bags, _ = planted
-    fixed = np.full(len(X), -1)
-    fixed[:2] = 0, 1
+    user_labels = np.full(len(X), -1)
+    user_labels[:2] = 0, 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        voter = PaperEKDE(bandwidth_for=2.0, bandwidth_against=2.0).fit(X, y, bags=bags, fixed=fixed)
+        voter = PaperEKDE(bandwidth_for=2.0, bandwidth_against=2.0).fit(X, y, bags=bags, user_labels=user_labels)
     assert voter.weights_[:2].tolist() == [0, 1]
 
 
@@ -139,3 +141,58 @@ def test_a_sample_of_segments_is_enough_to_choose_bandwidths(monkeypatch):
     exact = choose_bandwidths(segments)
     monkeypatch.setattr("segvote.voters.paper.MAX_ASKED", 200)
     assert choose_bandwidths(segments) == exact
+
+
+def sum_pairs(X, y, at):
+    """(7, 7, n) f at some segments for every pair of the grid, plainly."""
+    P, N = X[y == 1], X[y == 0]
+    votes_for = np.array([make_kernel(at, P, bandwidth).sum(axis=1) for bandwidth in GRID])
+    against = np.array([make_kernel(at, N, bandwidth).sum(axis=1) for bandwidth in GRID])
+    return votes_for[:, None] - against[None]
+
+
+@pytest.mark.parametrize(
+    ("rule", "n_without"), [("difference", 6), ("absolute-difference", 4), ("absolute-difference", 9)]
+)
+def test_the_plain_readings_are_degenerate(rule, n_without):
+    X, y, bags, _ = make_bags(n_with=6, n_without=n_without, n_segments=15, seed=1)
+    difference = sum_pairs(X, y, X[y == 1] if rule == "difference" else X)
+    totals = (np.abs(difference) if rule == "absolute-difference" else difference).sum(axis=2)
+    expected = tuple(GRID[place] for place in np.unravel_index(totals.argmax(), totals.shape))
+    voter = fit((X, y, bags, None), bandwidth_rule=rule)
+    assert (voter.bandwidth_for_, voter.bandwidth_against_) == expected
+    assert max(expected) == GRID[-1]
+    share = (voter.scores_[y == 1] > 0).mean()
+    assert share in (0, 1)
+
+
+def test_the_separate_reading_chooses_for_each_kernel(planted):
+    X, y, bags, _ = planted
+    foreign, best = bags[:, None] != bags, []
+    for side in (1, 0):
+        gains = []
+        for bandwidth in GRID:
+            kernels = np.where(foreign, make_kernel(X, X, bandwidth), np.nan)[:, y == side]
+            means = np.nanmean(kernels, axis=1)
+            gains.append(means[y == side].mean() - means[y != side].mean())
+        best.append(GRID[int(np.argmax(gains))])
+    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None), rule="separate") == tuple(best)
+
+
+def test_an_unknown_rule_lists_the_known_ones(planted):
+    with pytest.raises(BadInputError, match="absolute-difference, difference, discrepancy, separate"):
+        fit(planted, bandwidth_rule="widest")
+
+
+def test_the_sign_decision_is_equation_7(planted):
+    X, y, bags, _ = planted
+    voter = fit(planted, bandwidth_for=2.2, bandwidth_against=2.0, max_iter=3, tol=0)
+    _, votes_for, against = iterate_slow(X[y == 1], X[y == 0], 2.2, 2.0, 3)
+    parts = [voter.scores_[bags == bag] for bag in np.unique(bags[y == 1])]
+    selections, thresholds = decide(parts, [np.ones(len(part)) for part in parts], "sign")
+    assert not thresholds.any()
+    expected = np.split(votes_for - against > 0, 6)
+    assert 0 < np.concatenate(expected).sum() < len(votes_for)
+    for selected, positive, scores in zip(selections, expected, parts, strict=True):
+        positive[scores.argmax()] = True  # every *with* image keeps its best segment
+        np.testing.assert_array_equal(selected, positive)

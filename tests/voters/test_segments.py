@@ -7,7 +7,7 @@ from segvote.datasets import make_bags
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.voters import VOTERS
 from segvote.voters.ekde import EKDE
-from segvote.voters.segments import encode_tags
+from segvote.voters.segments import encode_labels
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +16,11 @@ def small():
     return X, y, bags
 
 
-@pytest.mark.parametrize("tag", [0, 1])
-def test_one_kind_of_bag_is_not_enough(small, tag):
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_kind_of_bag_is_not_enough(small, label):
     X, y, bags = small
     with pytest.raises(BadInputError, match="two classes"):
-        EKDE().fit(X[y == tag], y[y == tag], bags=bags[y == tag])
+        EKDE().fit(X[y == label], y[y == label], bags=bags[y == label])
 
 
 def test_a_bag_with_both_tags_is_named(small):
@@ -31,7 +31,7 @@ def test_a_bag_with_both_tags_is_named(small):
         EKDE().fit(X, y, bags=bags)
 
 
-@pytest.mark.parametrize("name", ["bags", "survival", "fixed"])
+@pytest.mark.parametrize("name", ["bags", "prior", "user_labels"])
 def test_lengths_must_match(small, name):
     X, y, _ = small
     with pytest.raises(BadInputError, match=f"{name} must have one value per segment"):
@@ -40,10 +40,10 @@ def test_lengths_must_match(small, name):
 
 def test_values_must_make_sense(small):
     X, y, _ = small
-    with pytest.raises(BadInputError, match="survival must lie"):
-        EKDE().fit(X, y, survival=np.full(len(X), 1.5))
-    with pytest.raises(BadInputError, match="fixed must be"):
-        EKDE().fit(X, y, fixed=np.full(len(X), 2))
+    with pytest.raises(BadInputError, match="prior must lie"):
+        EKDE().fit(X, y, prior=np.full(len(X), 1.5))
+    with pytest.raises(BadInputError, match="user_labels must be"):
+        EKDE().fit(X, y, user_labels=np.full(len(X), 2))
 
 
 def test_nan_is_refused(small):
@@ -55,13 +55,13 @@ def test_nan_is_refused(small):
 
 
 @pytest.mark.parametrize(
-    ("tags", "positive"),
+    ("labels", "positive"),
     [([0, 1], 1), ([-1, 1], 1), ([False, True], True), (["without", "with"], "with"), (["cat", "no cat"], "no cat")],
 )
-def test_the_positive_tag_is_found(tags, positive):
-    classes, is_with = encode_tags(np.array(tags))
+def test_the_positive_tag_is_found(labels, positive):
+    classes, is_with = encode_labels(np.array(labels))
     assert classes[1] == positive
-    assert is_with.tolist() == [tag == positive for tag in tags]
+    assert is_with.tolist() == [label == positive for label in labels]
 
 
 def test_any_spelling_of_the_tags_gives_the_same_scores(small):

@@ -23,9 +23,9 @@ def test_who_does_not_listen_keeps_its_word(planted):
 
 
 def test_a_segment_called_object_is_a_label_wherever_it_lies(planted):
-    fixed = np.full(len(planted.X), -1)
-    fixed[[0, 200]] = 1
-    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags, fixed=fixed)
+    user_labels = np.full(len(planted.X), -1)
+    user_labels[[0, 200]] = 1
+    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags, user_labels=user_labels)
     np.testing.assert_array_equal(fitted.labels_[[0, 200]], 1)
 
 
@@ -41,3 +41,20 @@ def test_the_number_of_rounds_is_told(planted):
 def test_a_trust_of_one_is_refused(planted):
     with pytest.raises(BadInputError, match="trust_votes"):
         SSKDE(trust_votes=1.0).fit(planted.X, planted.y, bags=planted.bags)
+
+
+@pytest.mark.parametrize("labelled", [0.0, 0.3])
+def test_the_closed_form_is_the_printed_equation_and_the_iteration_agrees(planted, labelled):
+    options = {"n_neighbors": 15, "trust_votes": 0.8, "trust_votes_labelled": labelled}
+    closed = SSKDE(**options, solver="closed").fit(planted.X, planted.y, bags=planted.bags)
+    K = closed._build_graph(planted.X, planted.bags, closed._segments).toarray()
+    T = np.diag(np.where(planted.y == 1, 0.8, labelled))
+    expected = np.linalg.inv(np.eye(len(K)) - T @ K) @ (np.eye(len(K)) - T) @ planted.y
+    np.testing.assert_allclose(closed.labels_, expected, atol=1e-9)
+    iterated = SSKDE(**options).fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_allclose(iterated.labels_, expected, atol=1e-8)
+
+
+def test_an_unknown_solver_is_refused(planted):
+    with pytest.raises(BadInputError, match="solver must be one of iterate, closed"):
+        SSKDE(solver="fast").fit(planted.X, planted.y, bags=planted.bags)

@@ -9,7 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
-from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research
+from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research, voter_option
 from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
@@ -132,6 +132,7 @@ def annotate(
     n_superpixels: int = research(
         DEFAULTS.n_superpixels, min=0, help="Superpixels along which masks are drawn; 0: masks of whole segments."
     ),
+    voter_option: list[str] | None = voter_option("Parameter of the voter, such as max_iter=5; may be repeated."),
     seed: int = research(DEFAULTS.seed, help="Of everything random."),
 ) -> None:
     """Find the object that one folder of images shows and the other does not.
@@ -142,7 +143,9 @@ def annotate(
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
     from segvote._api import annotate as run_annotate
     from segvote._api import annotate_classes
+    from segvote.voters.options import parse_options
 
+    chosen["voter_options"] = parse_options(voter, voter_option or ())
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     own = choose_segments(segments, ucm)

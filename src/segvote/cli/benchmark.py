@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.compare import split_names
+from segvote.cli.options import choice
 from segvote.cli.progress import show_progress
 from segvote.datasets import DATASETS
+from segvote.run.settings import Settings
+from segvote.segmentation import SEGMENTERS
 from segvote.voters import VOTERS
+
+DEFAULTS = Settings()
 
 
 @app.command(
@@ -27,6 +33,15 @@ def benchmark(
     class_name: str | None = typer.Option(None, "--class", help="One class only."),
     voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
+    deep_features: str = typer.Option("lite0", metavar="NAME", help="Features of the row eKDE_deep, and of ours."),
+    word_features: str = typer.Option("bow", metavar="NAME", help="Features of the paper's other rows."),
+    segmenter: str = typer.Option(
+        DEFAULTS.segmenter, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
+    ),
+    n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
+    voter_option: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
+    ),
     frames: int = typer.Option(3, min=0, help="Frames used of each video, as images; 0: videos as they are."),
     max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
     time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
@@ -36,21 +51,27 @@ def benchmark(
 
     Each class is an experiment of its own; the mean is over classes. Leaves benchmark.md, .tex and .json in the folder.
     """
+    from segvote.evaluation.benchmark import RowFeatures, make_paper_plan
     from segvote.evaluation.benchmark import benchmark as run_benchmark
-    from segvote.evaluation.benchmark import make_paper_plan
     from segvote.evaluation.compare import Plan
     from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
     from segvote.report.compare_tables import format_text, list_set_rows
+    from segvote.voters.options import parse_options_of_all
 
-    plan = make_paper_plan(time_limit)
+    row_features = RowFeatures(deep_features, word_features)
+    plan = make_paper_plan(time_limit, row_features)
     if voters is not None:
         plan = Plan(split_names(voters, VOTERS, "voter"), split_names(features), time_limit=time_limit)
+    options = parse_options_of_all(plan.voters, voter_option or ())
+    plan = replace(plan, segmenters=(segmenter,), voter_options=options)
     with show_progress() as progress:
         done = run_benchmark(
             name,
             path,
             out,
             plan,
+            replace(DEFAULTS, segmenter=segmenter, n_segments=n_segments),
+            row_features=row_features,
             class_name=class_name,
             n_frames=frames,
             max_items=max_items,

@@ -37,7 +37,8 @@ def compare(
     ),
     voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
     features: str = typer.Option(
-        DEFAULTS.features, help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths keeps vectors' lengths."
+        DEFAULTS.features,
+        help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths, NAME:unit: alike for all.",
     ),
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
@@ -45,6 +46,9 @@ def compare(
     decision: str = typer.Option(DEFAULTS.decision, help=f"The common rule: {', '.join(DECISIONS)}."),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
+    voter_option: list[str] | None = typer.Option(
+        None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
+    ),
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
     time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
     jobs: int = typer.Option(2, min=1, help="Number of processes that segment and extract features."),
@@ -58,9 +62,15 @@ def compare(
     from segvote.evaluation.stress import stress as run_stress
     from segvote.report.compare_page import write_comparison
     from segvote.report.compare_tables import format_text, list_comparison_rows
+    from segvote.voters.options import parse_options_of_all
 
+    names = split_names(voters, VOTERS, "voter")
     plan = Plan(
-        split_names(voters, VOTERS, "voter"), split_names(features), split_names(segmenters), time_limit=time_limit
+        names,
+        split_names(features),
+        split_names(segmenters, SEGMENTERS, "segmenter"),
+        time_limit=time_limit,
+        voter_options=parse_options_of_all(names, voter_option or ()),
     )
     settings = replace(DEFAULTS, n_segments=n_segments, size=size, decision=decision)
     with show_progress() as progress:

@@ -24,6 +24,7 @@ __all__ = [
     "make_completion",
     "option",
     "research",
+    "voter_option",
 ]
 
 INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
@@ -51,6 +52,11 @@ def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any
 def research(default: Any, *names: str, help: str, **more: Any) -> Any:
     """An option that only ``--help-all`` shows."""
     return option(default, *names, panel=RESEARCH, help=help, hidden=True, **more)
+
+
+def voter_option(help: str) -> Any:
+    """``--voter-option NAME=VALUE``, any number of times; see `segvote.voters.options`."""
+    return research(None, "--voter-option", metavar="NAME=VALUE", help=help)
 
 
 def choice(known: Iterable[str], kind: str) -> dict[str, Any]:

@@ -21,10 +21,22 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
 
-__all__ = ["Benchmark", "PaperRow", "benchmark", "make_paper_plan"]
+__all__ = ["Benchmark", "PaperRow", "RowFeatures", "benchmark", "make_paper_plan"]
 
 # Ours beside the paper's methods.
 OURS = {"ekde_deep (ours)": ("ekde", "lite0"), "ekde (ours)": ("ekde", "bow")}
+
+
+@dataclass(frozen=True)
+class RowFeatures:
+    """Features that stand for the paper's: its network (VGG-19) and its visual words."""
+
+    deep: str = "lite0"
+    words: str = "bow"
+
+    def choose(self, features: str) -> str:
+        """Those for a row of `PAPER_METHODS` or `OURS`."""
+        return {"lite0": self.deep, "bow": self.words}[features]
 
 
 @dataclass(frozen=True)
@@ -40,9 +52,11 @@ class PaperRow:
     common
         The same by the common rule.
     paper
-        The paper's figure, or None.
+        The paper's figure of the same classes, or None.
     is_same
         The difference is smaller than one shot makes: no difference.
+    notes
+        What the voter warned of, in any class.
     """
 
     method: str
@@ -52,6 +66,7 @@ class PaperRow:
     common: float
     paper: float | None
     is_same: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,11 +81,17 @@ class Benchmark:
         Class to its comparison, whose "images" are videos where the set has videos.
     n_items
         Class to its number of videos or images with truth.
+    is_whole
+        Whether all classes of the set were measured: the paper's mean is over all of them.
+    row_features
+        Features of the rows beside the paper.
     """
 
     name: str
     classes: dict[str, Comparison]
     n_items: dict[str, int]
+    is_whole: bool = True
+    row_features: RowFeatures = RowFeatures()
 
     @property
     def resolution(self) -> float:
@@ -88,22 +109,35 @@ class Benchmark:
     def list_paper_rows(self) -> list[PaperRow]:
         """The paper's methods and ours, beside the paper's figures."""
         return [
-            self._make_row(method, voter, features) for method, (voter, features) in {**PAPER_METHODS, **OURS}.items()
+            self._make_row(method, voter, self.row_features.choose(features))
+            for method, (voter, features) in {**PAPER_METHODS, **OURS}.items()
         ]
+
+    def list_notes(self, voter: str, features: str) -> tuple[str, ...]:
+        """What a voter warned of, with the class in which it did."""
+        found = {name: known.find(voter, features) for name, known in self.classes.items()}
+        return tuple(f"{name}: {note}" for name, result in found.items() if result for note in result.notes)
+
+    def _find_paper(self, method: str) -> float | None:
+        """The paper's mean over classes; None where we measured some of them only, or the paper has no figure."""
+        if not self.is_whole:
+            return None
+        try:
+            return get_paper_corloc(self.name, method)
+        except UnknownNameError:
+            return None
 
     def _make_row(self, method: str, voter: str, features: str) -> PaperRow:
         corloc, common = (self.measure_mean(voter, features, rule) for rule in ("own", "common"))
-        try:
-            paper = get_paper_corloc(self.name, method)
-        except UnknownNameError:
-            paper = None
+        paper = self._find_paper(method)
         same = paper is not None and abs(corloc - paper) < self.resolution
-        return PaperRow(method, voter, features, corloc, common, paper, same)
+        return PaperRow(method, voter, features, corloc, common, paper, same, self.list_notes(voter, features))
 
 
-def make_paper_plan(time_limit: float | None = None) -> Plan:
+def make_paper_plan(time_limit: float | None = None, row_features: RowFeatures = RowFeatures()) -> Plan:
     """The methods of the paper's table, and ours."""
-    pairs = tuple(dict.fromkeys([*OURS.values(), *PAPER_METHODS.values()]))
+    rows = [*OURS.values(), *PAPER_METHODS.values()]
+    pairs = tuple(dict.fromkeys((voter, row_features.choose(features)) for voter, features in rows))
     voters = tuple(dict.fromkeys(voter for voter, _ in pairs))
     features = tuple(dict.fromkeys(features for _, features in pairs))
     return Plan(voters=voters, features=features, time_limit=time_limit, pairs=pairs)
@@ -116,6 +150,7 @@ def benchmark(
     plan: Plan | None = None,
     settings: Settings | None = None,
     *,
+    row_features: RowFeatures = RowFeatures(),
     class_name: str | None = None,
     n_frames: int = 3,
     max_items: int | None = 200,
@@ -132,6 +167,8 @@ def benchmark(
         Folder for links, runs and results; what is there already is not done again.
     plan, settings
         As for `compare`; default: the paper's methods and ours.
+    row_features
+        Features of the rows beside the paper.
     class_name
         One class, or None for all.
     n_frames, max_items
@@ -162,7 +199,8 @@ def benchmark(
         classes[wanted], n_items[wanted] = _join_frames(comparison, laid), laid.n_items
     if not classes:
         raise UnknownNameError(f"no class of {name} at {path} has truth; check that its annotations are unpacked")
-    return Benchmark(name, classes, n_items)
+    is_whole = class_name is None or len(DATASETS[name](path).classes) == 1
+    return Benchmark(name, classes, n_items, is_whole, row_features)
 
 
 def _join_frames(comparison: Comparison, laid: Laid) -> Comparison:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
+from segvote.evaluation.compare_features import wants_lengths
 from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, write_result
 from segvote.evaluation.compare_rules import decide_by_rules
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
@@ -49,12 +51,15 @@ class Plan:
     Attributes
     ----------
     voters, features, segmenters
-        Names; every combination is tried. Features whose name ends in ``:lengths`` keep the lengths of their vectors,
-        see `segvote.evaluation.compare_stage.keep_lengths`.
+        Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``);
+        a name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length
+        one.
     time_limit
         Seconds of processor time that one vote may take, or None: as long as it wants.
     pairs
         Voter and features; where given, only these pairs of them are tried.
+    voter_options
+        Voter to parameters of its class.
     """
 
     voters: tuple[str, ...] = tuple(VOTERS)
@@ -62,6 +67,7 @@ class Plan:
     segmenters: tuple[str, ...] = (Settings.segmenter,)
     time_limit: float | None = None
     pairs: tuple[tuple[str, str], ...] = ()
+    voter_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def list_combinations(plan: Plan) -> list[Combination]:
@@ -147,11 +153,12 @@ class _Job:
         found = {one: self._read(one) for one in group}
         pending = [one for one in group if found[one] is None]
         if pending:
-            stage = self._try_stage(pending[0])
+            stage = self._try_stage(pending)
             made = self._map(partial(self._make, stage=stage), pending)
         for combination in group:
             yield found[combination] or next(made)
-        (self.out / "ballot.npz").unlink(missing_ok=True)
+        for kind in (True, False):
+            self._find_ballot(kind).unlink(missing_ok=True)
 
     def _map(self, make: Callable[[Combination], Result], pending: Sequence[Combination]) -> Iterator[Result]:
         """Results in order; votes in processes of their own are counted several at a time."""
@@ -178,12 +185,19 @@ class _Job:
         longer = old is not None and (limit is None or limit > old)
         return None if longer or result.kind != "TooLargeError" else result
 
-    def _try_stage(self, combination: Combination) -> Stage | Exception:
-        settings = replace(self.settings, segmenter=combination.segmenter, features=combination.features)
+    def _find_ballot(self, has_lengths: bool) -> Path:
+        return self.out / f"ballot-{'lengths' if has_lengths else 'unit'}.npz"
+
+    def _try_stage(self, pending: Sequence[Combination]) -> Stage | Exception:
+        first = pending[0]
+        settings = replace(self.settings, segmenter=first.segmenter, features=first.features)
+        kinds = {wants_lengths(one.features, one.voter) for one in pending}
         try:
-            stage = prepare_stage(self.folders, self.readers, self.out / "run", settings, self.n_jobs, self.progress)
+            out = self.out / "run"
+            stage = prepare_stage(self.folders, self.readers, out, settings, kinds, self.n_jobs, self.progress)
             if self.plan.time_limit is not None:
-                write_ballot(self.out / "ballot.npz", stage.table)
+                for kind, table in stage.tables.items():
+                    write_ballot(self._find_ballot(kind), table)
             return stage
         except Exception as error:  # one bad combination must not stop the rest: its reason goes into the table
             return error
@@ -204,8 +218,10 @@ class _Job:
 
     def _measure(self, combination: Combination, stage: Stage) -> Result:
         settings, key = self._make_settings(combination), self._make_key(combination)
-        count = self._vote(stage, settings)
-        flat, thresholds, decisions = decide_by_rules(stage.table, count.votes, settings, stage.n_matched)
+        has_lengths = wants_lengths(combination.features, combination.voter)
+        count = self._vote(stage, settings, has_lengths)
+        table = stage.tables[has_lengths]
+        flat, thresholds, decisions = decide_by_rules(table, count.votes, settings, stage.n_matched)
         scores = [flat[stage.run.get_slice(index)] for index in stage.truth]
         self._write_scores(key, scores, thresholds[list(stage.truth)], float(flat.min()))
         ranking = rank_segments(scores, list(stage.truth.values()))
@@ -223,19 +239,19 @@ class _Job:
             notes=list(count.notes),
         )
 
-    def _vote(self, stage: Stage, settings: Settings) -> Count:
+    def _vote(self, stage: Stage, settings: Settings, has_lengths: bool) -> Count:
         """Count the votes, or read them: another decision rule asks for no new vote."""
         # What comes after the vote has no say in it.
         plain = replace(settings, decision="", label="")
-        path = self.out / "votes" / f"{make_key(version=__version__, settings=plain.to_dict(), input=self.input)}.npz"
+        decided = {"settings": plain.to_dict(), "has_lengths": has_lengths, "input": self.input}
+        path = self.out / "votes" / f"{make_key(version=__version__, **decided)}.npz"
         count = read_count(path)
         if count is None:
             if self.plan.time_limit is None:
-                count = count_votes(stage.table, settings)
+                count = count_votes(stage.tables[has_lengths], settings)
             else:
-                count = count_votes_within(
-                    self.out / "ballot.npz", settings, self.plan.time_limit, count_threads(self.n_jobs)
-                )
+                ballot, n_threads = self._find_ballot(has_lengths), count_threads(self.n_jobs)
+                count = count_votes_within(ballot, settings, self.plan.time_limit, n_threads)
             if not np.isfinite(count.votes).all():
                 raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
             write_count(path, count)
@@ -251,7 +267,8 @@ class _Job:
         )
 
     def _make_settings(self, combination: Combination) -> Settings:
-        options = self.settings.voter_options if combination.voter == self.settings.voter else {}
+        options = dict(self.settings.voter_options if combination.voter == self.settings.voter else {})
+        options.update(self.plan.voter_options.get(combination.voter, {}))
         return replace(
             self.settings,
             segmenter=combination.segmenter,
@@ -264,6 +281,7 @@ class _Job:
         return make_key(
             version=__version__,
             settings=self._make_settings(combination).to_dict(),
+            has_lengths=wants_lengths(combination.features, combination.voter),
             reference=self.settings.voter,
             input=self.input,
         )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
+from segvote.evaluation.compare_features import cut_ending
 from segvote.evaluation.evaluate import Curve
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.tables import read_json, write_json
@@ -142,8 +143,10 @@ class Comparison:
         return None
 
     def find_reference(self, result: Result) -> Result | None:
-        """The reference voter on the same segments and features."""
-        return self.find(self.reference, result.combination.features, result.combination.segmenter)
+        """The reference voter on the same segments, with these features scaled as suits it."""
+        features, segmenter = result.combination.features, result.combination.segmenter
+        own = self.find(self.reference, cut_ending(features), segmenter)
+        return own or self.find(self.reference, features, segmenter)
 
     def measure_difference(self, result: Result, rule: str = "common") -> Difference | None:
         """How much the reference's overlaps are better, drawn in pairs; None for itself or without reference.

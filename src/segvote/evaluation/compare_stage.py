@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.evaluation.compare_features import cut_ending
 from segvote.evaluation.evaluate import find_bag_truth
 from segvote.evaluation.evaluate_segments import CountedTruth, count_segments
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
@@ -24,9 +25,7 @@ from segvote.steps.reopening import reopen
 from segvote.steps.table import Table
 from segvote.types import WITH
 
-__all__ = ["Stage", "hash_inputs", "keep_lengths", "measure_segments", "prepare_stage"]
-
-LENGTHS = ":lengths"  # after the name of features
+__all__ = ["Stage", "hash_inputs", "measure_segments", "prepare_stage", "scale_table"]
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,10 @@ class Stage:
 
     Attributes
     ----------
-    run, table
-        The main job's run, and its segments.
+    run
+        The main job's.
+    tables
+        Its segments, by whether their features keep their lengths.
     truth
         Bag number to the truth of its segments.
     n_matched
@@ -44,7 +45,7 @@ class Stage:
     """
 
     run: Run
-    table: Table
+    tables: dict[bool, Table]
     truth: dict[int, CountedTruth]
     n_matched: int
 
@@ -59,17 +60,20 @@ def prepare_stage(
     readers: Mapping[str, TruthReader],
     out: Path,
     settings: Settings,
+    kinds: Iterable[bool],
     n_jobs: int,
     progress: Progress = ignore_progress,
 ) -> Stage:
-    """Segment, extract features and let the reference vote; count the truth of every segment."""
-    name = settings.features.removesuffix(LENGTHS)
-    run = annotate(*folders, out, replace(settings, features=name), n_jobs=n_jobs, progress=progress)
+    """Segment, extract features and let the reference vote; count the truth of every segment.
+
+    `kinds` says which tables are wanted: with lengths kept, with blocks of length one, or both.
+    """
+    settings = replace(settings, features=cut_ending(settings.features))
+    run = annotate(*folders, out, settings, n_jobs=n_jobs, progress=progress)
     truth = _count_truth(run, readers)
     table = reopen(run).table
-    if settings.features.endswith(LENGTHS):
-        table = keep_lengths(run, table)
-    return Stage(run, table, truth, int(run.votes["decisions"].sum()))
+    tables = {kind: scale_table(run, table, kind) for kind in sorted(set(kinds))}
+    return Stage(run, tables, truth, int(run.votes["decisions"].sum()))
 
 
 def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, CountedTruth]:
@@ -84,19 +88,15 @@ def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, Coun
     return dict(sorted(truth.items()))
 
 
-def keep_lengths(run: Run, table: Table) -> Table:
-    """The table with standardised features that were not brought to length one.
-
-    Voters that compare segments want directions. Voters that learn a linear function of a bag's mean (CAM, OBoW) lose
-    by it: where little is seen, a vector is short, and made long it is noise. The comparison lets them have both.
-    """
-    scale = table.standardiser
-    spread = np.where(scale.std > 0, scale.std, 1.0)
+def scale_table(run: Run, table: Table, has_lengths: bool) -> Table:
+    """The table with standardised features, their blocks of length one or as long as they are."""
+    if table.standardiser.has_lengths == has_lengths:
+        return table
+    standardiser = replace(table.standardiser, has_lengths=has_lengths)
     X = np.empty_like(table.X)
     for index, bag in enumerate(run.bags):
-        shard = read_arrays(run.folder.features_path(bag.features))["features"]
-        X[run.get_slice(index)] = (shard - scale.mean) / spread
-    return replace(table, X=X)
+        X[run.get_slice(index)] = standardiser.apply(read_arrays(run.folder.features_path(bag.features))["features"])
+    return replace(table, X=X, standardiser=standardiser)
 
 
 def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], frames: str = "auto") -> str:

@@ -50,6 +50,9 @@ VOC_CLASSES = [
     "train",
     "tvmonitor",
 ]
+# Share of pixels that equal their neighbour: masks have .92 (JPEG) to 1, photographs up to .56. A noisy picture of so
+# few values may still be a mask.
+MIN_EQUAL, MAX_NOISY = 0.7, 16
 CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
 
 
@@ -135,15 +138,31 @@ def _cut_extension(name: str) -> str:
 
 
 def _read_mask(path: Path) -> Truth:
+    check_mask_values(path)
     return Truth(mask=read_mask(path))
+
+
+def check_mask_values(path: Path) -> None:
+    """Refuse a photograph: a mask has few values, so that most pixels equal the one beside them."""
+    with open_picture(path) as picture:
+        if picture.mode == "P":
+            return
+        values = np.asarray(picture)
+    pixels = values.reshape(*values.shape[:2], -1)
+    equal = (pixels[:, 1:] == pixels[:, :-1]).all(axis=2).mean() if pixels.shape[1] > 1 else 1.0
+    if equal < MIN_EQUAL and (n_values := len(np.unique(pixels))) > MAX_NOISY:
+        raise BadInputError(
+            f"{path} looks like a photograph: {n_values} values; expected a mask, 0 for background and 255, or one "
+            "value for each object. Check --truth"
+        )
 
 
 def _read_class(path: Path, label: str, label_map: Path) -> Truth:
     """One class of a palette picture; of a picture without palette everything is the class."""
     with open_picture(path) as picture:
-        if picture.mode != "P":
-            return _read_mask(path)
-        indices = np.array(picture)
+        indices = np.array(picture) if picture.mode == "P" else None
+    if indices is None:
+        return _read_mask(path)
     wanted = _find_class(label, label_map)
     mask = np.where(indices == wanted, OBJECT, 0).astype(np.uint8)
     mask[indices == 255] = IGNORE

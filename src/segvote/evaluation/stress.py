@@ -15,6 +15,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.evaluation.compare import Plan, format_reason
+from segvote.evaluation.compare_features import wants_lengths
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import rank_segments
@@ -187,14 +188,16 @@ class _Job:
             return point
 
     def _make_settings(self, kind: Stress, level: float, voter: str) -> Settings:
-        options = self.settings.voter_options if voter == self.settings.voter else {}
+        options = dict(self.settings.voter_options if voter == self.settings.voter else {})
+        options.update(self.plan.voter_options.get(voter, {}))
         n_segments = int(level) if kind.change is None else self.settings.n_segments
         return replace(self.settings, voter=voter, voter_options=options, n_segments=n_segments)
 
     def _try_point(self, kind: Stress, level: float, settings: Settings, draw: int) -> StressPoint:
         try:
             stage = self._get_stage(settings.n_segments)
-            table, kept = stage.table, np.arange(len(stage.table.positive))
+            table = stage.tables[wants_lengths(settings.features, settings.voter)]
+            kept = np.arange(len(table.positive))
             if kind.change is not None and level > 0:
                 table, kept = kind.change(table, level, np.random.default_rng(draw))
             return self._measure(stage, table, kept, settings)
@@ -204,7 +207,9 @@ class _Job:
     def _get_stage(self, n_segments: int) -> Stage:
         if self._stage is None or self._stage[0] != n_segments:
             settings = replace(self.settings, n_segments=n_segments)
-            stage = prepare_stage(self.folders, self.readers, self.out / "run", settings, self.n_jobs, self.progress)
+            kinds = {wants_lengths(settings.features, voter) for voter in self.plan.voters}
+            out = self.out / "run"
+            stage = prepare_stage(self.folders, self.readers, out, settings, kinds, self.n_jobs, self.progress)
             self._stage = n_segments, stage
         return self._stage[1]
 

@@ -52,11 +52,11 @@ class Voter(Protocol):
     """Another system that scores segments, see `segvote.voters`."""
 
     scores_: np.ndarray
-    n_heard: int
+    n_searched: int
 
     def take_neighbours(self, neighbours: Neighbours) -> Any: ...
 
-    def fit(self, X: np.ndarray, y: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> Any: ...
+    def fit(self, X: np.ndarray, y: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> Any: ...
 
     def decision_function(self, X: np.ndarray, bags: np.ndarray | None = None) -> np.ndarray: ...
 
@@ -281,7 +281,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         assert self.voter is not None
         table = self._table
         prior = table.prior * measure_border_prior(table.border, self.border_prior)
-        self.voter.fit(table.X, table.is_candidate, bags=table.images, survival=prior)
+        self.voter.fit(table.X, table.is_candidate, bags=table.images, prior=prior)
         self.graph_, self.recall_ = getattr(self.voter, "graph_", None), getattr(self.voter, "recall_", None)
         nothing = np.zeros(len(table), dtype=bool)
         empty = sparse.csr_matrix((len(table), len(table)))

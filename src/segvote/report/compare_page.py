@@ -30,7 +30,8 @@ EXPLANATION = (
     "for all voters alike. <em>Own rule</em>: each voter's own threshold (CRANE: as many segments as the reference, as "
     "in the paper; negative mining: the best segment of each image). <em>Matched</em>: every voter selects as many "
     "segments as the reference. <em>Limit</em>: mean IoU if every segment were labelled by the truth. <em>Better "
-    "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images.</p>"
+    "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images. "
+    "Features are scaled as suits each voter, reference included; <em>:lengths</em>, <em>:unit</em>: all alike.</p>"
 )
 
 
@@ -87,7 +88,9 @@ def format_comparison_page(comparison: Comparison, stress: Sequence[StressCurve]
     if stress:
         figures = "".join(f"<figure>{draw_stress(curves)}</figure>" for curves in _group_by_kind(stress))
         sections.append(("Robustness", f'<div class="curves">{figures}</div>'))
-    sections.append(("LaTeX", f"<pre>{escape(format_latex(rows))}</pre>"))
+    # Line by line: `escape` takes the end of a line for a control character.
+    latex = "\n".join(map(escape, format_latex(rows).splitlines()))
+    sections.append(("LaTeX", f"<pre>{latex}</pre>"))
     n_images = len(comparison.good[0].names) if comparison.good else 0
     methods = f"{len(comparison.results)} methods on {n_images} images with truth"
     subtitle = f"{methods}; found above {comparison.threshold:g}"

@@ -23,7 +23,21 @@ __all__ = [
 ]
 
 HEADS = ["method", "CorLoc", "95 %", "own rule", "matched", "mIoU", "limit", "AP", "eKDE better by", "p", "s"]
-LATEX_SIGNS = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "–": "--", "·": r"$\cdot$", "−": "$-$", "{": r"\{"}
+LATEX_SIGNS = {
+    "&": r"\&",
+    "%": r"\%",
+    "_": r"\_",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "–": "--",
+    "·": r"$\cdot$",
+    "−": "$-$",
+}
 
 
 class Bold(str):

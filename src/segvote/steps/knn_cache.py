@@ -21,6 +21,7 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import count_neighbours
+from segvote.voters import VOTERS
 
 __all__ = ["fetch_neighbours", "name_neighbours", "read_neighbours"]
 
@@ -55,6 +56,7 @@ def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighb
         version=__version__,
         versions=list_versions(),
         n_neighbors=n_neighbors,
+        has_lengths=VOTERS[settings.voter].wants_lengths,
         features=[settings.features, settings.feature_options, [bag.features_key for bag in bags]],
     )
 

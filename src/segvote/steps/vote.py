@@ -34,7 +34,7 @@ def make_annotator(settings: Settings) -> SegmentAnnotator:
 def count_neighbours(settings: Settings) -> int:
     """How many neighbours of each segment the vote asks for; 0: none."""
     annotator = make_annotator(settings)
-    return annotator.n_neighbors if annotator.voter is None else annotator.voter.n_heard
+    return annotator.n_neighbors if annotator.voter is None else annotator.voter.n_searched
 
 
 def fit_annotator(

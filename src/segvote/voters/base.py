@@ -1,7 +1,7 @@
 """The frame every voter shares: scikit-learn's contract outside, one private idea inside.
 
-A voter implements ``_learn(segments)``, which returns the score of every training segment heard from other bags only,
-and ``_score(X, bags, survival)``, the same decision function for segments never seen. The frame checks input, sets the
+A voter implements ``_learn(segments)``, which returns the score of every training segment by other bags only,
+and ``_score(X, bags, prior)``, the same decision function for segments never seen. The frame checks input, sets the
 threshold and gives `predict`, `predict_proba` and `explain` their common meaning.
 """
 
@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, otsu_threshold
 from segvote.method.explanation import Explanation, group_by_bag
-from segvote.voters.segments import Segments, check_segments, encode_tags
+from segvote.voters.segments import Segments, check_segments, encode_labels
 
 __all__ = ["N_NEIGHBORS", "BaseVoter"]
 
-# How many of the nearest segments of other bags a segment hears.
+# How many of the nearest segments of other bags vote for a segment.
 N_NEIGHBORS = 40
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
@@ -37,9 +37,9 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_
-        The two tags, the one that means *with* last.
+        The two labels, the one that means *with* last.
     scores_
-        (n_segments,) score f of every training segment, own bag not heard; above 0 means object.
+        (n_segments,) score f of every training segment, own bag left out; above 0 means object.
     weights_
         (n_segments,) soft label in [0, 1]; 0 on segments of *without* bags.
     threshold_
@@ -48,12 +48,12 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         Number of rounds of voting.
     """
 
-    # Whether features should keep their lengths: for voters that learn what each feature weighs, a vector that is short
-    # because little is seen says so; voters that compare segments want directions alone.
+    # Whether features keep their lengths instead of blocks of length one, by what was measured for each voter
+    # (docs/voters.md): where little is seen a vector is short, and made long it is noise.
     wants_lengths: ClassVar[bool] = False
 
     # Bags, priors and corrections go along wherever scikit-learn's metadata routing is on.
-    __metadata_request__fit = {"bags": True, "survival": True, "fixed": True}  # noqa: RUF012
+    __metadata_request__fit = {"bags": True, "prior": True, "user_labels": True}  # noqa: RUF012
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -65,8 +65,8 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         X: np.ndarray,
         y: np.ndarray,
         bags: np.ndarray | None = None,
-        survival: np.ndarray | None = None,
-        fixed: np.ndarray | None = None,
+        prior: np.ndarray | None = None,
+        user_labels: np.ndarray | None = None,
     ) -> BaseVoter:
         """Let the segments vote.
 
@@ -75,20 +75,20 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         X
             (n_segments, d) features.
         y
-            (n_segments,) the bag's tag copied to its segments: {0, 1}, {-1, 1}, bool, or two strings.
+            (n_segments,) the bag's label copied to its segments: {0, 1}, {-1, 1}, bool, or two strings.
         bags
             (n_segments,) bag ids; default: every segment is a bag of its own.
-        survival
+        prior
             (n_segments,) background prior in [0, 1]; default 1.
-        fixed
-            (n_segments,) a person's corrections: -1 unknown, 0 background, 1 object.
+        user_labels
+            (n_segments,) corrections by the user: -1 unknown, 0 background, 1 object.
         """
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         _check_scale(X)
         check_classification_targets(y)
         _check_binary(y)
-        self.classes_, tags = encode_tags(y)
-        segments = check_segments(X, tags, bags, survival, fixed)
+        self.classes_, labels = encode_labels(y)
+        segments = check_segments(X, labels, bags, prior, user_labels)
         self._bag_names = np.unique(bags) if bags is not None else np.arange(len(X))
         self.n_iter_ = 1
         raw = self._learn(self._prepare(segments))
@@ -99,25 +99,25 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         return self
 
     @property
-    def n_heard(self) -> int:
+    def n_searched(self) -> int:
         """How many of the nearest segments of other bags a fit asks for; 0: it can do nothing with them."""
         return 0
 
     def take_neighbours(self, neighbours: Neighbours) -> BaseVoter:
-        """Let the next `fit` hear the `n_heard` neighbours of its segments, that are known already."""
+        """Give the next `fit` the `n_searched` neighbours of its segments, that are known already."""
         self._taken = neighbours
         return self
 
     @property
     def has_neighbours(self) -> bool:
-        """Whether the next `fit` will hear neighbours that are known already."""
+        """Whether the next `fit` was given neighbours that are known already."""
         return "_taken" in self.__dict__
 
-    def _hear_neighbours(self, segments: Segments) -> Neighbours:
+    def _find_neighbours(self, segments: Segments) -> Neighbours:
         """Those taken, once; else those searched."""
         taken: Neighbours | None = self.__dict__.pop("_taken", None)
         if taken is None:
-            return Neighbours.search(segments.X, self.n_heard, segments.bags)
+            return Neighbours.search(segments.X, self.n_searched, segments.bags)
         if len(taken) != len(segments):
             raise BadInputError(f"the neighbours taken are of {len(taken)} segments; got {len(segments)}")
         return taken
@@ -126,10 +126,10 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         return segments
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        """Votes for every training segment, own bag not heard; the voter keeps what `_score` needs."""
+        """Votes for every training segment, own bag left out; the voter keeps what `_score` needs."""
         raise NotImplementedError
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Votes for segments never seen; `bags` are training bag numbers to leave out, or NO_BAG."""
         raise NotImplementedError
 
@@ -139,17 +139,17 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
         self._scale = float(raw.std()) or 1.0
         weights = np.where(segments.positive, self._posterior(raw), 0.0)
-        return np.where(segments.fixed >= 0, segments.fixed, weights)
+        return np.where(segments.user_labels >= 0, segments.user_labels, weights)
 
     def _posterior(self, raw: np.ndarray) -> np.ndarray:
         """(n,) probability-like value in [0, 1], one half at the threshold."""
         return expit((raw - self.threshold_) / self._scale)
 
-    def _vote(self, X: np.ndarray, bags: np.ndarray | None, survival: np.ndarray | None) -> np.ndarray:
+    def _vote(self, X: np.ndarray, bags: np.ndarray | None, prior: np.ndarray | None) -> np.ndarray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        survival = np.ones(len(X)) if survival is None else np.asarray(survival, dtype=float)
-        return self._score(X, self._find_bags(bags, len(X)), survival)
+        prior = np.ones(len(X)) if prior is None else np.asarray(prior, dtype=float)
+        return self._score(X, self._find_bags(bags, len(X)), prior)
 
     def _find_bags(self, bags: np.ndarray | None, n_segments: int) -> np.ndarray:
         """Training numbers of bag names; NO_BAG for bags never seen."""
@@ -162,10 +162,10 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         return np.where(self._bag_names[place] == bags, place, NO_BAG)
 
     def decision_function(
-        self, X: np.ndarray, bags: np.ndarray | None = None, survival: np.ndarray | None = None
+        self, X: np.ndarray, bags: np.ndarray | None = None, prior: np.ndarray | None = None
     ) -> np.ndarray:
-        """(n_segments,) score f; above 0 means object. Training segments of the same bag are not heard."""
-        return self._vote(X, bags, survival) - self.threshold_
+        """(n_segments,) score f; above 0 means object. Training segments of the same bag are left out."""
+        return self._vote(X, bags, prior) - self.threshold_
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) the *with* class where the score is above 0."""
@@ -178,7 +178,7 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - posterior, posterior])
 
     def fit_predict(self, X: np.ndarray, y: np.ndarray, **fit_params: Any) -> np.ndarray:
-        """Fit, then the decision on the training segments themselves, each heard by other bags only."""
+        """Fit, then the decision on the training segments themselves, each by the votes of other bags only."""
         self.fit(X, y, **fit_params)
         return self.classes_[(self.scores_ > 0).astype(int)]
 
@@ -200,14 +200,14 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
 
     def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
         segments = self._segments
-        return self._list_votes(segments.X[segment], segments.bags[segment], segments.survival[segment])
+        return self._list_votes(segments.X[segment], segments.bags[segment], segments.prior[segment])
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         """Voters, their signed amounts and the constant that together make the score of one segment.
 
         A voter whose score is no sum over segments gives it whole, as the constant.
         """
-        score = self._score(x[None, :], np.array([bag]), np.array([survival]))[0] - self.threshold_
+        score = self._score(x[None, :], np.array([bag]), np.array([prior]))[0] - self.threshold_
         return np.empty(0, dtype=np.int64), np.empty(0), float(score)
 
 
@@ -225,6 +225,6 @@ def _check_binary(y: np.ndarray) -> None:
     n_classes = len(np.unique(y))
     if n_classes > 2:
         raise BadInputError(
-            "Only binary classification is supported. Expected the two tags *with* and *without*; "
+            "Only binary classification is supported. Expected the two labels *with* and *without*; "
             f"got {n_classes} classes. Fit one voter per class"
         )

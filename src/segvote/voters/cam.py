@@ -40,12 +40,12 @@ class CAM(BagVoter):
         means = bags.mean(bags.X)
         standard = learn_standard(means)
         model = LogisticRegression(C=self.C, class_weight="balanced", max_iter=10_000)
-        model.fit(standard.apply(means), bags.tags)
+        model.fit(standard.apply(means), bags.labels)
         self.coef_ = model.coef_[0] / standard.spread
         self.intercept_ = float(model.intercept_[0] - self.coef_ @ standard.centre)
         self.n_iter_ = max(int(model.n_iter_[0]), 1)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         # A sum over columns, not a product: a row's rounding then does not depend on how many rows there are.
         return np.einsum("ij,j->i", X.astype(np.float64), self.coef_) + self.intercept_
 

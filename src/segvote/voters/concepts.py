@@ -77,7 +77,7 @@ class BagLoss:
         background = np.log(-np.expm1(-squares))  # log(1 - P_ij)
         no_object = self._bags.sum(background)  # log prod_j (1 - P_ij)
         some_object = np.log(-np.expm1(np.minimum(no_object, -np.finfo(float).tiny)))
-        loss = -np.where(self._bags.tags, some_object, no_object).sum()
+        loss = -np.where(self._bags.labels, some_object, no_object).sum()
         # d log p_i / d q_ij = -P_ij (1 - p_i) / ((1 - P_ij) p_i), d log(1 - P) / d q = P / (1 - P).
         draw = np.repeat(no_object - some_object, self._bags.sizes)
         slopes = np.where(self._positive, np.exp(np.where(self._positive, draw, 0.0) - squares - background), 0.0)

@@ -1,9 +1,10 @@
-"""CRANE: every *without* segment penalises the one *with* segment nearest to it."""
+"""CRANE: every *without* segment penalises the *with* segment nearest to it, and those as near."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours
 from segvote.voters.base import BaseVoter
 from segvote.voters.limits import MAX_PAIRS, check_pairs
@@ -16,18 +17,27 @@ QUERIES_PER_BLOCK = 1024
 PRODUCT_ERROR = 2e-6
 # Who is as near as the nearest *with* segment draws the penalty too: the same pair measured twice may differ by this.
 SAME_DISTANCE = 1e-9
+# Candidates for the nearest *with* segment whose distance is measured in double precision.
+N_MEASURED = 4
+# A squared radius that holds no point.
+NOBODY = -1.0
 
 
 class CRANE(BaseVoter):
     """Concept ranking according to negative exemplars.
 
-    The score is minus the number of *without* segments whose nearest *with* segment this is. A third of all segments
-    tie at 0, so ties are broken by the distance to the nearest negative, which never outweighs one penalty.
+    The score is minus the number of *without* segments whose nearest *with* segment of another bag this is; where
+    several are nearest, each of them is penalised (eq. 3 of arXiv 1812.06228). A third of all segments tie at 0.
 
     Parameters
     ----------
+    s_cut
+        A *without* segment farther than this from its nearest *with* segment penalises nobody; None: no cut-off.
+    ties
+        ``"distance"``: equal counts are ordered by the distance to the nearest negative, which never outweighs one
+        penalty; ``"none"``: the count alone.
     max_pairs
-        More pairs of negatives than this are refused.
+        More pairs of segments with negatives than this are refused.
 
     Attributes
     ----------
@@ -39,25 +49,31 @@ class CRANE(BaseVoter):
     Tang, Sukthankar, Yagnik, Fei-Fei: Discriminative segment annotation in weakly labeled video. CVPR 2013.
     """
 
-    def __init__(self, max_pairs: int = MAX_PAIRS) -> None:
+    wants_lengths = True
+
+    TIES = ("distance", "none")
+
+    def __init__(self, s_cut: float | None = None, ties: str = "distance", max_pairs: int = MAX_PAIRS) -> None:
+        self.s_cut = s_cut
+        self.ties = ties
         self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
+        if self.ties not in self.TIES:
+            raise BadInputError(f"ties must be one of {', '.join(self.TIES)}; got {self.ties!r}")
         positives, self._negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
-        check_pairs("CRANE", len(self._negatives), len(self._negatives), self.max_pairs)
-        voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
-        nearest = positives[search_neighbours(voters, segments.X[positives], 1)[1][:, 0]]
-        self._voters = voters
-        self._reach = _Reach(voters, segments.X[nearest])
-        penalties = np.zeros(len(segments))
-        np.add.at(penalties, nearest, 1.0)
-        # A negative has no rank among positives: it counts whom it would have drawn away, as a new segment does.
-        penalties[self._negatives] = self._count_penalties(voters, self._voter_bags)
+        check_pairs("CRANE", len(segments), len(self._negatives), self.max_pairs)
+        squared = _measure_nearest(segments, self._negatives, positives)
+        if self.s_cut is not None:
+            squared[squared > self.s_cut**2] = NOBODY
+        self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
+        self._reach = _Reach(self._voters, squared)
+        penalties = self._count_penalties(segments.X, segments.bags)
         self.tie_fraction_ = float((penalties[positives] == 0).mean())
         return self._break_ties(penalties, segments.X, segments.bags)
 
     def _count_penalties(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
-        """How many negatives are nearer to x than to any *with* segment of the training set."""
+        """How many negatives are as near to x as to their nearest *with* segment of the training set, or nearer."""
         counts = np.empty(len(X))
         for start in range(0, len(X), QUERIES_PER_BLOCK):
             rows = slice(start, start + QUERIES_PER_BLOCK)
@@ -68,27 +84,45 @@ class CRANE(BaseVoter):
         return self._reach.list_reached(X) & (bags[:, None] != self._voter_bags)
 
     def _break_ties(self, penalties: np.ndarray, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        if self.ties == "none":
+            return -penalties
         squared = search_neighbours(X, self._voters, 1, bags, self._voter_bags)[0][:, 0]
         distance = np.sqrt(np.where(np.isfinite(squared), squared, 0.0))
         return distance / (1 + distance) - penalties
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._break_ties(self._count_penalties(X, bags), X, bags)
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         bags = np.array([bag])
         drawn = np.flatnonzero(self._list_drawn(x[None, :], bags)[0])
         tie_break = self._break_ties(np.zeros(1), x[None, :], bags)[0]
         return self._negatives[drawn], -np.ones(len(drawn)), float(tie_break - self.threshold_)
 
 
+def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.ndarray) -> np.ndarray:
+    """(n_negatives,) squared distance to the nearest *with* segment of another bag; `NOBODY` where there is none.
+
+    The search is in single precision: of its first few the nearest is measured again.
+    """
+    X, bags = segments.X, segments.bags
+    n_first = min(N_MEASURED, len(positives))
+    found = search_neighbours(X[negatives], X[positives], n_first, bags[negatives], bags[positives])[1]
+    nearest = np.full(len(negatives), np.inf)
+    for column in found.T:
+        known = np.flatnonzero(column >= 0)
+        squared = _measure(X[negatives[known]].astype(np.float64), X[positives[column[known]]].astype(np.float64))
+        nearest[known] = np.minimum(nearest[known], squared)
+    return np.where(np.isfinite(nearest), nearest, NOBODY)
+
+
 class _Reach:
     """Balls around the voters; a float32 product says which of them hold a point, doubtful pairs are measured again."""
 
-    def __init__(self, voters: np.ndarray, rims: np.ndarray) -> None:
+    def __init__(self, voters: np.ndarray, squared_radii: np.ndarray) -> None:
         self._centre = voters.mean(axis=0, dtype=np.float64)
         self._voters = voters.astype(np.float64) - self._centre
-        self._squared = _measure(self._voters, rims.astype(np.float64) - self._centre) * (1 + SAME_DISTANCE)
+        self._squared = squared_radii * (1 + SAME_DISTANCE)
         self._norms = np.einsum("ij,ij->i", self._voters, self._voters)
         self._narrow = np.ascontiguousarray(self._voters.T, dtype=np.float32)
 

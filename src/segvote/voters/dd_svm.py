@@ -19,7 +19,7 @@ SAME_CONCEPT = 1.0
 
 
 class DDSVM(BagVoter):
-    """Many concepts, for *with* bags and (tags exchanged) for *without* bags; an SVM on the distances to all of them.
+    """Many concepts, for *with* bags and (labels exchanged) for *without* bags; an SVM on the distances to all of them.
 
     A segment is scored as a typical *without* bag (the mean of their distances) to which it has been added. Alone, as a
     bag of one, it would be far from every concept but its own, like no bag the SVM has seen.
@@ -27,7 +27,7 @@ class DDSVM(BagVoter):
     Parameters
     ----------
     n_starts
-        Climbs for each tag; they begin at the most promising of ten times as many segments.
+        Climbs for each label; they begin at the most promising of ten times as many segments.
     max_iter
         Steps of a climb at most.
     C
@@ -53,12 +53,12 @@ class DDSVM(BagVoter):
             raise BadInputError(f"n_starts must be at least 1; got {self.n_starts}")
         self._standard = learn_standard(bags.X)
         scaled = replace(bags, X=self._standard.apply(bags.X))
-        self.concepts_ = self._find_concepts(scaled) + self._find_concepts(replace(scaled, tags=~scaled.tags))
+        self.concepts_ = self._find_concepts(scaled) + self._find_concepts(replace(scaled, labels=~scaled.labels))
         table = self._embed(scaled)
-        self._typical = table[~bags.tags].mean(axis=0)
+        self._typical = table[~bags.labels].mean(axis=0)
         self._table_standard = learn_standard(table)
         # libsvm's gamma="scale" depends on the table alone, so equal bags give equal machines.
-        self._model = SVC(C=self.C, class_weight="balanced").fit(self._table_standard.apply(table), bags.tags)
+        self._model = SVC(C=self.C, class_weight="balanced").fit(self._table_standard.apply(table), bags.labels)
 
     def _find_concepts(self, bags: Bags) -> list[Concept]:
         loss = BagLoss(bags)
@@ -78,7 +78,7 @@ class DDSVM(BagVoter):
     def _embed(self, bags: Bags) -> np.ndarray:
         return -bags.max(-self._measure(bags.X))
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         table = np.minimum(self._measure(self._standard.apply(X)), self._typical)
         return self._model.decision_function(self._table_standard.apply(table))
 

@@ -41,7 +41,7 @@ class _ConceptVoter(BagVoter):
     def _climb_from(self, theta: np.ndarray, bags: Bags) -> Concept:
         raise NotImplementedError
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return -self.concept_.measure(self._standard.apply(X))
 
     def _find_bag_threshold(self, bags: Bags) -> float:
@@ -123,7 +123,7 @@ class EMDiverseDensity(_ConceptVoter):
     def _choose(self, concept: Concept, bags: Bags) -> Bags:
         """Bags of one: the segment nearest to the concept, of *with* and of *without* bags."""
         nearest = bags.find_best(-concept.measure(bags.X))
-        return Bags(bags.X[nearest], np.arange(len(bags)), bags.tags, bags.rows[nearest])
+        return Bags(bags.X[nearest], np.arange(len(bags)), bags.labels, bags.rows[nearest])
 
 
 class GEMDiverseDensity(_ConceptVoter):

@@ -53,18 +53,18 @@ class EKDE(BaseVoter):
         self.balance = balance
 
     @property
-    def n_heard(self) -> int:
+    def n_searched(self) -> int:
         return self.n_neighbors
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        neighbours = self._hear_neighbours(segments)
+        neighbours = self._find_neighbours(segments)
         self.graph_, self.recall_ = neighbours.build_graph(), neighbours.recall
         del neighbours
         voters = np.flatnonzero(segments.positive)
         shares = 1 / np.bincount(segments.bags)[segments.bags[voters]]
         voice = Voice(segments.bags[voters], shares, self.balance)
-        self._weights = find_weights(self.graph_, segments.survival, voters, voice, self.n_steps)
-        votes = segments.survival * (self.graph_ @ self._weights)
+        self._weights = find_weights(self.graph_, segments.prior, voters, voice, self.n_steps)
+        votes = segments.prior * (self.graph_ @ self._weights)
         largest = votes[voters].max(initial=0.0)
         self._gain = 1 / largest if largest > 0 else 1.0
         self.n_iter_ = self.n_steps
@@ -72,7 +72,7 @@ class EKDE(BaseVoter):
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
         weights = np.where(segments.positive, np.clip(raw, 0.0, 1.0), 0.0)
-        return np.where(segments.fixed >= 0, segments.fixed, weights)
+        return np.where(segments.user_labels >= 0, segments.user_labels, weights)
 
     def _posterior(self, raw: np.ndarray) -> np.ndarray:
         # A / (A + B) of eq. 17, with the threshold standing for the votes against.
@@ -83,17 +83,17 @@ class EKDE(BaseVoter):
         squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
         return build_vote_graph(squared, indices, len(segments))
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
-        return survival * (self._build_graph(X, bags) @ self._weights) * self._gain
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return prior * (self._build_graph(X, bags) @ self._weights) * self._gain
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
-        return self._weigh_row(self._build_graph(x[None, :], np.array([bag])), survival)
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
+        return self._weigh_row(self._build_graph(x[None, :], np.array([bag])), prior)
 
     def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
         # The very neighbours that voted: a search of a large set need not find them again.
-        return self._weigh_row(self.graph_[[segment]], self._segments.survival[segment])
+        return self._weigh_row(self.graph_[[segment]], self._segments.prior[segment])
 
-    def _weigh_row(self, row: sparse.csr_matrix, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
-        amounts = row.data * (survival * self._gain * self._weights[row.indices] - self.threshold_)
+    def _weigh_row(self, row: sparse.csr_matrix, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
+        amounts = row.data * (prior * self._gain * self._weights[row.indices] - self.threshold_)
         # A segment that nobody votes for still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())

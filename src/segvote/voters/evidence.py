@@ -29,7 +29,7 @@ LARGEST_KERNEL = 1 - 1e-6
 class Evidence(BaseVoter):
     """Diverse density at the segments themselves.
 
-    The sum over the bags of each tag is multiplied by all bags over those heard, because a segment's own bag is not
+    The sum over the bags of each label is multiplied by all bags over those heard, because a segment's own bag is not
     heard.
 
     Parameters
@@ -46,6 +46,8 @@ class Evidence(BaseVoter):
 
     N_TYPICAL = 10
 
+    wants_lengths = True
+
     def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
         self.bandwidth = bandwidth
         self.max_pairs = max_pairs
@@ -61,14 +63,14 @@ class Evidence(BaseVoter):
         self._group_bags = bags[self._groups.rows[self._groups.starts]]
         self._center = self._groups.X.mean(axis=0)
         self._voters = _append_norms(self._groups.X - self._center)
-        return self._score(X, bags, segments.survival)
+        return self._score(X, bags, segments.prior)
 
     def _check(self, n_queries: int, n_voters: int) -> None:
         if self.bandwidth is not None and not self.bandwidth > 0:
             raise BadInputError(f"bandwidth must be above 0 or None; got {self.bandwidth}")
         check_pairs("evidence confidence", n_queries, n_voters, self.max_pairs)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         self._check(len(X), len(self._voters))
         votes = np.empty(len(X))
         for start in range(0, len(X), QUERIES_PER_BLOCK):
@@ -81,9 +83,9 @@ class Evidence(BaseVoter):
         groups = self._groups
         background = np.add.reduceat(np.log1p(-self._measure(X)), groups.starts, axis=1).astype(np.float64)
         some_object = np.log(MISFILED - (1 - MISFILED) * np.expm1(background))
-        votes = np.where(groups.tags, some_object, background)
+        votes = np.where(groups.labels, some_object, background)
         votes[bags[:, None] == self._group_bags] = 0.0
-        for side in (groups.tags, ~groups.tags):
+        for side in (groups.labels, ~groups.labels):
             heard = (bags[:, None] != self._group_bags[side]).sum(axis=1, keepdims=True)
             votes[:, side] *= side.sum() / np.maximum(heard, 1)
         return votes
@@ -95,7 +97,7 @@ class Evidence(BaseVoter):
         half *= np.float32(1 / self.bandwidth_**2)
         return np.minimum(np.exp(np.minimum(half, 0, out=half), out=half), np.float32(LARGEST_KERNEL))[: len(X)]
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         """A bag speaks through its most similar segment."""
         amounts = self._list_bag_votes(x[None, :], np.array([bag]))[0]
         speakers = self._groups.find_best(self._measure(x[None, :])[0])

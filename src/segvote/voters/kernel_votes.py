@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours, sum_kernel
 
-__all__ = ["find_typical_distance", "measure_relative_error", "sum_votes"]
+__all__ = ["check_bandwidth", "find_typical_distance", "measure_relative_error", "sum_votes"]
+
+
+def check_bandwidth(bandwidth: float) -> float:
+    """The bandwidth itself, if it is one."""
+    if not bandwidth > 0:
+        raise BadInputError(f"a bandwidth must be above 0; got {bandwidth}")
+    return float(bandwidth)
 
 
 def sum_votes(

@@ -25,6 +25,8 @@ class KNNNegatives(BaseVoter):
     Roth, Pemula, Zepeda, Schölkopf, Brox, Gehler: Towards total recall in industrial anomaly detection. CVPR 2022.
     """
 
+    wants_lengths = True
+
     def __init__(self, n_neighbors: int = 5) -> None:
         self.n_neighbors = n_neighbors
 
@@ -33,7 +35,7 @@ class KNNNegatives(BaseVoter):
             raise BadInputError(f"n_neighbors must be at least 1; got {self.n_neighbors}")
         self._negatives = np.flatnonzero(~segments.positive)
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
-        return self._score(segments.X, segments.bags, segments.survival)
+        return self._score(segments.X, segments.bags, segments.prior)
 
     def _hear(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What each neighbour adds, (n, k), 0 where there is none; and which negatives they are."""
@@ -42,10 +44,10 @@ class KNNNegatives(BaseVoter):
         distances = np.sqrt(np.where(heard, squared, 0.0))
         return distances / np.maximum(heard.sum(axis=1, keepdims=True), 1), indices
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._hear(X, bags)[0].sum(axis=1)
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         shares, indices = self._hear(x[None, :], np.array([bag]))
         heard = indices[0] >= 0
         return self._negatives[indices[0][heard]], shares[0][heard], -self.threshold_

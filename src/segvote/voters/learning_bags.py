@@ -1,8 +1,8 @@
 """Bags as the learners of whole bags see them, and the frame those learners share.
 
-A person's correction becomes a bag of its own with a known tag: a segment called background a *without* bag of one, a
+A person's correction becomes a bag of its own with a known label: a segment called background a *without* bag of one, a
 segment called object a *with* bag of one. What remains of a *with* bag in which an object was pointed out proves
-nothing any more (its tag is explained) and takes no part in learning.
+nothing any more (its label is explained) and takes no part in learning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Bags:
         (n, d) float64 features.
     starts
         (n_bags,) first row of every bag.
-    tags
+    labels
         (n_bags,) bool: the bag is *with*.
     rows
         (n,) the training segments the rows are.
@@ -37,7 +37,7 @@ class Bags:
 
     X: np.ndarray
     starts: np.ndarray
-    tags: np.ndarray
+    labels: np.ndarray
     rows: np.ndarray
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class Bags:
     @property
     def positive(self) -> np.ndarray:
         """(n,) bool: the row's bag is *with*."""
-        return np.repeat(self.tags, self.sizes)
+        return np.repeat(self.labels, self.sizes)
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         return np.add.reduceat(values, self.starts, axis=0)
@@ -73,7 +73,7 @@ class Bags:
         return at_best[np.searchsorted(codes, np.arange(len(self)))]
 
 
-def sort_bags(X: np.ndarray, codes: np.ndarray, tags: np.ndarray) -> Bags:
+def sort_bags(X: np.ndarray, codes: np.ndarray, labels: np.ndarray) -> Bags:
     """Sort segments by bag and, within a bag, by their features: the order they came in cannot matter.
 
     Parameters
@@ -82,8 +82,8 @@ def sort_bags(X: np.ndarray, codes: np.ndarray, tags: np.ndarray) -> Bags:
         (n, d).
     codes
         (n,) integer bag ids; rows with a negative id are left out.
-    tags
-        (n,) bool, the tag of the row's bag.
+    labels
+        (n,) bool, the label of the row's bag.
     """
     kept = np.flatnonzero(codes >= 0)
     points = np.ascontiguousarray(X[kept], dtype=np.float64) + 0.0  # -0 and 0 are one value but not one byte string
@@ -91,13 +91,13 @@ def sort_bags(X: np.ndarray, codes: np.ndarray, tags: np.ndarray) -> Bags:
     order = order[np.argsort(codes[kept][order], kind="stable")]
     rows = kept[order]
     starts = np.flatnonzero(np.diff(codes[rows], prepend=-1))
-    return Bags(points[order], starts, tags[rows[starts]], rows)
+    return Bags(points[order], starts, labels[rows[starts]], rows)
 
 
 def group_bags(segments: Segments) -> Bags:
     """The bags to learn from, corrections taken into account (see the module's first lines)."""
-    known = segments.fixed >= 0
-    explained = np.isin(segments.bags, segments.bags[segments.fixed == 1]) & segments.bag_tags[segments.bags]
+    known = segments.user_labels >= 0
+    explained = np.isin(segments.bags, segments.bags[segments.user_labels == 1]) & segments.bag_labels[segments.bags]
     codes = np.where(explained, -1, segments.bags)
     # Numbered by their features, not by their place, so that the order of segments does not matter here either.
     codes[known] = segments.n_bags + _rank_rows(segments.X[known])
@@ -118,12 +118,12 @@ def spread_out(n_items: int, n_wanted: int) -> np.ndarray:
     return np.linspace(0, n_items - 1, n_wanted).round().astype(np.int64)
 
 
-def split_bags(values: np.ndarray, tags: np.ndarray) -> float:
-    """The threshold on bag scores with the fewest training errors, both tags weighing alike; the lowest of equals."""
+def split_bags(values: np.ndarray, labels: np.ndarray) -> float:
+    """The threshold on bag scores with the fewest training errors, both labels weighing alike; the lowest of equals."""
     order = np.argsort(values, kind="stable")
-    ranked, tagged = values[order], tags[order]
-    missed = np.cumsum(tagged) / max(tags.sum(), 1)  # *with* bags at or below the cut
-    alarms = 1 - np.cumsum(~tagged) / max((~tags).sum(), 1)  # *without* bags above it
+    ranked, labelled = values[order], labels[order]
+    missed = np.cumsum(labelled) / max(labels.sum(), 1)  # *with* bags at or below the cut
+    alarms = 1 - np.cumsum(~labelled) / max((~labels).sum(), 1)  # *without* bags above it
     can_cut = np.diff(ranked) > 0
     if not can_cut.any():
         return float(ranked[0])
@@ -140,12 +140,12 @@ class BagVoter(BaseVoter):
 
     def _learn(self, segments: Segments) -> np.ndarray:
         bags = group_bags(segments)
-        if bags.tags.all() or not bags.tags.any():
-            missing = "*without*" if bags.tags.all() else "*with*"
+        if bags.labels.all() or not bags.labels.any():
+            missing = "*without*" if bags.labels.all() else "*with*"
             raise BadInputError(f"the corrections leave no {missing} bag to learn from; take some of them back")
         self._fit_bags(bags)
         self._bag_threshold = self._find_bag_threshold(bags)
-        return self._score(segments.X, segments.bags, segments.survival)
+        return self._score(segments.X, segments.bags, segments.prior)
 
     def _fit_bags(self, bags: Bags) -> None:
         """Learn from whole bags; the voter keeps what `_score` needs."""
@@ -177,6 +177,6 @@ class BagVoter(BaseVoter):
         return self._score_bags(sort_bags(X, codes, np.ones(len(X), dtype=bool))) - self._bag_threshold
 
     def predict_bags(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
-        """(n_bags,) tag of every bag, in the order of ``np.unique(bags)``."""
+        """(n_bags,) label of every bag, in the order of ``np.unique(bags)``."""
         selected = self.decision_bags(X, bags) > 0
         return self.classes_[selected.astype(int)]

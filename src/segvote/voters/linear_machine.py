@@ -20,7 +20,7 @@ SMALL_GRADIENT = 1e-6
 
 
 class SquaredHinge:
-    """``1/2 |w|^2 + sum_i c_i max(0, 1 - y_i (x_i, 1) . w)^2`` with its derivatives, c_i balancing the two tags.
+    """``1/2 |w|^2 + sum_i c_i max(0, 1 - y_i (x_i, 1) . w)^2`` with its derivatives, c_i balancing the two labels.
 
     Parameters
     ----------

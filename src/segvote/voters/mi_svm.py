@@ -131,13 +131,13 @@ class _GuessingSVM(BagVoter):
         """Rows to train on and their labels."""
         raise NotImplementedError
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._machine.vote(self._standard.apply(X))
 
     def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
         return 0.0
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         amounts = self._machine.list_votes(self._standard.apply(x[None, :]))[0]
         return self._voter_rows, amounts, self._machine.intercept
 
@@ -177,7 +177,7 @@ def guess_labels(votes: np.ndarray, bags: Bags) -> np.ndarray:
     """(n,) bool: *with* segments with a vote above 0, and the best one of a *with* bag that has none."""
     labels = bags.positive & (votes > 0)
     best = bags.find_best(votes)
-    labels[best[bags.tags]] = True
+    labels[best[bags.labels]] = True
     return labels
 
 
@@ -197,11 +197,11 @@ class BagMISVM(_GuessingSVM):
     """
 
     def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:
-        self._machine.fit(self._machine.map(bags.mean(points)), bags.tags)
+        self._machine.fit(self._machine.map(bags.mean(points)), bags.labels)
         return self._guess(self._machine.vote_mapped(mapped), bags)
 
     def _guess(self, votes: np.ndarray, bags: Bags) -> np.ndarray:
-        return bags.find_best(votes)[bags.tags]
+        return bags.find_best(votes)[bags.labels]
 
     def _list_examples(self, guess: np.ndarray, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
         rows = np.concatenate([guess, np.flatnonzero(~bags.positive)])

@@ -46,7 +46,7 @@ class _NoisyOr:
     @staticmethod
     def weigh(y: np.ndarray, bags: Bags) -> np.ndarray:
         odds = np.exp(np.minimum(_NoisyOr.log_odds(y, bags), 700.0))  # p_i / (1 - p_i)
-        factor = np.where(bags.tags, 1 / np.maximum(odds, np.finfo(float).tiny), -1.0)
+        factor = np.where(bags.labels, 1 / np.maximum(odds, np.finfo(float).tiny), -1.0)
         return expit(y) * np.repeat(factor, bags.sizes)
 
 
@@ -65,7 +65,7 @@ class _ISR:
     def weigh(y: np.ndarray, bags: Bags) -> np.ndarray:
         log_odds = _ISR.log_odds(y, bags)
         share = np.exp(y - np.repeat(log_odds, bags.sizes))  # chi_ij / S_i
-        factor = np.where(bags.tags, expit(-log_odds), -expit(log_odds))
+        factor = np.where(bags.labels, expit(-log_odds), -expit(log_odds))
         return share * np.repeat(factor, bags.sizes)
 
 
@@ -78,7 +78,7 @@ def _log_expm1(x: np.ndarray) -> np.ndarray:
 def measure_likelihood(y: np.ndarray, bags: Bags, model: type) -> float:
     """log L = sum over *with* bags of log p_i + sum over *without* bags of log(1 - p_i)."""
     log_odds = model.log_odds(y, bags)  # type: ignore[attr-defined]
-    return float(-np.logaddexp(0, np.where(bags.tags, -log_odds, log_odds)).sum())
+    return float(-np.logaddexp(0, np.where(bags.labels, -log_odds, log_odds)).sum())
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class _Boost(BagVoter):
 
         return float(minimize_scalar(lose, bounds=(0, LONGEST_STEP), method="bounded", options={"xatol": 1e-3}).x)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         y = np.full(len(X), self.start_)
         for stump, step in zip(self.stumps_, self.steps_, strict=True):
             y += step * stump.apply(X)

@@ -44,7 +44,7 @@ class _PrototypeVoter(BagVoter):
         self.prototypes_, self.prototype_weights_ = bags.X[rows[used]], model.coef_[0][used]
         self._prototype_rows, self.intercept_ = bags.rows[rows[used]], float(model.intercept_[0])
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         votes = np.full(len(X), self.intercept_)
         for start in range(0, len(X), QUERIES_PER_BLOCK):
             rows = slice(start, start + QUERIES_PER_BLOCK)
@@ -57,7 +57,7 @@ class _PrototypeVoter(BagVoter):
     def _score_bags(self, bags: Bags) -> np.ndarray:
         return embed_bags(bags, self.prototypes_, self.bandwidth_) @ self.prototype_weights_ + self.intercept_
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         amounts = self._measure(x[None, :])[0] * self.prototype_weights_
         return self._prototype_rows, amounts, self.intercept_ - self.threshold_
 
@@ -96,15 +96,15 @@ class MILES(_PrototypeVoter):
         check_embedding(len(bags), len(rows), "Set max_prototypes lower, or use voter milis or cam")
         self.bandwidth_ = self._choose_bandwidth(bags)
         table = embed_bags(bags, bags.X[rows], self.bandwidth_)
-        self._keep(bags, rows, _fit_sparse(table, bags.tags, self.C))
+        self._keep(bags, rows, _fit_sparse(table, bags.labels, self.C))
 
 
-def _fit_sparse(table: np.ndarray, tags: np.ndarray, C: float) -> LinearSVC:
+def _fit_sparse(table: np.ndarray, labels: np.ndarray, C: float) -> LinearSVC:
     model = LinearSVC(penalty="l1", dual=False, C=C, class_weight="balanced", max_iter=2000, random_state=0)
     with warnings.catch_warnings():
         # Its last digits converge slowly where prototypes are near each other; they do not change who is kept.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(table, tags)
+        return model.fit(table, labels)
 
 
 class MILIS(_PrototypeVoter):
@@ -112,8 +112,8 @@ class MILIS(_PrototypeVoter):
 
     The first prototype of a *without* bag is its most typical segment, by the density of the negatives, that of a
     *with* bag its least typical one. In turns, an SVM on the bags is trained and every prototype is replaced by the
-    segment of its bag that speaks loudest for the bag's tag, as long as the SVM's objective falls: our reading of the
-    update.
+    segment of its bag with the highest score for the bag's label, as long as the SVM's objective falls: our reading of
+    the update.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ class MILIS(_PrototypeVoter):
     def _train(self, bags: Bags, rows: np.ndarray) -> tuple[LinearSVC, float]:
         """The SVM on the bags as these prototypes see them, and its objective."""
         table = embed_bags(bags, bags.X[rows], self.bandwidth_)
-        model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000).fit(table, bags.tags)
-        margins = np.where(bags.tags, 1, -1) * model.decision_function(table)
-        weights = len(bags) / (2 * np.where(bags.tags, bags.tags.sum(), (~bags.tags).sum()))
+        model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000).fit(table, bags.labels)
+        margins = np.where(bags.labels, 1, -1) * model.decision_function(table)
+        weights = len(bags) / (2 * np.where(bags.labels, bags.labels.sum(), (~bags.labels).sum()))
         hinge = (weights * np.maximum(0, 1 - margins) ** 2).sum()
         return model, float(0.5 * (model.coef_**2).sum() + self.C * hinge)

@@ -62,7 +62,7 @@ class OBoW(BagVoter):
     def _fit_selection(self, bags: Bags, selected: np.ndarray, standard: Standard) -> None:
         total = bags.sum(standard.apply(bags.X) * selected[:, None])
         means = total / bags.sum(selected.astype(np.float64))[:, None]
-        model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000).fit(means, bags.tags)
+        model = LinearSVC(C=self.C, dual=False, class_weight="balanced", max_iter=10_000).fit(means, bags.labels)
         self.coef_ = model.coef_[0] / standard.spread
         self.intercept_ = float(model.intercept_[0] - self.coef_ @ standard.centre)
 
@@ -72,12 +72,12 @@ class OBoW(BagVoter):
         selected[bags.find_best(votes)] = True
         return selected
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return np.einsum("ij,j->i", X.astype(np.float64), self.coef_) + self.intercept_
 
     def _find_bag_threshold(self, bags: Bags) -> float:
         # The best segment of a *without* bag may well be above 0: its mean was trained to be below.
-        return split_bags(self._score_bags(bags), bags.tags)
+        return split_bags(self._score_bags(bags), bags.labels)
 
     def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
         return 0.0  # v.h + b > 0 is the rule of selection

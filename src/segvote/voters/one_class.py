@@ -1,4 +1,4 @@
-"""One-class SVM on the negatives: what does not belong to the background is the thing."""
+"""One-class SVM on the negatives: what does not belong to the background is the object."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class OneClass(BaseVoter):
     salient object detection. One-class SVM: Schölkopf et al., Neural Computation 2001.
     """
 
+    wants_lengths = True
+
     def __init__(self, nu: float = 0.1, gamma: float | None = None, max_negatives: int = 5000) -> None:
         self.nu = nu
         self.gamma = gamma
@@ -52,16 +54,16 @@ class OneClass(BaseVoter):
         model = OneClassSVM(nu=self.nu, gamma=self.gamma_).fit(points)
         self._voters, self._voter_rows = points[model.support_], sample.rows[chosen[model.support_]]
         self._amounts, self._offset = -model.dual_coef_[0], float(model.offset_[0])
-        return self._score(segments.X, segments.bags, segments.survival)
+        return self._score(segments.X, segments.bags, segments.prior)
 
     def _measure(self, X: np.ndarray) -> np.ndarray:
         return np.exp(-self.gamma_ * cdist(self._standard.apply(X), self._voters, "sqeuclidean"))
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         blocks = [X[start : start + QUERIES_PER_BLOCK] for start in range(0, len(X), QUERIES_PER_BLOCK)]
         votes = [np.einsum("ij,j->i", self._measure(block), self._amounts) for block in blocks]
         return np.concatenate(votes) + self._offset
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         amounts = self._measure(x[None, :])[0] * self._amounts
         return self._voter_rows, amounts, self._offset - self.threshold_

@@ -17,12 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from segvote.errors import BadInputError
 from segvote.kernels import SampledKernel, make_kernel, sum_kernel
 from segvote.voters.base import NO_BAG, BaseVoter
-from segvote.voters.kernel_votes import measure_relative_error, sum_votes
+from segvote.voters.kernel_votes import check_bandwidth, measure_relative_error, sum_votes
 from segvote.voters.learning_bags import spread_out
 from segvote.voters.limits import MAX_PAIRS
 from segvote.voters.segments import Segments
 
-__all__ = ["PaperEKDE", "choose_bandwidths"]
+__all__ = ["BANDWIDTH_RULES", "PaperEKDE", "choose_bandwidths"]
+
+BANDWIDTH_RULES = ("absolute-difference", "difference", "discrepancy", "separate")
 
 # The grid printed in the paper.
 GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -39,7 +41,9 @@ class PaperEKDE(BaseVoter):
     Parameters
     ----------
     bandwidth_for, bandwidth_against
-        Of k+ and k-; None: chosen from `grid` (see `choose_bandwidths`).
+        Of k+ and k-; None: chosen from `grid`.
+    bandwidth_rule
+        How, a name of `BANDWIDTH_RULES`: see `choose_bandwidths`.
     grid
         Bandwidths to choose from.
     max_iter, tol
@@ -65,6 +69,7 @@ class PaperEKDE(BaseVoter):
         self,
         bandwidth_for: float | None = None,
         bandwidth_against: float | None = None,
+        bandwidth_rule: str = "discrepancy",
         grid: tuple[float, ...] = GRID,
         max_iter: int = 1000,
         tol: float = 1e-6,
@@ -73,11 +78,14 @@ class PaperEKDE(BaseVoter):
     ) -> None:
         self.bandwidth_for = bandwidth_for
         self.bandwidth_against = bandwidth_against
+        self.bandwidth_rule = bandwidth_rule
         self.grid = grid
         self.max_iter = max_iter
         self.tol = tol
         self.own_bag = own_bag
         self.max_pairs = max_pairs
+
+    wants_lengths = True
 
     def __sklearn_tags__(self):  # type: ignore[no-untyped-def]
         tags = super().__sklearn_tags__()
@@ -91,7 +99,7 @@ class PaperEKDE(BaseVoter):
         self._set_bandwidths(segments)
         bandwidths = self.bandwidth_for_, self.bandwidth_against_
         sums = _Sums(segments, *bandwidths, self.own_bag, segments.positive, is_sampled)
-        known = segments.fixed[sums.positives]
+        known = segments.user_labels[sums.positives]
         weights = np.where(known == 0, 0.0, np.ones(len(sums.positives)))
         for n_iter in range(1, self.max_iter + 1):  # noqa: B007
             votes_for, votes_against = sums.count(weights)
@@ -116,12 +124,9 @@ class PaperEKDE(BaseVoter):
 
     def _set_bandwidths(self, segments: Segments) -> None:
         given = (self.bandwidth_for, self.bandwidth_against)
-        best = choose_bandwidths(segments, self.grid) if None in given else (1.0, 1.0)
+        best = choose_bandwidths(segments, self.grid, self.bandwidth_rule) if None in given else (1.0, 1.0)
         chosen = [found if asked is None else asked for asked, found in zip(given, best, strict=True)]
-        for bandwidth in chosen:
-            if not bandwidth > 0:
-                raise BadInputError(f"a bandwidth must be above 0; got {bandwidth}")
-        self.bandwidth_for_, self.bandwidth_against_ = (float(b) for b in chosen)
+        self.bandwidth_for_, self.bandwidth_against_ = map(check_bandwidth, chosen)
 
     def _keep_voters(self, segments: Segments) -> None:
         self._P, self._N = segments.X[self._positives], segments.X[self._negatives]
@@ -152,9 +157,9 @@ class PaperEKDE(BaseVoter):
         self._scale = float(raw.std()) or 1.0
         weights = np.zeros(len(segments))
         weights[self._positives] = self._weights
-        return np.where(segments.fixed >= 0, segments.fixed, weights)
+        return np.where(segments.user_labels >= 0, segments.user_labels, weights)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         votes_for, votes_against = self._count_votes(X, None if self.own_bag else bags)
         return votes_for - votes_against
 
@@ -188,7 +193,7 @@ class PaperEKDE(BaseVoter):
         check_is_fitted(self)
         return self._count_votes(validate_data(self, X, reset=False, dtype=(np.float64, np.float32)), None)
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         bags = np.array([NO_BAG if self.own_bag else bag])
         point = x[None, :]
         both = [self.bandwidth_for_, self.bandwidth_against_]
@@ -262,27 +267,57 @@ def _sum_once(
     return sums, np.zeros(len(sums))
 
 
-def choose_bandwidths(segments: Segments, grid: tuple[float, ...] = GRID) -> tuple[float, float]:
-    """The paper's rule, "maximise the overall class density difference", in a reading that is not degenerate.
+def choose_bandwidths(
+    segments: Segments, grid: tuple[float, ...] = GRID, rule: str = "discrepancy"
+) -> tuple[float, float]:
+    """Bandwidths s+ and s- by a reading of the paper's words, "maximise the overall class density difference".
 
-    Taken plainly the rule picks the widest k+ with the narrowest k-, or a spike at x itself. Here the difference is the
-    mean of f over P less the mean of f over N at the start (w = 1), own bag left out, each sum divided by the number of
-    voters heard. s+ and s- are one: on a grid of powers of ten, a wider k+ drowns the votes against and everything is
-    object, a narrower one always ends with nothing. The difference is then the squared maximum mean discrepancy of P
-    and N, for which a kernel so wide that it sees no difference, or so narrow that it sees nobody, gains nothing. Its
-    means are over an evenly spaced sample of segments where there are more than `MAX_ASKED`.
+    A and B are taken at the start, w = 1. The first three readings are the plain ones; they are degenerate.
+
+    ``difference``
+        Sum of f = A - B over the *with* segments: always the widest k+ with the narrowest k-.
+    ``absolute-difference``
+        Sum of |f| over all segments: the same, or the reverse where there are more *without* segments.
+    ``separate``
+        Mean of f over P less mean of f over N, own bag left out, for each kernel by itself.
+    ``discrepancy``
+        The same with one bandwidth for both kernels. On a grid of powers of ten, a wider k+ drowns the votes against
+        and everything is object, a narrower one always ends with nothing. The difference is then the squared maximum
+        mean discrepancy of P and N, for which a kernel so wide that it sees no difference, or so narrow that it sees
+        nobody, gains nothing.
+
+    Sums are over an evenly spaced sample of segments where there are more than `MAX_ASKED`.
     """
+    if rule not in BANDWIDTH_RULES:
+        raise BadInputError(f"bandwidth_rule must be one of {', '.join(BANDWIDTH_RULES)}; got {rule!r}")
     asked = spread_out(len(segments), MAX_ASKED)
-    gains = np.zeros(len(grid))
-    for side in (segments.positive, ~segments.positive):
-        kernels, own = _average_kernels(segments, asked, side, grid), side[asked]
-        gains += kernels[:, own].mean(axis=1) - kernels[:, ~own].mean(axis=1)
-    best = grid[int(np.argmax(gains))]
-    return best, best
+    if rule in ("separate", "discrepancy"):
+        gains_for, gains_against = (_measure_gains(segments, asked, side, grid) for side in _list_sides(segments))
+        if rule == "separate":
+            return grid[int(np.argmax(gains_for))], grid[int(np.argmax(gains_against))]
+        best = grid[int(np.argmax(gains_for + gains_against))]
+        return best, best
+    if rule == "difference":
+        asked = asked[segments.positive[asked]]
+    votes_for, votes_against = (sum_kernel(segments.X[asked], segments.X[side], grid) for side in _list_sides(segments))
+    differences = votes_for[:, None] - votes_against[None]  # (n_grid, n_grid, n_asked)
+    totals = (differences if rule == "difference" else np.abs(differences)).sum(axis=2)
+    best_for, best_against = np.unravel_index(np.argmax(totals), totals.shape)
+    return grid[int(best_for)], grid[int(best_against)]
+
+
+def _list_sides(segments: Segments) -> tuple[np.ndarray, np.ndarray]:
+    return segments.positive, ~segments.positive
+
+
+def _measure_gains(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
+    """(n_grid,) mean kernel of one side's segments at that side less at the other, own bag left out."""
+    kernels, own = _average_kernels(segments, asked, side, grid), side[asked]
+    return kernels[:, own].mean(axis=1) - kernels[:, ~own].mean(axis=1)
 
 
 def _average_kernels(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
-    """(n_bandwidths, n_asked) mean kernel of the segments of one side that lie in other bags."""
+    """(n_grid, n_asked) mean kernel of the segments of one side that lie in other bags."""
     bags, voter_bags = segments.bags[asked], segments.bags[side]
-    n_heard = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
-    return sum_kernel(segments.X[asked], segments.X[side], grid, None, bags, voter_bags) / np.maximum(n_heard, 1)
+    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
+    return sum_kernel(segments.X[asked], segments.X[side], grid, None, bags, voter_bags) / np.maximum(n_others, 1)

@@ -72,7 +72,7 @@ class SKDE(BaseVoter):
         self._voters, self._voter_bags = X, bags
         positive = segments.positive
         self._amounts = np.where(positive, 1 / max(positive.sum(), 1), -1 / max((~positive).sum(), 1))
-        votes = self._score(X, bags, segments.survival)
+        votes = self._score(X, bags, segments.prior)
         self._climb(segments, votes)
         return votes
 
@@ -86,10 +86,10 @@ class SKDE(BaseVoter):
         heights = sum_votes(points, self._voters, self.bandwidth_, self._amounts)
         self.modes_, self.mode_scores_ = _merge(points, heights, SAME_MODE * self.bandwidth_)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return sum_votes(X, self._voters, self.bandwidth_, self._amounts, bags, self._voter_bags)
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         kernels = sum_kernel(self._voters, x[None, :], [self.bandwidth_], None, self._voter_bags, np.array([bag]))[0]
         return np.arange(len(kernels)), self._amounts * kernels, -self.threshold_
 

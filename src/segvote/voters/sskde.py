@@ -1,26 +1,25 @@
 """SSKDE: labels spread along the votes, anchored at what is known.
 
-``P_i = (1 - t_i) Y_i + t_i sum_j K_ij P_j``, K the kernels to other bags divided by their sum, t_i how much a segment
-listens, Y what it says itself; solved, ``P = (I - T K)^-1 (I - T) Y``. A *without* segment and a segment a person has
-corrected do not listen (t = 0). A segment of a *with* bag says 1, on the tag's weak word, and listens with `t =
-trust_votes`.
+``P_i = (1 - t_i) Y_i + t_i sum_j K_ij P_j``, K the kernels to other bags divided by their sum, Y the label that is
+given, t_i the part of P_i that its neighbours decide; solved, ``P = (I - T K)^-1 (I - T) Y``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import splu
 
 from segvote.errors import BadInputError
 from segvote.kernels import build_vote_graph, search_neighbours
-from segvote.voters.base import BaseVoter
+from segvote.voters.base import N_NEIGHBORS, BaseVoter
 from segvote.voters.segments import Segments
 
-__all__ = ["SSKDE", "spread_labels"]
+__all__ = ["SSKDE", "solve_labels", "spread_labels"]
 
 
 def spread_labels(
-    graph: sparse.csr_matrix, said: np.ndarray, listening: np.ndarray, tol: float = 1e-10, max_iter: int = 10_000
+    graph: sparse.csr_matrix, given: np.ndarray, shares: np.ndarray, tol: float = 1e-10, max_iter: int = 10_000
 ) -> tuple[np.ndarray, int]:
     """Solve ``P = (I - T K)^-1 (I - T) Y`` by iterating its fixed point, a contraction by max t.
 
@@ -28,17 +27,17 @@ def spread_labels(
     ----------
     graph
         (n, n) K, rows sum to at most one.
-    said, listening
+    given, shares
         (n,) Y and t in [0, 1).
 
     Returns
     -------
     (n,) P and the number of rounds.
     """
-    own = (1 - listening) * said
-    values = said.astype(np.float64)
+    own = (1 - shares) * given
+    values = given.astype(np.float64)
     for n_iter in range(1, max_iter + 1):  # noqa: B007
-        updated = own + listening * (graph @ values)
+        updated = own + shares * (graph @ values)
         change = np.abs(updated - values).max(initial=0.0)
         values = updated
         if change <= tol:
@@ -46,17 +45,29 @@ def spread_labels(
     return values, n_iter
 
 
+def solve_labels(graph: sparse.csr_matrix, given: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """(n,) P of the closed form, by a sparse factorisation; parameters as for `spread_labels`."""
+    system = sparse.eye_array(len(given), format="csc") - sparse.diags_array(shares) @ graph
+    return splu(sparse.csc_matrix(system)).solve((1 - shares) * given)
+
+
 class SSKDE(BaseVoter):
     """Semi-supervised kernel density estimation.
 
-    The method is made for labelled objects: corrections of a person are its labels. Without any it lives on the tags.
+    The method is made for labelled segments: user labels are its labels, and all segments of *without* bags. A segment
+    of a *with* bag has none; its Y is 1, by the weak label of its bag.
 
     Parameters
     ----------
     n_neighbors
-        How many segments of other bags each one hears; the bandwidth is each segment's own, as in `EKDE`.
+        How many segments of other bags vote for each one; the bandwidth is each segment's own, as in `EKDE`.
     trust_votes
-        t of a segment of a *with* bag nobody has corrected, in [0, 1).
+        t of segments without a label, in [0, 1); near 1 their Y does not count, and P is harmonic between labels.
+    trust_votes_labelled
+        t of labelled segments, in [0, 1): how far their neighbours may overrule the label; 0: labels are clamped.
+    solver
+        ``"iterate"``: the fixed point, sparse products only; ``"closed"``: a factorisation of I - T K, which fills up
+        beyond some ten thousand segments.
 
     Attributes
     ----------
@@ -68,26 +79,47 @@ class SSKDE(BaseVoter):
     Wang, Hua, Mei, Hong, Qi, Song, Dai: Semi-supervised kernel density estimation for video annotation. CVIU 2009.
     """
 
-    def __init__(self, n_neighbors: int = 40, trust_votes: float = 0.9) -> None:
+    SOLVERS = ("iterate", "closed")
+
+    def __init__(
+        self,
+        n_neighbors: int = N_NEIGHBORS,
+        trust_votes: float = 0.9,
+        trust_votes_labelled: float = 0.0,
+        solver: str = "iterate",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.trust_votes = trust_votes
+        self.trust_votes_labelled = trust_votes_labelled
+        self.solver = solver
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        if not 0 <= self.trust_votes < 1:
-            raise BadInputError(f"trust_votes must lie in [0, 1), or labels never settle; got {self.trust_votes}")
+        self._check_parameters()
         graph = self._build_graph(segments.X, segments.bags, segments)
-        listening = np.where(segments.positive & (segments.fixed < 0), self.trust_votes, 0.0)
-        self.labels_, self.n_iter_ = spread_labels(graph, segments.positive.astype(float), listening)
+        has_label = ~segments.positive | (segments.user_labels >= 0)
+        shares = np.where(has_label, self.trust_votes_labelled, self.trust_votes)
+        given = segments.positive.astype(np.float64)
+        if self.solver == "closed":
+            self.labels_ = solve_labels(graph, given, shares)
+        else:
+            self.labels_, self.n_iter_ = spread_labels(graph, given, shares)
         return graph @ self.labels_
+
+    def _check_parameters(self) -> None:
+        for name in ("trust_votes", "trust_votes_labelled"):
+            if not 0 <= getattr(self, name) < 1:
+                raise BadInputError(f"{name} must lie in [0, 1), or labels never settle; got {getattr(self, name)}")
+        if self.solver not in self.SOLVERS:
+            raise BadInputError(f"solver must be one of {', '.join(self.SOLVERS)}; got {self.solver!r}")
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray, segments: Segments) -> sparse.csr_matrix:
         squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
         return build_vote_graph(squared, indices, len(segments))
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, survival: np.ndarray) -> np.ndarray:
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._build_graph(X, bags, self._segments) @ self.labels_
 
-    def _list_votes(self, x: np.ndarray, bag: int, survival: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
         row = self._build_graph(x[None, :], np.array([bag]), self._segments)
         amounts = row.data * (self.labels_[row.indices] - self.threshold_)
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())

@@ -105,6 +105,6 @@ def score_by_refits(
     for fold in range(n_folds):
         out = folds == fold
         voter: Any = VOTERS[settings.voter](**settings.voter_options)
-        voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], survival=prior[~out], fixed=user_labels[~out])
+        voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], prior=prior[~out], user_labels=user_labels[~out])
         votes[out] = voter.decision_function(X[out])
     return votes

@@ -1,0 +1,105 @@
+"""Parameters of voters as a user writes them, NAME=VALUE: checked against the signature of the voter's class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from segvote.errors import BadInputError, UnknownNameError
+from segvote.method import SegmentAnnotator
+from segvote.voters import VOTERS
+
+__all__ = ["list_options", "parse_options", "parse_options_of_all"]
+
+METHOD = "ekde"  # whose options are parameters of the method, as far as the walk alone has them too
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", tuple: "numbers joined by ,"}
+TRUTH = {"true": True, "false": False}
+
+
+def list_options(voter: str) -> dict[str, Any]:
+    """Names of a voter's parameters to their types.
+
+    Parameters
+    ----------
+    voter
+        A name of `VOTERS`.
+    """
+    known = _list_parameters(VOTERS[voter])
+    if voter == METHOD:
+        shared = _list_parameters(SegmentAnnotator)
+        return {name: kind for name, kind in known.items() if name in shared}
+    return known
+
+
+def _list_parameters(part: type) -> dict[str, Any]:
+    names = [name for name in inspect.signature(part).parameters]
+    hints = get_type_hints(part.__init__)  # type: ignore[misc]
+    return {name: hints[name] for name in names}
+
+
+def parse_options(voter: str, texts: Iterable[str]) -> dict[str, Any]:
+    """Options of one voter.
+
+    Parameters
+    ----------
+    voter
+        A name of `VOTERS`.
+    texts
+        Each ``NAME=VALUE``; ``none`` where a parameter may be left open, several numbers joined by commas.
+    """
+    known, options = list_options(voter), {}
+    for text in texts:
+        name, value = _split(text)
+        if name not in known:
+            raise UnknownNameError(f"voter {voter} has no option {name!r}; it has: {', '.join(known) or 'none'}")
+        options[name] = _parse_value(voter, name, value, known[name])
+    return options
+
+
+def parse_options_of_all(voters: Sequence[str], texts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Options of several voters: ``NAME=VALUE`` for each that has it, ``VOTER.NAME=VALUE`` for one.
+
+    Returns
+    -------
+    dict
+        Voter to its options, for voters that have any.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        start, dot, rest = text.partition(".")
+        if dot and "=" not in start:
+            if start not in voters:
+                raise UnknownNameError(f"no voter {start!r} takes part; those that do: {', '.join(voters)}")
+            chosen, text = [start], rest
+        else:
+            chosen = [voter for voter in voters if _split(text)[0] in list_options(voter)]
+        if not chosen:
+            known = sorted({name for voter in voters for name in list_options(voter)})
+            raise UnknownNameError(f"no voter has an option {_split(text)[0]!r}; known are: {', '.join(known)}")
+        for voter in chosen:
+            found.setdefault(voter, {}).update(parse_options(voter, [text]))
+    return found
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise BadInputError(f"expected an option as NAME=VALUE, got {text!r}")
+    return name.strip().replace("-", "_"), value.strip()
+
+
+def _parse_value(voter: str, name: str, text: str, kind: Any) -> Any:
+    kinds = [one for one in get_args(kind) or (kind,)] if get_origin(kind) is not tuple else [kind]
+    if NoneType in kinds and text.lower() == "none":
+        return None
+    wanted = next(one for one in kinds if one is not NoneType)
+    plain = get_origin(wanted) or wanted
+    try:
+        if plain is tuple:
+            return tuple(float(part) for part in text.split(","))
+        return TRUTH[text.lower()] if plain is bool else plain(text)
+    except (ValueError, KeyError) as error:
+        also = " or none" if NoneType in kinds else ""
+        raise BadInputError(f"{name} of voter {voter} must be {WORDS[plain]}{also}; got {text!r}") from error

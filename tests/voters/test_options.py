@@ -1,0 +1,59 @@
+"""Options of voters from the command line: typed, and an unknown one lists the known."""
+
+import pytest
+
+from segvote.errors import BadInputError, UnknownNameError
+from segvote.voters import VOTERS
+from segvote.voters.options import list_options, parse_options, parse_options_of_all
+
+
+def test_values_get_the_types_of_the_signature():
+    texts = ["bandwidth_for=10", "max_iter=5", "own-bag=false", "grid=0.1,1", "bandwidth_rule=separate"]
+    assert parse_options("ekde-paper", [*texts, "bandwidth_against=none"]) == {
+        "bandwidth_for": 10.0,
+        "max_iter": 5,
+        "own_bag": False,
+        "grid": (0.1, 1.0),
+        "bandwidth_rule": "separate",
+        "bandwidth_against": None,
+    }
+
+
+@pytest.mark.parametrize("voter", VOTERS)
+def test_every_voter_takes_its_defaults_back_as_text(voter):
+    defaults = VOTERS[voter]().get_params()
+    for name in list_options(voter):
+        value = defaults[name]
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        assert parse_options(voter, [f"{name}={text}"]) == {name: value}
+
+
+def test_an_unknown_option_lists_the_known_ones():
+    with pytest.raises(UnknownNameError, match="voter crane has no option 'k'; it has: s_cut, ties, max_pairs"):
+        parse_options("crane", ["k=3"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("max_iter=1.5", "max_iter of voter ekde-paper must be a whole number; got '1.5'"),
+        ("bandwidth_for=wide", "must be a number or none; got 'wide'"),
+        ("own_bag=2", "must be true or false; got '2'"),
+        ("max_iter", "expected an option as NAME=VALUE, got 'max_iter'"),
+    ],
+)
+def test_a_wrong_value_says_what_is_expected(text, message):
+    with pytest.raises(BadInputError, match=message):
+        parse_options("ekde-paper", [text])
+
+
+def test_an_option_reaches_all_voters_that_have_it_or_the_one_named():
+    found = parse_options_of_all(("ekde", "sskde", "negmin"), ["n_neighbors=9", "negmin.reading=bag"])
+    assert found == {"ekde": {"n_neighbors": 9}, "sskde": {"n_neighbors": 9}, "negmin": {"reading": "bag"}}
+
+
+def test_an_option_that_no_chosen_voter_has_is_refused():
+    with pytest.raises(UnknownNameError, match="no voter has an option 'max_iter'; known are: bandwidth, reading"):
+        parse_options_of_all(("negmin",), ["max_iter=3"])
+    with pytest.raises(UnknownNameError, match="no voter 'crane' takes part"):
+        parse_options_of_all(("negmin",), ["crane.ties=none"])
