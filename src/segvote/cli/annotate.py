@@ -15,6 +15,7 @@ from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
+from segvote.io.picture_views import PAGES, WINDOWS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
@@ -61,11 +62,29 @@ def annotate(
     frames: str = option(
         DEFAULTS.frames,
         panel=INPUT,
-        help=f"Which sub-folders are videos: {', '.join(FRAMES)}.",
+        help=f"Sub-folders that are videos: {', '.join(FRAMES)}.",
         **choice(FRAMES, "kind of frames"),
     ),
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
     fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
+    pages: str = option(
+        DEFAULTS.pages,
+        panel=INPUT,
+        help=f"Of a TIFF stack: {', '.join(PAGES)}.",
+        **choice(PAGES, "choice of pages"),
+    ),
+    channels: str = option(
+        DEFAULTS.channels,
+        panel=INPUT,
+        metavar="R,G,B",
+        help="Channels, from 0, to show as colours.",
+    ),
+    window: str = option(
+        DEFAULTS.window,
+        panel=INPUT,
+        metavar="NAME",
+        help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH.",
+    ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
         DEFAULTS.voter,
@@ -191,5 +210,7 @@ def print_outcome(run: Any) -> None:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
         typer.echo(f"excluded: {len(excluded)} *without* images are likely mislabelled: {names}", err=True)
     typer.echo(f"masks    {format_path(run.folder.path / 'masks')}")
+    if (run.folder.path / "stacks").is_dir():
+        typer.echo(f"stacks   {format_path(run.folder.path / 'stacks')}")
     typer.echo(f"coco     {format_path(run.folder.coco_path)}")
     typer.echo(f"report   {format_path(run.folder.report_path)}")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from segvote.io.picture_views import Reading
 from segvote.io.records import read_fields
 
 __all__ = ["METHOD", "Settings", "read_settings"]
 
 # The voter that is the method itself, see `segvote.method`.
 METHOD = "ekde"
+
+READING = Reading()  # its defaults
 
 # What the fields were called in runs of earlier versions.
 OLD_NAMES = {
@@ -58,6 +61,8 @@ class Settings:
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
     every, fps
         Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
+    pages, channels, window
+        What of TIFF stacks, of many channels and of more than 8 bits is read; see `segvote.io.picture_views.Reading`.
     """
 
     voter: str = "ekde"
@@ -76,11 +81,19 @@ class Settings:
     frames: str = "auto"
     every: int = 1
     fps: float = 0.0
+    pages: str = READING.pages
+    channels: str = READING.channels
+    window: str = READING.window
     voter_options: dict[str, Any] = field(default_factory=dict)
     feature_options: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def reading(self) -> Reading:
+        """How picture files become images."""
+        return Reading(self.pages, self.channels, self.window)
 
 
 def read_settings(data: Any, where: object) -> Settings:

@@ -21,6 +21,7 @@ from segvote.errors import BadInputError
 from segvote.io.atomic import atomic_path
 from segvote.io.decoding import open_picture, orient, read_orientation
 from segvote.io.images import IMAGE_EXTENSIONS
+from segvote.io.picture_views import split_view
 from segvote.types import Annotation, Part
 
 __all__ = [
@@ -163,10 +164,11 @@ def copy_image(annotation: Annotation, target: Path) -> None:
     """Copy the picture to `target`, turned upright if it relies on EXIF: not every tool looks at that."""
     if annotation.image_path is None:
         raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
+    is_whole = not str(split_view(annotation.image_path)[1])
     with open_picture(annotation.image_path) as picture:
         # A plain copy has none of the tags that the writers would carry over.
-        turned = None if _is_upright(picture) else orient(picture).copy()
-        kind = "JPEG" if picture.format == "MPO" else picture.format
+        turned = None if is_whole and _is_upright(picture) else orient(picture).copy()
+        kind = "JPEG" if picture.format == "MPO" else picture.format or Image.registered_extensions()[target.suffix]
         profile = picture.info.get("icc_profile")
     with atomic_path(target) as temporary:
         if turned is None:
