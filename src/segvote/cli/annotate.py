@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -18,10 +19,12 @@ from segvote.features import FEATURES
 from segvote.io.picture_views import PAGES, WINDOWS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
+from segvote.run.bag_record import BagRecord
 from segvote.run.settings import Settings
 from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.memory import limit_memory
+from segvote.types import WITH
 from segvote.voters import VOTERS
 
 DEFAULTS = Settings()
@@ -103,14 +106,14 @@ def annotate(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
-    out: PathOrUri = option(
-        ...,
+    out: PathOrUri | None = option(
+        None,
         "-o",
         "--out",
         panel=OUTPUT,
         metavar="DIR",
         parser=PathOrUri,
-        help="Run folder to write; an unfinished run there is continued.",
+        help="Run folder to write (required); an unfinished run there is continued.",
     ),
     label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
     jobs: int = option(2, panel=SCALE, min=1, help="Number of processes; does not change the result."),
@@ -161,10 +164,11 @@ def annotate(
 
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
+    target = check_out(out)
     own = choose_segments(segments, ucm)
     with (
         limit_memory(memory),
-        open_workers(workers, scheduler, [*folders, out, own]) as (*opened, own),
+        open_workers(workers, scheduler, [*folders, target, own]) as (*opened, own),
         show_progress() as progress,
     ):
         run = start(
@@ -193,6 +197,13 @@ def choose_folders(
     return [classes]
 
 
+def check_out(out: PathOrUri | None) -> PathOrUri:
+    """The run folder; asked for after the images, so that each mistake is told as what it is."""
+    if out is None:
+        raise BadInputError("expected a run folder to write to; add -o DIR")
+    return out
+
+
 def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOrUri | None:
     """The folder of a user's own segments, of whichever kind."""
     if segments is not None and ucm is not None:
@@ -200,10 +211,17 @@ def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOr
     return segments if ucm is None else ucm
 
 
+def warn_few(bags: Sequence[BagRecord]) -> None:
+    """What occurs in one image only cannot be told from clutter."""
+    if sum(bag.bag_label == WITH for bag in bags) == 1:
+        typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
+
+
 def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
+    warn_few(getattr(run, "bags", ()))
     # Where every class has its own *without* images, the run of each class tells.
     excluded = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
     if excluded:

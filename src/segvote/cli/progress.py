@@ -24,11 +24,17 @@ from segvote.progress import Progress
 __all__ = ["show_progress"]
 
 
+SHORT = 1.0  # seconds: a rate of less is that of looking up what an earlier run left
+
+
 class RateColumn(ProgressColumn):
-    """Items per second."""
+    """Items per second, once there is something to measure."""
 
     def render(self, task: Task) -> Text:
-        return Text(f"{task.finished_speed or task.speed or 0:.1f}/s", style="progress.data.speed")
+        elapsed = task.finished_time if task.finished else task.elapsed
+        if not task.completed or elapsed is None or elapsed < SHORT:
+            return Text("")
+        return Text(f"{task.completed / elapsed:.1f}/s", style="progress.data.speed")
 
 
 @contextlib.contextmanager
