@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from segvote.cli.progress import RateColumn
 from segvote.evaluation.explain import VOTE, SegmentExplanation, VoteLine, format_explanation
+from segvote.io.progress_bar import RateColumn
 from segvote.report.summary import format_figures, format_tiles
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
