@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from segvote.steps.voting_step import Verdict, decide_bags, measure_survival, refine_vote
 
 from segvote.evaluation.compare_stage import Stage
 from segvote.evaluation.evaluate import find_bag_truth, rank_segments
@@ -27,7 +28,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.steps.superpixels import fetch_superpixels
 from segvote.steps.table import Table
-from segvote.steps.voting_step import Verdict, decide_bags, measure_survival, refine_vote
 from segvote.steps.workers import run_on_all
 from segvote.voters.ekde import EKDE
 

@@ -24,8 +24,8 @@ import numpy as np
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.rle import encode_rle
-from segvote.masks.drawing import CutImage, draw_mask_along
-from segvote.method import Likeness, prefer_inside
+from segvote.masks.drawing import SuperpixelMap, draw_mask_along
+from segvote.method import SegmentAnnotator
 from segvote.review.encoding import encode_update, scale_bag
 from segvote.review.masks import measure_redrawn
 from segvote.review.pictures import list_levels
@@ -41,12 +41,9 @@ from segvote.review.snapshot import (
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import fix_segments, replay
 from segvote.run.run import Run
-from segvote.steps.reopening import reopen
+from segvote.steps.reopening import reopen, vote
 from segvote.steps.superpixels import segment_superpixels
-from segvote.steps.table import Table
-from segvote.steps.voting_step import decide_bags, fit_voter
 from segvote.types import WITH
-from segvote.voters.ekde import EKDE
 
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
@@ -57,39 +54,27 @@ OBJECT, BACKGROUND = 255, 0  # of the truth; what lies between is not judged
 DRAWN_AT = (0, 10, 25, 50)
 
 
-def make_table(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> Table:
-    """Random segments with a planted cluster, as `gather_table` would give them."""
+def make_segments(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random features with a planted cluster, (n_segments, n_dims); their bags; which bags are *with*."""
     rng = np.random.default_rng(seed)
-    n_segments = n_bags * n_per_bag
-    X = rng.normal(size=(n_segments, n_dims)).astype(np.float32)
-    bag_labels = np.arange(n_bags) < n_bags // 2
-    bags = np.repeat(np.arange(n_bags), n_per_bag)
-    target = bag_labels[bags] & (np.arange(n_segments) % n_per_bag < n_per_bag // 10)
-    X[target] += rng.normal(size=n_dims).astype(np.float32) * 2
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    side = np.arange(n_per_bag)
-    edges = np.column_stack([side[:-1], side[1:]]).astype(np.int32)
-    offsets = np.arange(n_bags + 1) * n_per_bag
-    border = np.tile(side % 7 == 0, n_bags).astype(np.float32)
-    no_scale: Any = None  # nobody asks on what scale X is
-    areas, likeness = np.full(n_segments, 600), Likeness(X, bags)
-    return Table(X, bags, offsets, bag_labels, areas, border, [edges] * n_bags, no_scale, likeness=likeness)
+    X = rng.normal(size=(n_bags * n_per_bag, n_dims)).astype(np.float32)
+    positive, bags = np.arange(n_bags) < n_bags // 2, np.repeat(np.arange(n_bags), n_per_bag)
+    planted = positive[bags] & (np.arange(len(X)) % n_per_bag < n_per_bag // 10)
+    X[planted] += rng.normal(size=n_dims).astype(np.float32) * 2
+    return X / np.linalg.norm(X, axis=1, keepdims=True), bags, positive
 
 
 def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
     """Median seconds from click to packed scores, beside the seconds of the first vote."""
-    from segvote.run.settings import Settings
-
-    settings, table = Settings(), make_table(n_bags, n_per_bag, 472)
-    survival = prefer_inside(table.border, settings.border_prior)
+    X, bags, positive = make_segments(n_bags, n_per_bag, 472)
     started = time.perf_counter()
-    voter = EKDE().fit(table.X, table.tags[table.bags], bags=table.bags, survival=survival)
-    verdict = decide_bags(table, voter, settings)
+    annotator = SegmentAnnotator().fit(X, positive[bags], images=bags)
+    result = annotator.correct(None)
     first = time.perf_counter() - started
+    annotator.prepare_corrections()
     labels = np.repeat(np.arange(n_per_bag), 600).reshape(-1, 300)
-    snapshot = make_snapshot(
-        table.offsets, table.areas, table.tags, verdict.scores, verdict.decisions, verdict.thresholds
-    )
+    offsets, areas = np.arange(n_bags + 1) * n_per_bag, np.full(len(X), 600)
+    snapshot = make_snapshot(offsets, areas, positive, result.scores, result.selected, result.thresholds)
     rng, seconds = np.random.default_rng(1), []
     with tempfile.TemporaryDirectory() as folder:
         log = CorrectionLog(Path(folder) / "review.sqlite")
@@ -99,18 +84,24 @@ def time_clicks(n_bags: int, n_per_bag: int, n_clicks: int) -> dict[str, float]:
             counts = str(encode_rle(labels == segment)["counts"])
             log.append(Action("set", str(bag), "", int(rng.integers(2)), *labels.shape, counts))
             corrections = replay(log.read())
-            fixed = np.full(len(table.X), -1, dtype=np.int8)
+            user_labels = np.full(len(X), -1, dtype=np.int8)
             for image, strokes in corrections.strokes.items():
-                fixed[int(image) * n_per_bag : (int(image) + 1) * n_per_bag] = fix_segments(strokes, labels)
-            said = apply_user(snapshot, replace(snapshot.user, action=corrections.last, user_labels=fixed))
-            verdict = decide_bags(table, voter, settings, fixed)
-            heard = apply_votes(said, verdict.scores, verdict.decisions, verdict.thresholds, voter.graph_)
-            encode_update(heard, snapshot.version)
+                user_labels[int(image) * n_per_bag : (int(image) + 1) * n_per_bag] = fix_segments(strokes, labels)
+            told = apply_user(snapshot, replace(snapshot.user, action=corrections.last, user_labels=user_labels))
+            voted = _apply(told, annotator, user_labels)
+            encode_update(voted, snapshot.version)
             seconds.append(time.perf_counter() - started)
-            snapshot = heard
+            snapshot = voted
         log.close()
     median = float(np.median(seconds))
-    return {"n_segments": len(table.X), "first_vote_s": first, "click_s": median, "share": median / first}
+    return {"n_segments": len(X), "first_vote_s": first, "click_s": median, "share": median / first}
+
+
+def _apply(snapshot: Snapshot, annotator: SegmentAnnotator, user_labels: np.ndarray | None) -> Snapshot:
+    """The snapshot after the method was told the user labels."""
+    result = annotator.correct(user_labels)
+    votes = (result.scores, result.selected, result.thresholds, annotator.graph_, result.uncertainty)
+    return apply_votes(snapshot, *votes)
 
 
 class Person:
@@ -175,7 +166,7 @@ class Draughtsman:
     def __init__(self, person: Person) -> None:
         self.person, self.run = person, person.run
         self._known: dict[tuple[int, bytes], float] = {}
-        self._cuts: dict[int, CutImage] = {}
+        self._cuts: dict[int, SuperpixelMap] = {}
 
     def measure_iou(self, snapshot: Snapshot) -> float:
         """Mean over the *with* images."""
@@ -225,20 +216,27 @@ class Simulation:
 
     def __init__(self, run: Run, masks: Path, n_clicks: int) -> None:
         self.run, self.n_clicks = run, n_clicks
-        self.table = reopen(run).table
-        self.voter = fit_voter(self.table, run.settings)
+        self.voted = vote(reopen(run))
         self.person = Person(run, masks)
         self.draughtsman = Draughtsman(self.person)
         self.first = self._open()
 
     def _open(self) -> Snapshot:
         """What the page shows at first."""
-        table, verdict = self.table, decide_bags(self.table, self.voter, self.run.settings)
+        table, result = self.voted.opened.table, self.voted.annotator.correct(None)
         shown = make_snapshot(
-            table.offsets, table.areas, table.tags, verdict.scores, verdict.decisions, verdict.thresholds
+            table.offsets,
+            table.areas,
+            table.positive,
+            result.scores,
+            result.selected,
+            result.thresholds,
+            uncertainty=result.uncertainty,
         )
-        disagreement = measure_disagreement(shown, self.voter.graph_)
-        return note_signs(shown, disagreement=disagreement, redrawn=measure_redrawn(self.run, shown))
+        graph, signs = self.voted.annotator.graph_, {"redrawn": measure_redrawn(self.run, shown)}
+        if graph is not None:
+            signs["disagreement"] = measure_disagreement(shown, graph)
+        return note_signs(shown, **signs)
 
     def spend(self, in_queue: bool, votes: bool, seed: int = 0) -> Curve:
         """Spend the clicks one way."""
@@ -268,8 +266,7 @@ class Simulation:
         said = apply_user(shown, replace(shown.user, user_labels=fixed))
         if not votes:
             return said
-        verdict = decide_bags(self.table, self.voter, self.run.settings, fixed)
-        return apply_votes(said, verdict.scores, verdict.decisions, verdict.thresholds, self.voter.graph_)
+        return _apply(said, self.voted.annotator, fixed)
 
 
 def run_person(folder: Path, masks: Path, n_clicks: int, n_seeds: int) -> dict[str, list[Curve]]:

@@ -4,6 +4,7 @@ import shutil
 import cv2
 import numpy as np
 import pytest
+from segvote.steps.judging import judge_bags, measure_evidence, measure_power
 
 from segvote.errors import BadInputError
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
@@ -13,7 +14,6 @@ from segvote.run.bags import Bag
 from segvote.run.settings import Settings
 from segvote.steps import judging
 from segvote.steps.annotate import annotate
-from segvote.steps.judging import judge_bags, measure_evidence, measure_power
 from segvote.steps.table import Table
 
 QUICK = Settings(features="color", n_segments=40, size=160)

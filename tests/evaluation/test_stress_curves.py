@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from segvote.steps.voting_step import measure_motion
 
 from segvote.errors import BadInputError
 from segvote.evaluation import stress as stress_module
@@ -12,7 +13,6 @@ from segvote.evaluation.stress import STRESSES, stress
 from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags, take_bags
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen
-from segvote.steps.voting_step import measure_motion
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

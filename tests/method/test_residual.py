@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from segvote.method import Likeness, pass_on
+from segvote.method.likeness import Likeness
+from segvote.method.residual import pass_on
 from segvote.method.residual import NOISE
 
 N_BAGS, N_EACH = 4, 12

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from segvote.review.server import open_server
+from segvote.review.server import open_reviewed, open_server
 from segvote.run.run import Run
 
 HOST = "127.0.0.1:9876"
@@ -88,7 +88,7 @@ def make_caller():
 @contextlib.contextmanager
 def serve(folder):
     """Address of a server in a thread: quicker to start than a process."""
-    with open_server(Run(folder)) as (server, listener, address):
+    with open_server(open_reviewed(folder)) as (server, listener, address):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

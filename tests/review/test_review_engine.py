@@ -1,3 +1,4 @@
+import json
 import threading
 import time
 from contextlib import closing
@@ -12,11 +13,13 @@ from segvote.io.imports.coco import read_coco
 from segvote.io.rle import encode_rle
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
+from segvote.review.frames import Frames
 from segvote.review.strokes import Stroke
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
+from segvote.steps.export import export
 from segvote.steps.reopening import list_segmented_images
 from segvote.steps.update import update
 
@@ -168,7 +171,7 @@ def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
 def test_segments_that_the_frame_shown_does_not_have_cannot_be_said(run):
     run.bags[0] = replace(run.bags[0], n_segments=run.bags[0].n_segments + 1)
     engine = Engine.__new__(Engine)  # no vote is needed
-    engine.run = run
+    engine.run, engine.frames = run, Frames(run)
     with pytest.raises(BadInputError, match="other frames"):
         engine.set_segments(0, [run.bags[0].n_segments - 1], 1)
 
@@ -414,3 +417,45 @@ def test_videos_cannot_be_painted_and_the_message_says_what_to_do(engine, run):
     run.bags[0] = replace(run.bags[0], n_frames=3)
     with pytest.raises(BadInputError, match="click segments"):
         paint(engine, 0, "brush", (5, 5))
+
+
+def count_instances(run, folder):
+    """Objects on the first image, as an export by connected regions has them."""
+    exported = json.loads(export(run, "coco", folder, instances=True).read_text())
+    numbers = {image["file_name"]: image["id"] for image in exported["images"]}
+    return sum(one["image_id"] == numbers[run.bags[0].name] for one in exported["annotations"])
+
+
+def test_a_cut_with_the_eraser_splits_an_object_and_the_brush_joins_it(engine, tmp_path):
+    wait_for(engine, 0)
+    engine.clear([0])
+    paint(engine, 0, "polygon", (20, 20), (80, 20), (80, 60), (20, 60))
+    assert count_instances(export_run(engine.settle()), tmp_path / "one") == 1
+    paint(engine, 0, "brush", (30, 10), (70, 70), value=0, radius=0.5)
+    assert count_instances(export_run(engine.settle()), tmp_path / "two") == 2
+    paint(engine, 0, "brush", (40, 40), (60, 40), radius=1.0)
+    assert count_instances(export_run(engine.settle()), tmp_path / "joined") == 1
+
+
+def test_a_run_with_settings_under_old_names_is_written_as_often_as_one_likes(run_copy):
+    folder = Run(run_copy).folder
+    record = folder.read_record()
+    record["settings"]["n_pieces"] = record["settings"].pop("n_superpixels")
+    folder.write_record(record)
+    engine = Engine(Run(run_copy))
+    engine.start()
+    for segment in (1, 2):
+        click(engine, 0, [segment], 1)
+        export_run(engine.settle())
+    engine.stop()
+
+
+def test_undecided_on_a_segment_takes_painted_pixels_back_and_the_page_is_told(engine, run):
+    first = wait_for(engine, 0)
+    before = engine.draw_mask(0)
+    y, x = np.argwhere(~before)[0]
+    painted = wait_for(engine, paint(engine, 0, "brush", (x + 0.5, y + 0.5), radius=0.5))
+    segment = int(resize_labels(run.read_segments(0)["labels"], before.shape)[y, x])
+    after = click(engine, 0, [segment], -1)
+    np.testing.assert_array_equal(engine.draw_mask(0), before)
+    assert after.changed_at[0] > painted.changed_at[0] > first.changed_at[0]

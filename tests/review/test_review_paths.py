@@ -163,6 +163,7 @@ def test_everything_is_painted_with_the_keyboard_alone(page, run_copy, wait_unti
     np.testing.assert_array_equal(read_mask(page), before)
     page.keyboard.press("c")
     page.locator(".tile-open:focus").wait_for()
+    page.keyboard.press("Home")
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
     page.keyboard.press(" ")
@@ -217,7 +218,9 @@ def test_the_image_is_panned_with_the_middle_button_and_with_space(page, run_cop
     assert read_actions(run_copy / "review.sqlite") == []
 
 
-def test_two_fingers_zoom_and_say_nothing(page, run_copy):
+@pytest.mark.parametrize("tool", ["s", "r", "l", "i"])
+def test_two_fingers_zoom_and_say_nothing(page, run_copy, tool):
+    page.keyboard.press(tool)
     zoom = page.evaluate("() => segvote.getView().zoom")
     x, y = locate(page, 80, 60)
     page.evaluate(

@@ -226,7 +226,10 @@ def print_outcome(run: Any) -> None:
     excluded = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
     if excluded:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
-        typer.echo(f"excluded: {len(excluded)} *without* images are likely mislabelled: {names}", err=True)
+        count = "1 image is" if len(excluded) == 1 else f"{len(excluded)} images are"
+        typer.echo(f"excluded: {count} likely in the wrong folder: {names}", err=True)
+    for line in run.format_confidence().splitlines():
+        typer.echo(make_plain(line))
     typer.echo(f"masks    {format_path(run.folder.path / 'masks')}")
     if (run.folder.path / "stacks").is_dir():
         typer.echo(f"stacks   {format_path(run.folder.path / 'stacks')}")

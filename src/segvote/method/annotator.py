@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.kernels import Neighbours, build_vote_graph, search_neighbours
+from segvote.kernels import Neighbours, build_vote_graph, estimate_lists, otsu_threshold, search_neighbours
 from segvote.method.ballot import Ballot
 from segvote.method.confidence import Confidence, measure_confidence, measure_uncertainty
 from segvote.method.consistency import measure_consistency
@@ -69,7 +69,7 @@ class Result:
     Attributes
     ----------
     scores : (n_segments,)
-        Final scores; 0 is the run's typical threshold.
+        Final scores; 0 is Otsu's threshold of the whole run.
     votes : (n_segments,)
         Before adjacent segments and corrections were heard.
     thresholds : (n_images,)
@@ -286,8 +286,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         ballot, table = self._ballot, self._table
         scores = ballot.smooth(self._evidence)
         thresholds = ballot.select(scores, self.decision)[1]
-        # Another system has a threshold of its own, at 0; here it is that of a typical image.
-        self.threshold_ = float(np.median(thresholds[table.positive])) if self.voter is None else 0.0
+        # Another system has a threshold of its own, at 0; here it is Otsu's of all images together.
+        self.threshold_ = otsu_threshold(scores, table.areas) if self.voter is None else 0.0
         thresholds = np.where(table.positive, thresholds - self.threshold_, 0.0)
         self.scores_, self.thresholds_ = scores - self.threshold_, thresholds
         self._likeness = Likeness(table.X, table.images)
@@ -384,7 +384,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) the *with* class where the score is above 0."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        selected = self.decision_function(X) > 0
+        return self.classes_[selected.astype(int)]
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) background and object; one half at the typical threshold."""
@@ -484,8 +485,6 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
 
     def estimate_arrays(self, n_segments: int, n_dims: int) -> tuple[int, int]:
         """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
-        from segvote.kernels import estimate_lists
-
         found, votes = 16 * self.n_neighbors * n_segments, 12 * self.n_neighbors * n_segments
         codes, held = estimate_lists(n_segments, n_dims)
         # The walk's own graph, at most as large as all votes.

@@ -9,6 +9,7 @@ from math import log
 from statistics import median
 from urllib.parse import quote
 
+from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import draw_bar
 from segvote.report.films import format_film
 from segvote.report.markup import escape, format_number, format_share
@@ -19,8 +20,6 @@ from segvote.types import WITH
 
 __all__ = ["UNCERTAIN", "choose_ratio", "count_false_positives", "format_card", "list_cards", "sort_bags"]
 
-# What evenly spread scores would get: a cut in the middle explains three quarters of their variance.
-UNCERTAIN = 0.25
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
 # Reading, scaling and writing pictures lets go of the interpreter.
 N_THREADS = os.cpu_count() or 1

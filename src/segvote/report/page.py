@@ -18,6 +18,7 @@ from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape
 from segvote.report.summary import (
+    format_confidence,
     format_excluded,
     format_figures,
     format_parameters,
@@ -98,7 +99,7 @@ def _format_header(run: Run, title: str) -> str:
         '<header><div><p class="over">segvote report</p>\n'
         f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
         '<button type="button" id="theme" hidden>Dark</button></header>\n<main>\n'
-        f"{format_tiles(run)}"
+        f"{format_confidence(run)}{format_tiles(run)}"
     )
 
 

@@ -16,7 +16,15 @@ from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["format_excluded", "format_figures", "format_parameters", "format_problems", "format_tiles", "format_title"]
+__all__ = [
+    "format_confidence",
+    "format_excluded",
+    "format_figures",
+    "format_parameters",
+    "format_problems",
+    "format_tiles",
+    "format_title",
+]
 
 
 def format_title(run: Run) -> str:
@@ -50,6 +58,15 @@ def format_tiles(run: Run) -> str:
         for value, name, note in tiles
     )
     return f'<dl class="tiles">\n{body}</dl>\n'
+
+
+def format_confidence(run: Run) -> str:
+    """How far to trust the run, in one sentence; nothing where it is not known."""
+    found = {name: escape(str(run.confidence.get(name, ""))) for name in ("level", "reason", "advice")}
+    if not found["level"]:
+        return ""
+    why = f" {found['reason'].capitalize()}. Try: {found['advice']}." if found["reason"] else ""
+    return f'<p class="confidence {found["level"]}"><b>Confidence {found["level"]}.</b>{why}</p>\n'
 
 
 def format_figures(run: Run) -> str:
@@ -94,8 +111,9 @@ def format_problems(problems: Iterable[dict[str, Any]]) -> str:
 
 def format_excluded(run: Run) -> str:
     """Images that were excluded from the vote, and why; nothing where there is none."""
+    other = {WITH: WITHOUT, WITHOUT: WITH}
     rows = [
-        (f"<bdi>{escape(bag.name)}</bdi>", "likely mislabelled: it looks like the images with the object")
+        (f"<bdi>{escape(bag.name)}</bdi>", f"likely mislabelled: it looks like the images {other[bag.bag_label]} it")
         for bag in run.bags
         if bag.excluded
     ]

@@ -17,16 +17,16 @@ import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation
-from segvote.io.images import resize_labels
 from segvote.io.rle import encode_rle
-from segvote.review.estimate import Estimate, estimate_rest, measure_overlap
-from segvote.review.masks import Masks, draw_segments, measure_redrawn
+from segvote.review.estimate import Estimate, Overlaps
+from segvote.review.frames import Frames
+from segvote.review.masks import Masks, measure_redrawn
 from segvote.review.snapshot import (
     Snapshot,
     UserInput,
-    Written,
     apply_user,
     apply_votes,
+    drop_labels,
     make_snapshot,
     measure_disagreement,
     note_measured,
@@ -34,12 +34,13 @@ from segvote.review.snapshot import (
     note_written,
 )
 from segvote.review.strokes import Stroke, draw_stroke, snap_to_superpixels
+from segvote.review.user_input import UserReader
 from segvote.review.voting import Voting
+from segvote.review.written import find_written, read_written
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Canvas, Corrections, replay
-from segvote.run.record import make_result_key
+from segvote.run.corrections import Corrections, replay
 from segvote.run.run import Run
-from segvote.steps.reopening import Voted, list_segmented_images
+from segvote.steps.reopening import Voted
 from segvote.steps.superpixels import fetch_superpixels
 from segvote.types import WITH, WITHOUT
 
@@ -65,20 +66,20 @@ class Engine:
     def __init__(self, run: Run, tell: Callable[[], None] = lambda: None) -> None:
         self.run, self.tell = run, tell
         self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
-        self.voting, self.masks = Voting(run), Masks(run)
+        self.voting, self.masks, self.frames = Voting(run), Masks(run), Frames(run)
         self.status, self.problem = "loading", ""
         self.heard = -1  # number of the last action that was voted on
         self._wake = threading.Condition()
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
         self._dirty, self._stop = True, False
-        self._overlaps: dict[int, tuple[int, float]] = {}  # of accepted bags: when touched, IoU
-        self._label_cache: dict[str, tuple[Canvas, list[Action], np.ndarray]] = {}
+        self._overlaps = Overlaps(run)
+        self._reader = UserReader(run)
         actions = self.log.read()
         self.corrections: Corrections = replay(actions)
         self.snapshot = _open_snapshot(run)
-        self._read_log()
-        self.snapshot = note_written(self.snapshot, self._find_written(actions))
+        user, corrections = self._read_log()
+        self.snapshot = note_written(self.snapshot, find_written(run, actions, corrections, user))
         self._thread = threading.Thread(target=self._work, name="segvote-review", daemon=True)
 
     def start(self) -> None:
@@ -94,16 +95,24 @@ class Engine:
 
     # What a user does. Each returns the number of the action, after it is on the disk.
 
-    def set_segments(self, bag: int, segments: list[int], value: int) -> int:
-        """Label segments of a bag object (1), background (0) or undecided (-1)."""
-        labels = self.run.read_segments(self.check_bag(bag))["labels"]
+    def set_segments(self, bag: int, segments: list[int], value: int, frame: int = -1) -> int:
+        """Label segments of a bag object (1), background (0) or undecided (-1).
+
+        Parameters
+        ----------
+        bag, segments, value
+            Which, and what they are.
+        frame
+            Of a video, the number of the frame in its source on which they were clicked; -1: the poster, or an image.
+        """
+        labels = self.frames.read_labels(self.check_bag(bag), frame)
         n_segments = self.run.bags[bag].n_segments
         if not segments or min(segments) < 0 or max(segments) >= n_segments:
             raise BadInputError(f"expected segments 0 to {n_segments - 1} of image {bag}; got {segments[:5]}")
         pixels = np.isin(labels, segments)
         if not pixels.any():
             raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
-        return self._append(self._make_stroke("set", bag, value, pixels))
+        return self._append(replace(self._make_stroke("set", bag, value, pixels), frame=frame))
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
         """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
@@ -206,62 +215,10 @@ class Engine:
         """Read the log and show what it says, before it is voted on."""
         with self._publishing:
             corrections = replay(self.log.read())
-            user = self._gather_input(corrections)
+            user = self._reader.read(corrections)
             self.corrections = corrections
             self.snapshot = apply_user(self.snapshot, user)
             return user, corrections
-
-    def _gather_input(self, corrections: Corrections) -> UserInput:
-        records = self.run.bags
-        own = [record.name.split("/", 1)[0] for record in records]
-        tags = [corrections.moved.get(record.digest, tag) for record, tag in zip(records, own, strict=True)]
-        painted = [
-            max((one.number for one in corrections.strokes.get(record.digest, []) if one.kind == "paint"), default=0)
-            for record in records
-        ]
-        return UserInput(
-            action=corrections.last,
-            user_labels=self._label_all(corrections),
-            painted=np.array(painted, dtype=np.int64),
-            positive=np.array([tag == WITH for tag in tags]),
-            moved=np.array([tag != before for tag, before in zip(tags, own, strict=True)]),
-            accepted=np.array([record.digest in corrections.looked for record in records]),
-        )
-
-    def _label_all(self, corrections: Corrections) -> np.ndarray:
-        """(n_segments,) int8 user labels; strokes that were laid before are not laid again."""
-        user_labels = np.full(int(self.run.offsets[-1]), -1, dtype=np.int8)
-        for bag, record in enumerate(self.run.bags):
-            strokes = corrections.strokes.get(record.digest)
-            if strokes:
-                user_labels[self.run.get_slice(bag)] = self._label_bag(bag, strokes)
-        return user_labels
-
-    def _label_bag(self, bag: int, strokes: list[Action]) -> np.ndarray:
-        record = self.run.bags[bag]
-        key = f"{record.digest} {record.segments}"
-        kept = self._label_cache.get(key)
-        if kept is not None and kept[1] == strokes:
-            return kept[2]
-        labels = self.run.read_segments(bag)["labels"]
-        canvas = kept[0] if kept is not None else Canvas(labels.shape)
-        canvas.show(strokes)
-        found = canvas.label_segments(labels, record.n_segments)
-        self._label_cache[key] = (canvas, strokes, found)
-        return found
-
-    def _find_written(self, actions: Sequence[Action]) -> Written:
-        """From what the run's files were written: with the corrections of now, or with others that nobody knows."""
-        run, snapshot = self.run, self.snapshot
-        key = make_result_key(run.settings, list_segmented_images(run, self.corrections), self.corrections)
-        if key == run.record.get("key"):
-            known = np.ones(len(run), dtype=bool)
-            user_labels, painted = snapshot.user_labels, snapshot.painted
-        else:
-            touched = {action.image for action in actions}
-            known = np.array([record.digest not in touched for record in run.bags])
-            user_labels, painted = np.full(len(snapshot.scores), -1, dtype=np.int8), np.zeros(len(run), dtype=np.int64)
-        return _read_written(run, user_labels, painted, known)
 
     # The thread.
 
@@ -332,9 +289,8 @@ class Engine:
             started = time.perf_counter()
             result = self.voting.vote(user, corrections)
             with self._publishing:
-                self.snapshot = apply_votes(
-                    self.snapshot, result.scores, result.decisions, result.thresholds, result.graph
-                )
+                votes = (result.scores, result.decisions, result.thresholds, result.graph, result.uncertainty)
+                self.snapshot = apply_votes(self.snapshot, *votes)
             if self.heard != user.action:
                 self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
             self.heard = max(self.heard, user.action)
@@ -353,37 +309,20 @@ class Engine:
                     return
 
     def _measure_next_overlap(self) -> bool:
-        """Compare one accepted mask with the mask of a vote without user labels; False where all were compared."""
-        snapshot = self.snapshot
-        accepted = {int(bag): int(snapshot.touched_at[bag]) for bag in self._list_accepted(snapshot)}
-        left = [bag for bag, touched_at in accepted.items() if self._overlaps.get(bag, (0, 0))[0] != touched_at]
-        if not left:
+        """Compare one accepted mask with the automatic one; False where all were compared."""
+        bag = self._overlaps.find_next(self.snapshot)
+        if bag is None:
             return False
-        shown = self.draw_mask(left[0])
-        automatic = resize_labels(draw_segments(self.run, self._vote_alone(snapshot), left[0]), shown.shape)
-        self._overlaps[left[0]] = (accepted[left[0]], measure_overlap(automatic, shown))
+        snapshot, strokes = self._get_drawn(bag)
+        result = self.voting.vote_without_labels()
+        automatic = apply_votes(drop_labels(snapshot), result.scores, result.decisions, result.thresholds)
+        self._overlaps.measure(snapshot, bag, automatic, self.masks.draw(snapshot, strokes, bag))
         self.tell()
         return True
 
-    def _list_accepted(self, snapshot: Snapshot) -> np.ndarray:
-        is_image = np.array([not record.n_frames for record in self.run.bags])
-        return np.flatnonzero(snapshot.accepted & snapshot.positive & is_image)
-
-    def _vote_alone(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot as if the user had labelled no segment."""
-        result = self.voting.vote_without_labels()
-        return replace(
-            snapshot,
-            scores=result.scores,
-            decisions=result.decisions,
-            thresholds=result.thresholds,
-            user_labels=np.full(len(result.scores), -1, dtype=np.int8),
-        )
-
     def estimate_rest(self) -> Estimate | None:
         """How good the automatic masks are, judged by the accepted ones; None while too few are."""
-        known = self._overlaps
-        return estimate_rest([known[int(bag)][1] for bag in self._list_accepted(self.snapshot) if int(bag) in known])
+        return self._overlaps.estimate(self.snapshot)
 
     def _measure_mask(self, bag: int) -> None:
         snapshot, strokes = self._get_drawn(bag)
@@ -396,9 +335,8 @@ class Engine:
     def note_export(self, voted: Voted, run: Run) -> None:
         """Take note that the files of a run were written from a vote."""
         with self._publishing:
-            user = self._gather_input(voted.opened.corrections)
-            known = np.ones(len(run), dtype=bool)
-            self.snapshot = note_written(self.snapshot, _read_written(run, user.user_labels, user.painted, known))
+            user = self._reader.read(voted.opened.corrections)
+            self.snapshot = note_written(self.snapshot, read_written(run, user))
         self._mark_dirty()
 
     # Questions.
@@ -431,18 +369,5 @@ def _open_snapshot(run: Run) -> Snapshot:
     positive = np.array([record.bag_label == WITH for record in run.bags])
     covered = np.array([record.area for record in run.bags])
     scores, decisions, thresholds = votes["scores"], votes["decisions"], votes["thresholds"]
-    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered)
-
-
-def _read_written(run: Run, user_labels: np.ndarray, painted: np.ndarray, is_known: np.ndarray) -> Written:
-    votes = run.votes
-    return Written(
-        scores=votes["scores"],
-        decisions=votes["decisions"],
-        user_labels=user_labels,
-        thresholds=votes["thresholds"],
-        positive=np.array([record.bag_label == WITH for record in run.bags]),
-        painted=painted,
-        covered=np.array([record.area for record in run.bags]),
-        is_known=is_known,
-    )
+    uncertainty = np.array([record.uncertainty for record in run.bags])
+    return make_snapshot(run.offsets, areas, positive, scores, decisions, thresholds, covered, uncertainty)

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Estimate", "estimate_rest", "measure_overlap"]
+from segvote.io.images import resize_labels
+from segvote.review.masks import draw_segments
+from segvote.review.snapshot import Snapshot
+from segvote.run.run import Run
+
+__all__ = ["Estimate", "Overlaps", "estimate_rest", "measure_overlap"]
 
 # Fewer accepted masks say nothing.
 FEWEST = 3
@@ -51,3 +56,31 @@ def estimate_rest(overlaps: Sequence[float]) -> Estimate | None:
     margin = quantile * float(np.std(overlaps, ddof=1)) / n_accepted**0.5
     n_untouched = sum(int(overlap == 1) for overlap in overlaps)
     return Estimate(n_accepted, n_untouched, mean, max(0.0, mean - margin), min(1.0, mean + margin))
+
+
+class Overlaps:
+    """IoUs of accepted masks with those that a vote without user labels would give the same images."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._known: dict[int, tuple[int, float]] = {}  # bag to the version it was touched in, and the IoU
+
+    def _list_accepted(self, snapshot: Snapshot) -> list[int]:
+        found = np.flatnonzero(snapshot.accepted & snapshot.positive)
+        return [int(bag) for bag in found if not self.run.bags[bag].n_frames]
+
+    def find_next(self, snapshot: Snapshot) -> int | None:
+        """An accepted image whose IoU is not known as it is now."""
+        for bag in self._list_accepted(snapshot):
+            if bag not in self._known or self._known[bag][0] != snapshot.touched_at[bag]:
+                return bag
+        return None
+
+    def measure(self, snapshot: Snapshot, bag: int, automatic: Snapshot, shown: np.ndarray) -> None:
+        """Compare the mask shown (h, w) of a bag with that of a snapshot without user labels."""
+        mask = resize_labels(draw_segments(self.run, automatic, bag), shown.shape)  # type: ignore[arg-type]
+        self._known[bag] = (int(snapshot.touched_at[bag]), measure_overlap(mask, shown))
+
+    def estimate(self, snapshot: Snapshot) -> Estimate | None:
+        """See `estimate_rest`."""
+        return estimate_rest([self._known[bag][1] for bag in self._list_accepted(snapshot) if bag in self._known])

@@ -6,6 +6,7 @@ from segvote.errors import BusyRunError
 from segvote.progress import Progress, ignore_progress
 from segvote.run.record import make_record, make_result_key
 from segvote.run.run import Run
+from segvote.run.settings import read_settings
 from segvote.steps.outcome import Outcome, write_files
 from segvote.steps.reopening import Voted
 
@@ -44,5 +45,6 @@ def _check_unchanged(run: Run) -> None:
     """Segments and features must still be the ones that were opened."""
     now = run.folder.read_record()
     same = [bag["features"] for bag in now["bags"]] == [bag.features for bag in run.bags]
-    if not same or now["settings"] != run.record["settings"]:
+    # As they are read: an older record may have other names for the same settings.
+    if not same or read_settings(now["settings"], run.folder) != run.settings:
         raise BusyRunError(f"{run.folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")

@@ -8,6 +8,7 @@ refused), the Origin must be the page's own, and a body has a small limit.
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ __all__ = ["Guard"]
 MAX_BODY = 1 << 18
 MAX_PATH = 200  # no address of the page is longer, and no number needs a thousand digits
 MAX_REFUSALS_LOGGED = 1000
+PAGE = re.compile(r"/(classes/\d+/)?")  # what is shown in the tab: of a run, or of one of its classes
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -115,7 +117,7 @@ def _is_opened(scope: dict[str, Any], headers: dict[str, str]) -> bool:
     wanted = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     return (
         scope["method"] == "GET"
-        and scope["path"] == "/"
+        and PAGE.fullmatch(scope["path"]) is not None
         and "origin" not in headers
         and all(headers.get(name) == value for name, value in wanted.items())
     )

@@ -67,6 +67,11 @@ class Pictures:
         """Label map and levels, at the size at which the image was segmented."""
         return self._remember(("map", bag), lambda: self._encode_map(bag))
 
+    def encode_labels(self, bag: int, labels: np.ndarray) -> bytes:
+        """As `get_map`, of a frame of a video."""
+        segments = self.run.read_segments(bag)
+        return encode_map(labels, list_levels(segments["parents"], segments["altitudes"]))
+
     def get_crop(self, bag: int, segment: int) -> bytes:
         """The segment in its surroundings, all else darkened."""
         return self._remember(("crop", bag, segment), lambda: encode_jpeg(self.draw_crop(bag, segment)))
@@ -97,8 +102,7 @@ class Pictures:
             return self._read_last[bag, size]
 
     def _encode_map(self, bag: int) -> bytes:
-        segments = self.run.read_segments(bag)
-        return encode_map(segments["labels"], list_levels(segments["parents"], segments["altitudes"]))
+        return self.encode_labels(bag, self.run.read_segments(bag)["labels"])
 
     def _remember(self, key: tuple, make: Callable[[], bytes]) -> bytes:
         with self._lock:

@@ -61,6 +61,8 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/map", _map(session.pictures.get_map)),
         Route("/api/images/{bag:int}/mask", _map(session.get_mask, FRESH)),
         Route("/api/images/{bag:int}/small-mask", _map(session.get_small_mask, FRESH)),
+        Route("/api/images/{bag:int}/frames/{frame:int}/picture", _picture(session.get_frame_picture)),
+        Route("/api/images/{bag:int}/frames/{frame:int}/map", _map(session.get_frame_map)),
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
         Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(session.describe_votes))),
         Route("/api/doctor", _ask(lambda request: session.describe_doctor())),
@@ -108,7 +110,7 @@ def _picture(answer: Callable[..., bytes]) -> Callable:
     return endpoint
 
 
-def _map(answer: Callable[[int], bytes], headers: dict[str, str] = KEEP) -> Callable:
+def _map(answer: Callable[..., bytes], headers: dict[str, str] = KEEP) -> Callable:
     encoded = {**headers, "Content-Encoding": "gzip"}
     return _binary(lambda request: _check_range(answer, request.path_params), encoded)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.run.class_runs import ClassRuns, find_class_record
 from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
 
-__all__ = ["make_guarded_app", "open_server", "serve"]
+__all__ = ["make_guarded_app", "open_reviewed", "open_server", "serve"]
 
 HOST = "127.0.0.1"
 
@@ -29,13 +31,13 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
     announce
         Called once with the address, when the server listens.
     """
-    with open_server(Run(folder), port) as (server, listener, address):
+    with open_server(open_reviewed(folder), port) as (server, listener, address):
         announce(address)
         server.run(sockets=[listener])
 
 
 @contextlib.contextmanager
-def open_server(run: Run, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
+def open_server(run: Run | ClassRuns, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
     from segvote.review.connections import MAX_CONNECTIONS, PatientProtocol
@@ -74,23 +76,30 @@ def _make_server(uvicorn: Any, config: Any, session: Any) -> Any:
     return Server(config)
 
 
-def make_guarded_app(run: Run, token: str | None = None) -> tuple[Any, str, Any]:
-    """The application, its token, and the session behind it, in which the engine is already at work."""
+def open_reviewed(folder: Path | str) -> Run | ClassRuns:
+    """The run in a folder, or the runs of its classes."""
+    return ClassRuns(folder) if find_class_record(RunFolder(folder)).is_file() else Run(folder)
+
+
+def make_guarded_app(run: Run | ClassRuns, token: str | None = None) -> tuple[Any, str, Any]:
+    """The application, its token, and the session behind it (or those of all classes), whose engine is at work."""
     _import_web()
+    from segvote.review.class_sessions import ClassSessions, make_class_app
     from segvote.review.guard import Guard
     from segvote.review.routes import make_app
     from segvote.review.session import Session
 
     token = token or secrets.token_urlsafe(32)
-    session = Session(run)
-    session.engine.start()
+    session = ClassSessions(run) if isinstance(run, ClassRuns) else Session(run)
+    session.start()
 
     def log(reason: str, path: str) -> None:
         # A full disk is no reason to answer a stranger otherwise.
         with contextlib.suppress(SegvoteError, OSError):
             run.folder.log(step="review refused", reason=reason, path=path)
 
-    return Guard(make_app(session), token, log), token, session
+    app = make_class_app(session) if isinstance(session, ClassSessions) else make_app(session)
+    return Guard(app, token, log), token, session
 
 
 def _import_web() -> Any:

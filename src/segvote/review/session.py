@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import resources
@@ -34,10 +34,20 @@ MAX_BAGS = 1 << 14
 
 
 class Session:
-    """Everything the routes need; built once, before the first request."""
+    """Everything the routes need; built once, before the first request.
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    Parameters
+    ----------
+    run
+        A finished run.
+    classes, number, class_command
+        Of the run of one class among several: the names of all, its place among them, and the command line that joins
+        them.
+    """
+
+    def __init__(self, run: Run, classes: Sequence[str] = (), number: int = 0, class_command: str = "") -> None:
+        self.run, self.classes, self.number, self.class_command = run, list(classes), number, class_command
+        self._starting, self._started = threading.Lock(), False
         self.engine = Engine(run, self._wake_listeners)
         self.pictures = Pictures(run)
         self.static = read_static()
@@ -58,6 +68,13 @@ class Session:
         self._doctor, self._exporting = threading.Lock(), threading.Lock()
         self.export_step: dict[str, Any] = {}
         self.closing = False
+
+    def start(self) -> None:
+        """Set the engine to work, if it is not yet."""
+        with self._starting:
+            if not self._started:
+                self.engine.start()
+            self._started = True
 
     # Telling the pages.
 
@@ -100,8 +117,15 @@ class Session:
 
     def describe_run(self) -> dict[str, Any]:
         images = [
-            {"name": bag.name, "width": bag.width, "height": bag.height, "nSegments": bag.n_segments}
-            for bag in self.run.bags
+            {
+                "name": bag.name,
+                "width": bag.width,
+                "height": bag.height,
+                "nSegments": bag.n_segments,
+                "frames": self.engine.frames.list_numbers(index),
+                "poster": self.engine.frames.find_poster(index),
+            }
+            for index, bag in enumerate(self.run.bags)
         ]
         settings = self.run.settings
         return {
@@ -112,6 +136,9 @@ class Session:
             "images": images,
             "problems": self.run.record["problems"],
             "commands": self._list_commands(),
+            "classes": self.classes,
+            "classNumber": self.number,
+            "classCommand": self.class_command,
         }
 
     def _list_commands(self) -> dict[str, str]:
@@ -139,6 +166,14 @@ class Session:
     def get_mask(self, bag: int) -> bytes:
         """The redrawn mask of an image as it stands now."""
         return self.engine.encode_mask(bag, PAGE_SIZE)
+
+    def get_frame_picture(self, bag: int, frame: int) -> bytes:
+        return self.engine.frames.get_picture(self.engine.check_bag(bag), frame)
+
+    def get_frame_map(self, bag: int, frame: int) -> bytes:
+        """Label map and levels of a frame of a video."""
+        labels = self.engine.frames.read_labels(self.engine.check_bag(bag), frame)
+        return self.pictures.encode_labels(bag, labels)
 
     def get_small_mask(self, bag: int) -> bytes:
         """The same at the size of the thumbnail."""
@@ -180,10 +215,11 @@ class Session:
     # Actions: each takes the decoded message of the page and trusts nothing in it.
 
     def _set(self, message: Any) -> dict[str, Any]:
-        bag, segments, value = _take(message, bag=int, segments=list, value=int)
+        message = {"frame": -1, **_check_object(message)}  # of an image, or the poster of a video
+        bag, segments, value, frame = _take(message, bag=int, segments=list, value=int, frame=int)
         if len(segments) > MAX_SEGMENTS or not all(type(one) is int for one in segments):
             raise BadInputError(f"segments must be at most {MAX_SEGMENTS} whole numbers")
-        return {"action": self.engine.set_segments(bag, segments, value)}
+        return {"action": self.engine.set_segments(bag, segments, value, frame)}
 
     def _paint(self, message: Any) -> dict[str, Any]:
         bag, tool, points, radius, snap, value = _take(
@@ -270,6 +306,12 @@ def _take(message: Any, **kinds: type | tuple[type, ...]) -> list[Any]:
             wanted = " or ".join(one.__name__ for one in allowed)
             raise BadInputError(f"{name} must be of type {wanted}; got {type(message[name]).__name__}")
     return [message[name] for name in kinds]
+
+
+def _check_object(message: Any) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        raise BadInputError(f"expected an object; got {type(message).__name__}")
+    return message
 
 
 def _check_bags(bags: list[Any]) -> list[int]:

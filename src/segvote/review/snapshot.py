@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from segvote.masks import measure_uncertainty as measure_bag_uncertainty
-
 __all__ = [
     "Snapshot",
     "UserInput",
     "Written",
     "apply_user",
     "apply_votes",
+    "drop_labels",
     "make_snapshot",
     "measure_disagreement",
     "note_measured",
@@ -92,7 +91,7 @@ class Snapshot:
     thresholds, positive, moved, accepted, painted
         (n_bags,) score above which segments are object, and as in `UserInput`.
     uncertainty, disagreement, redrawn
-        (n_bags,) in [0, 1]: how badly two levels explain the scores; how much the voters of the mask disagree (see
+        (n_bags,) in [0, 1]: the method's uncertainty about the mask; how much the voters of the mask disagree (see
         `measure_disagreement`), or how unlike another voter's mask is where the run's voter keeps no votes; how unlike
         the segments the mask is once redrawn along the picture's edges.
     covered, change, is_measured
@@ -171,6 +170,7 @@ def make_snapshot(
     decisions: np.ndarray,
     thresholds: np.ndarray,
     covered: np.ndarray | None = None,
+    uncertainty: np.ndarray | None = None,
 ) -> Snapshot:
     """The first snapshot: a finished run, nothing corrected.
 
@@ -180,6 +180,8 @@ def make_snapshot(
         As in `Snapshot`.
     covered
         (n_bags,) shares of the images that the written masks cover; None: those of the decided segments.
+    uncertainty
+        (n_bags,) as in `Snapshot`; None: 0.
     """
     n_bags = len(positive)
     zeros, false = np.zeros(n_bags), np.zeros(n_bags, dtype=bool)
@@ -188,7 +190,7 @@ def make_snapshot(
         sums = (np.add.reduceat(values, offsets[:-1]) for values in (np.where(decisions, areas, 0), areas))
         covered = next(sums) / next(sums)
     written = Written(scores, decisions, no_labels, thresholds, positive, not_painted, covered, ~false)
-    snapshot = Snapshot(
+    return Snapshot(
         version=1,
         action=0,
         offsets=offsets,
@@ -201,7 +203,7 @@ def make_snapshot(
         moved=false,
         accepted=false,
         painted=not_painted,
-        uncertainty=zeros,
+        uncertainty=zeros if uncertainty is None else uncertainty,
         disagreement=zeros,
         redrawn=zeros,
         covered=covered,
@@ -211,7 +213,6 @@ def make_snapshot(
         touched_at=np.ones(n_bags, dtype=np.int64),
         written=written,
     )
-    return replace(snapshot, uncertainty=measure_uncertainty(snapshot))
 
 
 def apply_user(old: Snapshot, user: UserInput) -> Snapshot:
@@ -229,6 +230,11 @@ def apply_user(old: Snapshot, user: UserInput) -> Snapshot:
     return _mark_changes(old, new)
 
 
+def drop_labels(old: Snapshot) -> Snapshot:
+    """The same without any user label, before it is voted on."""
+    return apply_user(old, replace(old.user, user_labels=np.full(len(old.scores), -1, dtype=np.int8)))
+
+
 def _hold_labels(old: Snapshot, decisions: np.ndarray, user_labels: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """(n_segments,) bool decisions in which user labels hold, and without bags have nothing else."""
     held = np.where(user_labels >= 0, user_labels == 1, decisions)
@@ -241,6 +247,7 @@ def apply_votes(
     decisions: np.ndarray,
     thresholds: np.ndarray,
     graph: sparse.csr_matrix | None = None,
+    uncertainty: np.ndarray | None = None,
 ) -> Snapshot:
     """The result of a vote.
 
@@ -252,12 +259,17 @@ def apply_votes(
         As in `Snapshot`.
     graph
         (n_segments, n_segments) weights of the neighbours, of a voter that keeps them: disagreement is measured anew.
+    uncertainty
+        (n_bags,) of the masks; None: as it was.
     """
     decisions = _hold_labels(old, decisions, old.user_labels, old.positive)
     new = replace(old, scores=scores, decisions=decisions, thresholds=thresholds)
     if graph is not None:
         new = replace(new, disagreement=measure_disagreement(new, graph))
-    return _mark_changes(old, replace(new, uncertainty=measure_uncertainty(new)))
+    if uncertainty is not None:
+        # As `run.json` rounds it: page and report show the same number.
+        new = replace(new, uncertainty=np.round(uncertainty, 6))
+    return _mark_changes(old, new)
 
 
 def note_signs(old: Snapshot, disagreement: np.ndarray | None = None, redrawn: np.ndarray | None = None) -> Snapshot:
@@ -307,7 +319,7 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
     drifted = np.abs(old.scores - new.scores) > QUIET * spread
     segments = drifted | (old.decisions != new.decisions) | (old.user_labels != new.user_labels)
     bags = new.sum_per_bag(segments.astype(np.int64)) > 0
-    seen = ("positive", "moved", "accepted", "painted", "disagreement", "redrawn", "thresholds")
+    seen = ("positive", "moved", "accepted", "painted", "uncertainty", "disagreement", "redrawn", "thresholds")
     for name in (*seen, "covered", "change", "is_measured"):
         bags |= getattr(old, name) != getattr(new, name)
     return replace(new, changed_at=np.where(bags, new.version, old.changed_at))
@@ -363,14 +375,3 @@ def measure_disagreement(snapshot: Snapshot, graph: sparse.csr_matrix) -> np.nda
     disputed = np.where(snapshot.decisions & (snapshot.user_labels < 0), outside * snapshot.areas, 0)
     covered = snapshot.sum_per_bag(np.where(snapshot.decisions, snapshot.areas, 0))
     return np.where(snapshot.positive, snapshot.sum_per_bag(disputed) / np.maximum(covered, 1), 0.0)
-
-
-def measure_uncertainty(snapshot: Snapshot) -> np.ndarray:
-    """(n_bags,) uncertainty of *with* bags; 0 for *without* bags, which have no mask to be wrong."""
-    uncertainty = np.zeros(snapshot.n_bags)
-    for bag in np.flatnonzero(snapshot.positive):
-        part = snapshot.get_slice(int(bag))
-        uncertainty[bag] = measure_bag_uncertainty(
-            snapshot.scores[part], snapshot.decisions[part], snapshot.areas[part]
-        )
-    return uncertainty

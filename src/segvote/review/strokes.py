@@ -20,6 +20,8 @@ __all__ = ["TOOLS", "Stroke", "check_stroke", "draw_stroke", "snap_to_superpixel
 
 TOOLS = ("brush", "fill", "polygon")
 MAX_POINTS = 1 << 13
+# Half the diagonal of a pixel: a line of this radius has no gaps at corners, so that the thinnest cut separates.
+THINNEST = 0.70711
 # A superpixel is part of a snapped stroke when so much of it is, or the pointer itself passed over it.
 SNAPPED = 0.5
 
@@ -94,7 +96,7 @@ def _brush(stroke: Stroke, size: tuple[int, int]) -> np.ndarray:
     pixels = np.zeros(size, dtype=bool)
     points = _thin(stroke.points, max(0.25, stroke.radius / 8))
     for start, end in pairwise([points[0], *points]):
-        _draw_line(pixels, start, end, stroke.radius)
+        _draw_line(pixels, start, end, max(stroke.radius, THINNEST))
     inside = ((stroke.points >= 0) & (stroke.points < [width, height])).all(axis=1)
     columns, rows = np.floor(stroke.points[inside]).astype(int).T
     pixels[rows, columns] = True

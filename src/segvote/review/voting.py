@@ -37,12 +37,15 @@ class Result:
         (n_bags,) score above which segments are object.
     graph
         (n_segments, n_segments) sparse weights of the neighbours; None for a voter that keeps none.
+    uncertainty
+        (n_bags,) of the masks, 0 certain to 1.
     """
 
     scores: np.ndarray
     decisions: np.ndarray
     thresholds: np.ndarray
     graph: sparse.csr_matrix | None
+    uncertainty: np.ndarray
 
 
 class Voting:
@@ -137,4 +140,4 @@ class Voting:
 
 
 def _make_result(annotator: SegmentAnnotator, result: method.Result) -> Result:
-    return Result(result.scores, result.selected, result.thresholds, annotator.graph_)
+    return Result(result.scores, result.selected, result.thresholds, annotator.graph_, result.uncertainty)

@@ -76,6 +76,11 @@ class ClassRuns:
     def __repr__(self) -> str:
         return f"<ClassRuns {self.folder.path}: {len(self)} images of {', '.join(self.names)}>"
 
+    def format_confidence(self) -> str:
+        """How far to trust each class, a line each; empty where nothing is known."""
+        lines = {name: run.format_confidence() for name, run in self.runs.items()}
+        return "\n".join(f"{name}: {line}" for name, line in lines.items() if line)
+
     @cached_property
     def runs(self) -> Mapping[str, Run]:
         """Class to its run; image i of this folder is bag i of each."""

@@ -22,7 +22,7 @@ __all__ = ["Action", "CorrectionLog", "read_actions"]
 
 # What a user can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("look", "move", "paint", "redo", "set", "undo")
-# 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches; both are read and continued.
+# 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches nor frames; both are continued.
 FORMAT = 3
 WAIT_SECONDS = 10.0
 
@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS actions (
     width  INTEGER NOT NULL,
     counts TEXT NOT NULL,
     checksum TEXT NOT NULL DEFAULT '',
-    batch INTEGER NOT NULL DEFAULT 0
+    batch INTEGER NOT NULL DEFAULT 0,
+    frame INTEGER NOT NULL DEFAULT -1
 );
 CREATE TRIGGER IF NOT EXISTS never_change BEFORE UPDATE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
@@ -65,6 +66,8 @@ class Action:
         Place in the log, from 1; 0 before it is written.
     batch
         Actions with the same number other than 0 were written together, and are undone together.
+    frame
+        *set* on a video: number of the frame in the source; -1: its poster, or an image.
     """
 
     kind: str
@@ -76,6 +79,7 @@ class Action:
     counts: str = ""
     number: int = 0
     batch: int = 0
+    frame: int = -1
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -84,6 +88,12 @@ class Action:
 
 COLUMNS = ("kind", "image", "name", "value", "height", "width", "counts", "number")
 SAID = COLUMNS[:-1]
+# Columns of later formats, and what stands for them in a log that has none.
+ADDED = {
+    "checksum": "TEXT NOT NULL DEFAULT ''",
+    "batch": "INTEGER NOT NULL DEFAULT 0",
+    "frame": "INTEGER NOT NULL DEFAULT -1",
+}
 
 
 class CorrectionLog:
@@ -113,7 +123,7 @@ class CorrectionLog:
 
     def _prepare(self) -> None:
         self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-        for name, kind in (("checksum", "TEXT NOT NULL DEFAULT ''"), ("batch", "INTEGER NOT NULL DEFAULT 0")):
+        for name, kind in ADDED.items():
             if not _has_column(self._writer, name):
                 self._writer.execute(f"ALTER TABLE actions ADD COLUMN {name} {kind}")
         self._writer.execute(f"PRAGMA user_version={FORMAT}")
@@ -180,9 +190,9 @@ class CorrectionLog:
 
     def _insert(self, action: Action) -> int:
         cursor = self._writer.execute(
-            "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum, batch) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?)",
-            (time.time(), *(getattr(action, column) for column in SAID), _sum(action), action.batch),
+            "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum, batch, frame) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            (time.time(), *(getattr(action, column) for column in SAID), _sum(action), action.batch, action.frame),
         )
         return int(cursor.lastrowid or 0)
 
@@ -225,11 +235,12 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
     if not _is_begun(connection):
         return []
-    checksum, batch = (
-        name if _has_column(connection, name) else other for name, other in (("checksum", "''"), ("batch", "0"))
-    )
+    if _read_format(connection) == FORMAT and not all(_has_column(connection, name) for name in ADDED):
+        raise DamagedFileError(f"{path} has lost a column; restore the file, or move it away")
+    names = [name if _has_column(connection, name) else kind.rsplit(" ", 1)[1] for name, kind in ADDED.items()]
+    checksum, batch, frame = names
     rows = connection.execute(
-        f"SELECT {', '.join(COLUMNS)}, {batch}, {checksum} FROM actions ORDER BY number"
+        f"SELECT {', '.join(COLUMNS)}, {batch}, {frame}, {checksum} FROM actions ORDER BY number"
     ).fetchall()
     for place, row in enumerate(rows, start=1):
         _check_row(row, place, path)
@@ -241,16 +252,16 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
 
 
 def _check_row(row: tuple, place: int, path: Path) -> None:
-    kinds = (str, str, str, int, int, int, str, int, int, str)
+    kinds = (str, str, str, int, int, int, str, int, int, int, str)
     whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
-    if not whole or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1 or min(*row[4:6], row[8]) < 0:
+    sizes = whole and min(*row[4:6], row[8], row[9] + 1) >= 0
+    if not sizes or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1:
         raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
 
 
 def _is_begun(connection: sqlite3.Connection) -> bool:
     """Whether the log has its table: who is killed while making the file leaves it without table and format."""
-    has_format = connection.execute("PRAGMA user_version").fetchone()[0] > 0
-    return has_format or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
+    return _read_format(connection) > 0 or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
 
 
 def _has_column(connection: sqlite3.Connection, name: str) -> bool:
@@ -260,13 +271,20 @@ def _has_column(connection: sqlite3.Connection, name: str) -> bool:
 def _sum(action: Action) -> str:
     """Checksum of what an action says; eight hexadecimal digits."""
     said = [getattr(action, column) for column in SAID]
-    # Without batch the sum is that of older formats.
-    return f"{zlib.crc32(repr([*said, action.batch] if action.batch else said).encode()):08x}"
+    # Of an action that an older format could hold the sum is that of the older format.
+    more = [action.batch] if action.batch or action.frame >= 0 else []
+    if action.frame >= 0:
+        more.append(action.frame)
+    return f"{zlib.crc32(repr([*said, *more]).encode()):08x}"
+
+
+def _read_format(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     check_log_tables(connection, path, SCHEMA)
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    found = _read_format(connection)
     if not 0 <= found <= FORMAT:
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
 

@@ -19,6 +19,7 @@ from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, read_actions
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
+from segvote.run.video_frames import read_frame_labels
 from segvote.types import WITH, WITHOUT
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Corrections",
     "find_painted",
     "fix_segments",
+    "fix_supervoxels",
     "fix_table",
     "lay_over",
     "move_bags",
@@ -74,9 +76,9 @@ class Corrections:
         return make_key(strokes=strokes, moved=self.moved) if strokes or self.moved else ""
 
 
-def _name_exact(action: Action) -> tuple[str, ...]:
-    """What tells painted pixels from clicked segments; nothing for the latter, as before there were others."""
-    return ("paint",) if action.kind == "paint" else ()
+def _name_exact(action: Action) -> tuple[str | int, ...]:
+    """What tells painted pixels and frames from segments clicked on an image; nothing for the latter."""
+    return (*(("paint",) if action.kind == "paint" else ()), *((action.frame,) if action.frame >= 0 else ()))
 
 
 def replay(actions: Iterable[Action]) -> Corrections:
@@ -137,7 +139,9 @@ def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corre
     fixed = [np.full(bag.n_segments, UNDECIDED, dtype=np.int8) for bag in bags]
     for index, bag in enumerate(bags):
         strokes = corrections.strokes.get(bag.bag.digest)
-        if strokes:
+        if strokes and bag.n_frames:
+            fixed[index] = fix_supervoxels(run, bag.segments_key, strokes, bag.n_segments)
+        elif strokes:
             labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
             fixed[index] = fix_segments(strokes, labels, bag.n_segments)
     flat = np.concatenate(fixed)
@@ -163,6 +167,33 @@ def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int 
     canvas = Canvas(labels.shape)  # type: ignore[arg-type]
     canvas.show(strokes)
     return canvas.label_segments(labels, n_segments)
+
+
+def fix_supervoxels(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
+    """User labels of the supervoxels of one video.
+
+    Parameters
+    ----------
+    run, key
+        Where its segments lie, and under which name.
+    strokes
+        *set* actions on any of its frames, the oldest first.
+    n_segments
+        How many supervoxels there are.
+
+    Returns
+    -------
+    (n_segments,) int8: the value of the last stroke that covers more than half of the supervoxel in its frame; -1
+    where there is none.
+    """
+    user_labels = np.full(n_segments, UNDECIDED, dtype=np.int8)
+    for stroke in strokes:
+        labels = read_frame_labels(run, key, stroke.frame)
+        mask = decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts})
+        flat = labels.ravel()
+        covered = np.bincount(flat, weights=resize_labels(mask, labels.shape).ravel(), minlength=n_segments)  # type: ignore[arg-type]
+        user_labels[2 * covered > np.bincount(flat, minlength=n_segments)] = stroke.value
+    return user_labels
 
 
 class Canvas:

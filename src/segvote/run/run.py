@@ -60,6 +60,23 @@ class Run:
         """Where the images lie."""
         return Inputs.from_record(self.record.get("inputs", {}))
 
+    @property
+    def confidence(self) -> dict[str, Any]:
+        """How far to trust the run: ``level`` (high, fair, low), ``reason``, ``advice`` and the figures behind them.
+
+        Empty for a voter other than the method, and for runs of earlier versions.
+        """
+        found = self.record.get("confidence")
+        return dict(found) if isinstance(found, dict) else {}
+
+    def format_confidence(self) -> str:
+        """The same as one line of text; empty where nothing is known."""
+        found = {name: str(self.confidence.get(name, "")) for name in ("level", "reason", "advice")}
+        if not found["level"]:
+            return ""
+        because = f": {found['reason']}; {found['advice']}" if found["reason"] else ""
+        return f"confidence {found['level']}{because}"
+
     @cached_property
     def offsets(self) -> np.ndarray:
         """(n_bags + 1,) where each bag's segments begin in the flat arrays."""

@@ -28,6 +28,7 @@ __all__ = [
     "list_frame_stems",
     "list_stored_frames",
     "read_ahead",
+    "read_frame_labels",
     "walk_frames",
 ]
 
@@ -87,6 +88,16 @@ def list_stored_frames(run: RunFolder, key: str, n_files: int) -> Iterator[Store
         arrays = read_arrays(_get_maps_path(run, key, number))
         for index, time, labels in zip(arrays["indices"], arrays["times"], arrays["labels"], strict=True):
             yield StoredFrame(int(index), float(time), labels.astype(np.int32))
+
+
+def read_frame_labels(run: RunFolder, key: str, frame: int) -> np.ndarray:
+    """(h, w) supervoxels of a frame by its number in the source, or of the nearest segmented one; -1: the poster."""
+    segments = read_arrays(run.segments_path(key))
+    if frame < 0:
+        return segments["labels"]
+    number = int(np.abs(segments["frame_indices"] - frame).argmin())
+    arrays = read_arrays(_get_maps_path(run, key, number // FRAMES_PER_FILE))
+    return arrays["labels"][number % FRAMES_PER_FILE].astype(np.int32)
 
 
 def _get_maps_path(run: RunFolder, key: str, number: int) -> Path:

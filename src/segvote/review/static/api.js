@@ -89,7 +89,9 @@ export function decodeMask(buffer) {
 }
 
 export const readMask = async (index) => decodeMask(await getBytes(`api/images/${index}/mask`));
-export const readMap = async (index) => decodeMap(await getBytes(`api/images/${index}/map`));
+// Of an image or of the poster of a video; of one of its frames, by the number in the source.
+export const nameSource = (index, frame) => (frame < 0 ? `api/images/${index}` : `api/images/${index}/frames/${frame}`);
+export const readMap = async (index, frame) => decodeMap(await getBytes(`${nameSource(index, frame)}/map`));
 export const readSmallMask = async (index) => decodeMask(await getBytes(`api/images/${index}/small-mask`));
 
 export function readPicture(path) {

@@ -4,6 +4,7 @@ import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
 import { draw, fit, getCursor, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
 import { openFinish } from "./finish.js";
 import { closeGrid, isGridOpen, setUpGrid } from "./grid.js";
+import { setUpClasses } from "./classes.js";
 import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
@@ -129,21 +130,42 @@ function go(index) {
   if (index === undefined || index === store.current) return;
   const before = store.current;
   store.current = index;
+  store.frame = -1;
   asked = null;
   forgetVotes();
   tell("current", { before });
   showFacts();
+  showFrames();
   show(index);
   const at = store.order.indexOf(index);
   if (at >= 0 && at + 1 < store.order.length) preload(store.order[at + 1]);
 }
 
+// The frames of a video: a slider below the image, the poster first.
+function showFrames() {
+  const { frames, poster } = store.run.images[store.current];
+  byId("frames").hidden = !frames.length;
+  if (!frames.length) return;
+  byId("frame-slider").max = frames.length - 1;
+  byId("frame-slider").value = frames.indexOf(store.frame < 0 ? poster : store.frame);
+  byId("frame-text").textContent = `frame ${store.frame < 0 ? poster : store.frame} of ${frames.at(-1)}`;
+}
+
+function goToFrame(number) {
+  const { frames } = store.run.images[store.current];
+  if (!frames.length) return;
+  store.frame = frames[Math.min(frames.length - 1, Math.max(0, number))];
+  showFrames();
+  show(store.current, store.frame, false);
+}
+
+watch("frame", (step) => goToFrame(Number(byId("frame-slider").value) + step));
 watch("go", (index) => { if (isGridOpen()) closeGrid(); go(index); });
 watch("label", ({ segments, value, segment }) => {
   const bag = store.current;
   labelHere(bag, segments, value);
   asked = segment;
-  act("set", { bag, segments, value }).then(() => showVotes(bag, segment));
+  act("set", { bag, segments, value, frame: store.frame }).then(() => showVotes(bag, segment));
 });
 watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
   const flat = points.flat().map((one) => Math.round(1000 * one) / 1000);
@@ -212,6 +234,7 @@ function setUpButtons() {
     const value = Number(event.target.value);
     if (store.tool === "segments") tell("level", N_LEVELS - 1 - value); else tell("radius", 2 ** (value / 2));
   });
+  byId("frame-slider").addEventListener("input", (event) => goToFrame(Number(event.target.value)));
   byId("snap").addEventListener("click", () => tell("snap", !store.snap));
   byId("opacity").addEventListener("input", (event) => tell("opacity", event.target.value / 100));
   for (const name of ["undo", "redo", "export", "theme", "accept"]) byId(name).addEventListener("click", () => tell(name));
@@ -228,6 +251,7 @@ async function start() {
   store.run = await getJson("api/run");
   byId("run-name").textContent = store.run.folder;
   document.title = `${store.run.folder} · segvote review`;
+  setUpClasses();
   setUpQueue();
   setUpGrid();
   setUpPanels();
@@ -239,7 +263,9 @@ async function start() {
   refreshQueue();
   tell("view", store.view);
   tell("tool", TOOLS[0]);
-  go(store.order[0] ?? 0);
+  const wanted = Number(location.hash.slice(1) || NaN); // where the page of another class was
+  touched = wanted in store.images;
+  go(touched ? wanted : store.order[0] ?? 0);
   for (const kind of ["pointerdown", "keydown", "wheel"]) addEventListener(kind, () => { touched = true; }, { capture: true, passive: true });
   listen(onStatus, () => { store.gone = true; showSaved(); });
   document.documentElement.dataset.ready = "yes";

@@ -1,9 +1,10 @@
 // The image: drawing, zoom and pan, the region under the pointer, the keyboard's cursor.
 
+import { colourOf, getOthers } from "./classes.js";
 import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
 import { paintOverlay } from "./paint.js";
 import { Regions, traceMask } from "./regions.js";
-import { readMap, readPicture } from "./api.js";
+import { nameSource, readMap, readPicture } from "./api.js";
 import { isSelected, labelOf, store, tell, watch } from "./store.js";
 
 export const canvas = document.getElementById("canvas");
@@ -61,35 +62,37 @@ export function isMaskAt(x, y) {
   return column >= 0 && row >= 0 && column < mask.width && row < mask.height && mask.pixels[row * mask.width + column] === 1;
 }
 
-async function load(index) {
-  if (!remembered.has(index)) {
-    const both = Promise.all([readPicture(`api/images/${index}/picture`), readMap(index).then((map) => new Regions(map))]);
-    both.catch(() => remembered.delete(index));
-    remembered.set(index, both);
+async function load(index, frame = -1) {
+  const key = `${index} ${frame}`;
+  if (!remembered.has(key)) {
+    const both = Promise.all([readPicture(`${nameSource(index, frame)}/picture`), readMap(index, frame).then((map) => new Regions(map))]);
+    both.catch(() => remembered.delete(key));
+    remembered.set(key, both);
     if (remembered.size > 12) remembered.delete(remembered.keys().next().value);
   }
-  return remembered.get(index);
+  return remembered.get(key);
 }
 
 export const preload = (index) => { load(index).catch(() => {}); };
 
-export async function show(index) {
+// A frame of a video stays as it is zoomed; a new image is fitted.
+export async function show(index, frame = -1, fits = true) {
   hovered = -1; cursor = null; strokes.length = 0; tip.hidden = true;
   // Until the new map is here nothing can be clicked: a segment of the old one would be said of the new image.
   picture = regions = null;
   draw();
   try {
-    const [newPicture, newRegions] = await load(index);
-    if (store.current !== index) return;
+    const [newPicture, newRegions] = await load(index, frame);
+    if (store.current !== index || store.frame !== frame) return;
     [picture, regions] = [newPicture, newRegions];
     notice.hidden = true;
   } catch (error) {
-    if (store.current !== index) return;
+    if (store.current !== index || store.frame !== frame) return;
     [picture, regions] = [null, null];
     notice.textContent = error.message;
     notice.hidden = false;
   }
-  fit();
+  if (fits) fit();
   refresh();
 }
 
@@ -103,7 +106,7 @@ function refresh() {
     marks = traceLabels(image);
     canvas.dataset.drawn = isDrawn(store.current) ? "yes" : "no";
     if (isDrawn(store.current)) dropSaved();
-    if (store.view !== "heat") fetchMask(store.current);
+    if (store.view !== "heat" && store.frame < 0) fetchMask(store.current);
   }
   draw();
 }
@@ -215,8 +218,14 @@ function drawOutline() {
   context.save();
   context.scale(outline.scale, outline.scale);
   line(outline.path, "rgb(0 0 0 / .55)", 3.5 / outline.scale);
-  line(outline.path, "#ffd84a", 1.8 / outline.scale);
+  line(outline.path, colourOf(store.run.classNumber), 1.8 / outline.scale);
   context.restore();
+  for (const { path, width, colour } of getOthers()) {
+    context.save();
+    context.scale(regions.width / width, regions.width / width);
+    line(path, colour, (1.2 * width) / regions.width);
+    context.restore();
+  }
 }
 
 function drawGlyph(x, y, text, colour) {

@@ -61,6 +61,14 @@ function makeFormat(name, command) {
   return row;
 }
 
+// Of one class among several: what joins the masks of all.
+function makeJoin() {
+  if (!store.run.classCommand) return [];
+  const note = make("p", "quiet", "Then, for the index masks of all classes, with the options of the first time: ");
+  note.append(make("code", "", store.run.classCommand));
+  return [note];
+}
+
 let ask = null;
 
 function refresh() {
@@ -88,7 +96,7 @@ export function openFinish(post) {
   formats.append(...Object.entries(store.run.commands).map(([name, command]) => makeFormat(name, command)));
   const row = make("div", "finish-write");
   row.append(write, make("span", "quiet", "masks, heat maps, COCO file and report, in the run folder"));
-  body.replaceChildren(...makeNumbers(), row, result, make("h3", "", "For other tools"), formats);
+  body.replaceChildren(...makeNumbers(), row, result, ...makeJoin(), make("h3", "", "For other tools"), formats);
   dialog.showModal();
   write.focus();
 }

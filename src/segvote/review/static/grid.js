@@ -133,7 +133,7 @@ const focused = () => Number(document.activeElement?.closest(".tile")?.dataset.i
 export function pressInGrid(event) {
   const at = order.indexOf(focused());
   const columns = Math.max(1, getComputedStyle(tiles).gridTemplateColumns.split(" ").length);
-  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, Home: -order.length, End: order.length };
   if (event.key in steps) {
     const next = at < 0 ? 0 : Math.min(order.length - 1, Math.max(0, at + steps[event.key]));
     if (event.shiftKey && at >= 0) { if (last < 0) last = order[at]; store.selected.add(order[at]); store.selected.add(order[next]); refreshTile(order[at]); refreshTile(order[next]); refreshActions(); }

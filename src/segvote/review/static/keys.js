@@ -1,6 +1,7 @@
 // Everything by keyboard alone.
 
 import { panBy, zoomBy, fit, getHovered, getRegions, setHovered } from "./canvas.js";
+import { openClass } from "./classes.js";
 import { isFinishOpen } from "./finish.js";
 import { isGridOpen, openGrid, pressInGrid, selectAll } from "./grid.js";
 import { moveInQueue } from "./queue.js";
@@ -35,6 +36,12 @@ function label(value) {
   tell("label", { segments, value: value === "toggle" ? toggled : value, segment });
 }
 
+// Of the class, where there are several; otherwise of the size of the regions.
+function pressNumber(k) {
+  if (store.run.classes.length > 1) openClass(k);
+  else if (k < N_LEVELS) tell("level", k);
+}
+
 const COMMANDS = {
   o: () => label(1),
   b: () => label(0),
@@ -59,6 +66,8 @@ const COMMANDS = {
   n: () => moveInQueue(1),
   p: () => moveInQueue(-1),
   c: () => openGrid(),
+  "<": () => tell("frame", -1),
+  ">": () => tell("frame", 1),
   v: () => tell("view", VIEWS[(VIEWS.indexOf(store.view) + 1) % VIEWS.length]),
   ",": () => tell("opacity", store.opacity - 0.1),
   ".": () => tell("opacity", store.opacity + 0.1),
@@ -77,7 +86,7 @@ const COMMANDS = {
     const names = Object.keys(FILTERS);
     tell("filter", names[(names.indexOf(store.filter) + 1) % names.length]);
   },
-  ...Object.fromEntries(Array.from({ length: N_LEVELS }, (_, k) => [k + 1, () => tell("level", k)])),
+  ...Object.fromEntries(Array.from({ length: 9 }, (_, k) => [k + 1, () => pressNumber(k)])),
 };
 
 function pressControl(event) {

@@ -11,7 +11,8 @@ let fetching = null;
 // Height, width, and one byte per pixel, 1 for object: whole segments where nothing finer has come yet.
 export function lookUpMask(index, regions) {
   const { state } = store.images[index];
-  const { mask: drawn, state: before } = kept.get(index) ?? {};
+  // Masks of a video are whole segments, in every frame.
+  const { mask: drawn, state: before } = (store.frame < 0 && kept.get(index)) || {};
   if (drawn && before === state) return drawn;
   const { width, height } = drawn ?? regions;
   const pixels = drawn ? drawn.pixels.slice() : new Uint8Array(width * height);

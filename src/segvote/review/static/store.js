@@ -9,6 +9,7 @@ export const store = {
   version: 0,
   status: { action: 0, nUndo: 0, nRedo: 0, votes: "loading" },
   current: -1,
+  frame: -1, // of a video; -1: its poster
   filter: "with",
   sort: "queue",
   search: "",

@@ -1,6 +1,7 @@
 // Thumbnails with the outline of their masks, for the queue and for the overview; drawn when they come into sight.
 
 import { readPicture, readSmallMask } from "./api.js";
+import { colourOf } from "./classes.js";
 import { traceMask } from "./regions.js";
 import { store, watch } from "./store.js";
 
@@ -78,7 +79,7 @@ function paint(canvas, picture, mask) {
   context.strokeStyle = "rgb(0 0 0 / .5)";
   context.stroke(path);
   context.lineWidth = 1.8;
-  context.strokeStyle = "#ffd84a";
+  context.strokeStyle = colourOf(store.run.classNumber);
   context.stroke(path);
   context.restore();
 }

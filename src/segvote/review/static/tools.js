@@ -29,13 +29,16 @@ function begin(x, y, segment) {
   if (store.tool === "segments") {
     if (segment < 0) return;
     stroke = { segments: new Set(), value: chooseValue(segment), first: segment };
-  } else if (store.tool === "fill") { fillAt(...point); return; }
-  else stroke = { tool: store.tool === "polygon" ? "polygon" : "brush", points: [point], radius: store.radius, value: chooseValue() };
+  } else if (store.tool === "fill") {
+    stroke = { fill: point }; // when the pointer is lifted: a second finger may still come
+    return;
+  } else stroke = { tool: store.tool === "polygon" ? "polygon" : "brush", points: [point], radius: store.radius, value: chooseValue() };
   addStroke(stroke);
   if (stroke.segments) extend(x, y, segment);
 }
 
 function extend(x, y, segment) {
+  if (stroke.fill) return;
   if (stroke.segments) {
     if (segment >= 0) getRegions().listRegion(segment, store.level).forEach((s) => stroke.segments.add(s));
   } else if (!stroke.clicked && stroke.points.length < MAX_POINTS) {
@@ -49,6 +52,7 @@ function finish() {
   const done = stroke;
   stroke = null;
   if (!done) return;
+  if (done.fill) { fillAt(...done.fill); return; }
   if (done.segments) {
     removeStroke(done);
     tell("label", { segments: [...done.segments], value: done.value, segment: done.first });

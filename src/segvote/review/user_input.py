@@ -1,0 +1,74 @@
+"""From the corrections in the log to what they mean for the segments and bags of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from segvote.review.snapshot import UserInput
+from segvote.run.correction_log import Action
+from segvote.run.corrections import Canvas, Corrections, fix_supervoxels
+from segvote.run.run import Run
+from segvote.types import WITH
+
+__all__ = ["UserReader"]
+
+
+class UserReader:
+    """Reads corrections for one run; strokes that were laid before are not laid again."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._canvases: dict[int, Canvas] = {}
+        self._known: dict[int, tuple[list[Action], np.ndarray]] = {}  # bag to strokes and its user labels
+
+    def read(self, corrections: Corrections) -> UserInput:
+        """What stands, by segment and bag."""
+        records = self.run.bags
+        folders = [record.name.split("/", 1)[0] for record in records]
+        bag_labels = [
+            corrections.moved.get(record.digest, folder) for record, folder in zip(records, folders, strict=True)
+        ]
+        return UserInput(
+            action=corrections.last,
+            user_labels=self._label_all(corrections),
+            painted=np.array([_find_last(corrections.strokes.get(record.digest, [])) for record in records], np.int64),
+            positive=np.array([bag_label == WITH for bag_label in bag_labels]),
+            moved=np.array([one != other for one, other in zip(bag_labels, folders, strict=True)]),
+            accepted=np.array([record.digest in corrections.looked for record in records]),
+        )
+
+    def _label_all(self, corrections: Corrections) -> np.ndarray:
+        """(n_segments,) int8 user labels."""
+        user_labels = np.full(int(self.run.offsets[-1]), -1, dtype=np.int8)
+        for bag, record in enumerate(self.run.bags):
+            strokes = corrections.strokes.get(record.digest)
+            if strokes:
+                user_labels[self.run.get_slice(bag)] = self._label_bag(bag, strokes)
+        return user_labels
+
+    def _label_bag(self, bag: int, strokes: list[Action]) -> np.ndarray:
+        known = self._known.get(bag)
+        if known is None or known[0] != strokes:
+            label = self._label_video if self.run.bags[bag].n_frames else self._label_image
+            known = self._known[bag] = (strokes, label(bag, strokes))
+        return known[1]
+
+    def _label_image(self, bag: int, strokes: Sequence[Action]) -> np.ndarray:
+        labels = self.run.read_segments(bag)["labels"]
+        canvas = self._canvases.setdefault(bag, Canvas(labels.shape))
+        canvas.show(strokes)
+        return canvas.label_segments(labels, self.run.bags[bag].n_segments)
+
+    def _label_video(self, bag: int, strokes: Sequence[Action]) -> np.ndarray:
+        record = self.run.bags[bag]
+        return fix_supervoxels(self.run.folder, record.segments, strokes, record.n_segments)
+
+
+def _find_last(strokes: Sequence[Action]) -> int:
+    """Number of the last stroke on an image of which pixels are painted; 0 where none are.
+
+    Whatever lies on painted pixels may change them, a clicked segment too.
+    """
+    return strokes[-1].number if any(stroke.kind == "paint" for stroke in strokes) else 0

@@ -1,0 +1,29 @@
+"""Images as tables of segments in which an object is planted."""
+
+import numpy as np
+
+from segvote.method.table import Geometry
+
+
+def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
+    """Features, labels, image ids, geometry and truth: segments on a ring, three of which are object in *with* images."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(n_images) < n_images // 2
+    images = np.repeat(np.arange(n_images), n_segments)
+    place = np.tile(np.arange(n_segments), n_images)
+    kinds = rng.normal(size=(4, n_dims))  # what backgrounds look like
+    X = kinds[rng.integers(0, 4, len(images))] + noise * rng.normal(size=(len(images), n_dims))
+    truth = positive[images] & (place >= 5) & (place < 8)
+    X[truth] = np.eye(n_dims)[0] * 3 + noise * rng.normal(size=(truth.sum(), n_dims))
+    start = np.arange(n_images)[:, None] * n_segments
+    ring = np.stack([np.arange(n_segments), (np.arange(n_segments) + 1) % n_segments], axis=1)
+    edges = (start[:, :, None] + ring[None]).reshape(-1, 2)
+    contrasts = np.where(truth[edges[:, 0]] != truth[edges[:, 1]], 20.0, rng.uniform(1, 8, len(edges)))
+    geometry = Geometry(
+        areas=rng.uniform(20, 60, len(images)),
+        border=np.where(place % 10 == 0, 5.0, 0.0),
+        edges=edges,
+        lengths=rng.uniform(3, 9, len(edges)),
+        contrasts=contrasts,
+    )
+    return X, positive[images], images, geometry, truth
