@@ -81,9 +81,16 @@ audit: install
 	$(BIN)/pip install -q pip-audit
 	$(BIN)/pip-audit --skip-editable
 
+# Wheel and source archive, checked as PyPI does, and the wheel tried in an environment with nothing else in it.
 dist: install
-	$(BIN)/pip install -q build
+	$(BIN)/pip install -q build twine
+	rm -rf dist $(VENV)-wheel
 	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/pip install -q dist/*.whl
+	cd dist && ../$(VENV)-wheel/bin/segvote demo -o demo
+	rm -rf $(VENV)-wheel dist/demo
 
 clean:
-	rm -rf $(VENV) $(OLDEST) demo-out docs/_build docs/auto_gallery dist
+	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) demo-out docs/_build docs/auto_gallery dist

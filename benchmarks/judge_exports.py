@@ -90,7 +90,7 @@ def read_yolo(folder: Path, run: Run) -> Masks:
     from pycocotools import mask as coco_mask
 
     for bag in run.bags:
-        lines = (folder / "labels/train" / bag.name).with_suffix(".txt").read_text().splitlines()
+        lines = (folder / "labels" / bag.name.replace("/", "_")).with_suffix(".txt").read_text().splitlines()
         points = [np.array(line.split(" ")[1:], float).reshape(-1, 2) * [bag.width, bag.height] for line in lines]
         flat = [np.round(one).ravel().tolist() for one in points]
         rings = [coco_mask.merge(coco_mask.frPyObjects(flat, bag.height, bag.width))] if flat else []

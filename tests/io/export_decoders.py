@@ -50,11 +50,11 @@ def parse_yolo_line(line, n_classes):
 
 def decode_yolo(folder, sizes):
     data = yaml.safe_load((folder / "data.yaml").read_text())
-    assert data["train"] == "images/train"
+    assert data["train"] == "images"
     assert list(data["names"]) == list(range(len(data["names"])))
     found = {}
     for name, (height, width) in sizes.items():
-        lines = (folder / "labels/train" / name).with_suffix(".txt").read_text().splitlines()
+        lines = (folder / "labels" / name.replace("/", "_")).with_suffix(".txt").read_text().splitlines()
         parsed = [parse_yolo_line(line, len(data["names"])) for line in lines]
         rings = [np.round(points * [width, height]).ravel().tolist() for _, points in parsed]
         found[name] = fill_by_coco(rings, height, width)

@@ -303,7 +303,7 @@ def test_png_writes_class_numbers_when_there_are_several_labels(tmp_path):
 
 def test_yolo_writes_an_empty_file_for_an_image_without(tmp_path):
     EXPORTS["yolo"]([Annotation("a.jpg", 4, 6)], tmp_path, ExportOptions(labels=("car",)))
-    assert (tmp_path / "labels/train/a.txt").read_text() == ""
+    assert (tmp_path / "labels/a.txt").read_text() == ""
 
 
 def test_labelme_finds_the_way_to_the_picture(tmp_path):
@@ -338,3 +338,32 @@ def test_no_two_images_share_a_file_whatever_they_are_called(names):
     paths = [stem + ending for stem in stems for ending in (".png", ".json")]
     folders = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
     assert len(set(paths)) == len(paths) and not folders & set(paths)
+
+
+def write_yolo(folder, names, **options):
+    return EXPORTS["yolo"](
+        [Annotation(name, 4, 6) for name in names], folder, ExportOptions(labels=("car",), **options)
+    )
+
+
+def test_yolo_puts_all_labels_into_one_folder_under_names_that_differ(tmp_path):
+    write_yolo(tmp_path, ["with/a.jpg", "without/a.jpg", "with_a.jpg"])
+    names = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.txt"))
+    assert names == ["labels/with_a-jpg.txt", "labels/with_a.txt", "labels/without_a.txt"]
+
+
+def test_yolo_keeps_folders_on_request(tmp_path):
+    write_yolo(tmp_path, ["with/a.jpg"], nested=True)
+    assert (tmp_path / "labels/with/a.txt").is_file()
+
+
+def test_yolo_splits_into_train_and_val_on_request(tmp_path):
+    path = write_yolo(tmp_path, [f"with/{number}.jpg" for number in range(10)], val_share=0.2)
+    assert sorted(one.name for one in (tmp_path / "labels/val").iterdir()) == ["with_4.txt", "with_9.txt"]
+    assert len(list((tmp_path / "labels/train").iterdir())) == 8
+    assert path.read_text().startswith("train: images/train\nval: images/val\n")
+
+
+def test_a_split_that_leaves_nothing_to_train_on_is_refused():
+    with pytest.raises(BadInputError, match="share for validation"):
+        ExportOptions(val_share=1.0)

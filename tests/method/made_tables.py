@@ -6,7 +6,7 @@ from segvote.method.table import Geometry
 
 
 def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
-    """Features, labels, image ids, geometry and truth: segments on a ring, three of which are object in *with* images."""
+    """Features, labels, image ids, geometry and truth: segments on a ring, three object in *with* images."""
     rng = np.random.default_rng(seed)
     positive = np.arange(n_images) < n_images // 2
     images = np.repeat(np.arange(n_images), n_segments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -15,12 +16,15 @@ from segvote.cli.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
+from segvote.io.picture_views import PAGES, WINDOWS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
-from segvote.run.settings import Settings
+from segvote.run.bag_record import BagRecord
+from segvote.run.settings import DETAILS, Settings, apply_detail
 from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.memory import limit_memory
+from segvote.types import WITH
 from segvote.voters import VOTERS
 
 DEFAULTS = Settings()
@@ -61,13 +65,34 @@ def annotate(
     frames: str = option(
         DEFAULTS.frames,
         panel=INPUT,
-        help=f"Which sub-folders are videos: {', '.join(FRAMES)}.",
+        help=f"Sub-folders that are videos: {', '.join(FRAMES)}.",
         **choice(FRAMES, "kind of frames"),
     ),
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
     fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
+    detail: str = option(
+        "coarse", panel=METHOD, help=f"For small objects: {', '.join(DETAILS)}.", **choice(DETAILS, "detail")
+    ),
     unsure: bool = option(
         DEFAULTS.unsure, panel=INPUT, help="Some images of WITH may not show the object: let them come out empty."
+    ),
+    pages: str = option(
+        DEFAULTS.pages,
+        panel=INPUT,
+        help=f"Of a TIFF stack: {', '.join(PAGES)}.",
+        **choice(PAGES, "choice of pages"),
+    ),
+    channels: str = option(
+        DEFAULTS.channels,
+        panel=INPUT,
+        metavar="R,G,B",
+        help="Channels, from 0, to show as colours.",
+    ),
+    window: str = option(
+        DEFAULTS.window,
+        panel=INPUT,
+        metavar="NAME",
+        help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH.",
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
@@ -87,14 +112,14 @@ def annotate(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
-    out: PathOrUri = option(
-        ...,
+    out: PathOrUri | None = option(
+        None,
         "-o",
         "--out",
         panel=OUTPUT,
         metavar="DIR",
         parser=PathOrUri,
-        help="Run folder to write; an unfinished run there is continued.",
+        help="Run folder to write (required); an unfinished run there is continued.",
     ),
     label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
     jobs: int = option(2, panel=SCALE, min=1, help="Number of processes; does not change the result."),
@@ -148,15 +173,16 @@ def annotate(
     chosen["voter_options"] = parse_options(voter, voter_option or ())
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
+    target = check_out(out)
     own = choose_segments(segments, ucm)
     with (
         limit_memory(memory),
-        open_workers(workers, scheduler, [*folders, out, own]) as (*opened, own),
+        open_workers(workers, scheduler, [*folders, target, own]) as (*opened, own),
         show_progress() as progress,
     ):
         run = start(
             *opened,
-            Settings(**chosen),
+            apply_detail(Settings(**chosen), detail),
             segments=own,
             n_jobs=jobs,
             strict=strict,
@@ -180,6 +206,13 @@ def choose_folders(
     return [classes]
 
 
+def check_out(out: PathOrUri | None) -> PathOrUri:
+    """The run folder; asked for after the images, so that each mistake is told as what it is."""
+    if out is None:
+        raise BadInputError("expected a run folder to write to; add -o DIR")
+    return out
+
+
 def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOrUri | None:
     """The folder of a user's own segments, of whichever kind."""
     if segments is not None and ucm is not None:
@@ -187,10 +220,17 @@ def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOr
     return segments if ucm is None else ucm
 
 
+def warn_few(bags: Sequence[BagRecord]) -> None:
+    """What occurs in one image only cannot be told from clutter."""
+    if sum(bag.bag_label == WITH for bag in bags) == 1:
+        typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
+
+
 def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
+    warn_few(getattr(run, "bags", ()))
     # Where every class has its own *without* images, the run of each class tells.
     excluded = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
     if excluded:
@@ -200,5 +240,7 @@ def print_outcome(run: Any) -> None:
     for line in run.format_confidence().splitlines():
         typer.echo(make_plain(line))
     typer.echo(f"masks    {format_path(run.folder.path / 'masks')}")
+    if (run.folder.path / "stacks").is_dir():
+        typer.echo(f"stacks   {format_path(run.folder.path / 'stacks')}")
     typer.echo(f"coco     {format_path(run.folder.coco_path)}")
     typer.echo(f"report   {format_path(run.folder.report_path)}")

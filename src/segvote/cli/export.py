@@ -38,6 +38,8 @@ def export(
     min_area: int = typer.Option(1, min=1, help="With --instances: leave out regions of fewer pixels."),
     polygons: bool = typer.Option(False, "--polygons", help="Outlines instead of masks, where the format has both."),
     copy_images: bool = typer.Option(False, "--copy-images", help="Put the pictures where the format expects them."),
+    nested: bool = typer.Option(False, "--nested", help="yolo: keep the images' folders instead of one flat folder."),
+    val_share: float = typer.Option(0.0, min=0.0, max=0.99, help="yolo: part of the images for validation; 0: none."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Write into a folder that holds something already."),
 ) -> None:
     """Write the masks of a run in the format of another tool."""
@@ -54,6 +56,8 @@ def export(
             min_area=min_area,
             polygons=polygons,
             copy_images=copy_images,
+            nested=nested,
+            val_share=val_share,
             overwrite=overwrite,
             progress=progress,
         )

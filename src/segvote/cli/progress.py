@@ -1,62 +1,19 @@
-"""Progress on a terminal: step, count, rate and time left; quiet where nobody watches."""
+"""Progress of a command, which ends at the next report once somebody asked it to stop."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bar
-from rich.text import Text
-
 from segvote.cli.stopping import check_stop
+from segvote.io.progress_bar import draw_progress
 from segvote.progress import Progress
 
 __all__ = ["show_progress"]
 
 
-class RateColumn(ProgressColumn):
-    """Items per second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.finished_speed or task.speed or 0:.1f}/s", style="progress.data.speed")
-
-
 @contextlib.contextmanager
 def show_progress() -> Iterator[Progress]:
     """Give a progress callback that draws one bar per step."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _stay_quiet
-        return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description:22}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        RateColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=console) as bar:
-        tasks: dict[str, int] = {}
-
-        def report(step: str, done: int, total: int) -> None:
-            check_stop()
-            if step not in tasks:
-                tasks[step] = bar.add_task(step, total=total)
-            bar.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]
-
-        yield report
-
-
-def _stay_quiet(step: str, done: int, total: int) -> None:
-    check_stop()
+    with draw_progress(check_stop) as progress:
+        yield progress

@@ -138,7 +138,7 @@ class _Job:
     ) -> None:
         self.folders, self.readers, self.out = (with_folder, without_folder), readers, out
         self.plan, self.settings, self.n_jobs, self.progress = plan, settings, n_jobs, progress
-        self.input = hash_inputs(self.folders, readers, settings.frames)
+        self.input = hash_inputs(self.folders, readers, settings.frames, settings.reading)
 
     def carry_out(self, combinations: Sequence[Combination]) -> list[Result]:
         results: list[Result] = []

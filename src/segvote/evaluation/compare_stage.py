@@ -16,6 +16,7 @@ from segvote.evaluation.evaluate_segments import CountedTruth, count_segments
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.evaluation.evaluate_videos import count_video, list_video_truth
 from segvote.io.arrays import read_arrays
+from segvote.io.picture_views import Reading
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
@@ -99,11 +100,16 @@ def scale_table(run: Run, table: Table, has_lengths: bool) -> Table:
     return replace(table, X=X, standardiser=standardiser)
 
 
-def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], frames: str = "auto") -> str:
+def hash_inputs(
+    folders: tuple[Path, Path],
+    readers: Mapping[str, TruthReader],
+    frames: str = "auto",
+    reading: Reading | None = None,
+) -> str:
     """SHA-256 of all images and of all truth that belongs to them."""
     digest = hashlib.sha256()
     found = False
-    for bag in list_bags(*folders, frames):
+    for bag in list_bags(*folders, frames, reading):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
         if bag.is_video:  # results of earlier versions did not know of motion wherever there was a time limit
             digest.update(b"motion\0")

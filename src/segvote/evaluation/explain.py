@@ -179,7 +179,7 @@ def format_amount(amount: float) -> str:
 
 def _format_group(title: str, lines: list[VoteLine], run: Run, n_lines: int) -> list[str]:
     total = sum(line.amount for line in lines)
-    text = [f"{format_amount(total):>10}  {title}, of {len(lines)} segments"]
+    text = [f"{format_amount(total):>10}  {title}, of {len(lines)} segment{'s' * (len(lines) != 1)}"]
     text += [
         f"{'':12}{line.amount:+.4f}  {make_plain(run.bags[line.bag].name)}  {line.place}" for line in lines[:n_lines]
     ]

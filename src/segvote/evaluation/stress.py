@@ -149,7 +149,7 @@ class _Job:
     ) -> None:
         self.folders, self.readers, self.out, self.plan, self.settings = folders, readers, out, plan, settings
         self.n_draws, self.threshold, self.n_jobs, self.progress = n_draws, threshold, n_jobs, progress
-        self.input = hash_inputs(folders, readers, settings.frames)
+        self.input = hash_inputs(folders, readers, settings.frames, settings.reading)
         self._stage: tuple[int, Stage] | None = None
 
     def carry_out(self, kinds: Sequence[Stress]) -> Iterator[StressCurve]:

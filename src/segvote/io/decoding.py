@@ -18,13 +18,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.picture_formats import list_formats
+from segvote.io.picture_views import BITS, PictureView, split_view
 from segvote.io.samples import has_tiff_signature, open_unusual_tiff
+from segvote.io.tiff_stacks import open_tiff_view, pick_channels, show_window
 
 __all__ = [
-    "FORMATS",
     "MAX_PIXELS",
     "check_regular_file",
     "open_picture",
@@ -33,7 +36,6 @@ __all__ = [
     "read_orientation",
 ]
 
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
 MAX_PIXELS = 100_000_000
 
 _ORIENTATION_TAG = 0x0112
@@ -67,10 +69,10 @@ def open_picture(path: Path | str, max_pixels: int = MAX_PIXELS) -> Iterator[Ima
     UnreadableImageError
         For anything that goes wrong before or inside the block, with the path and the reason.
     """
-    path = Path(path)
+    path, view = split_view(Path(path))
     check_regular_file(path)
     try:
-        with _QUIET, _open(path, max_pixels) as picture:
+        with _QUIET, _open_view(path, view, max_pixels) as picture:
             _check_pixels(path, picture.size, max_pixels)
             yield picture
     except UnreadableImageError:
@@ -138,9 +140,31 @@ def orient(picture: Image.Image) -> Image.Image:
     return picture if orientation == 1 else picture.transpose(_TURNS[orientation])
 
 
+def _open_view(path: Path, view: PictureView, max_pixels: int) -> Image.Image:
+    if not str(view):
+        return _open(path, max_pixels)
+    if has_tiff_signature(path):
+        return open_tiff_view(path, view, max_pixels)
+    with _open(path, max_pixels) as whole:
+        _check_pixels(path, whole.size, max_pixels)
+        return _view_bands(orient(whole), view)
+
+
+def _view_bands(picture: Image.Image, view: PictureView) -> Image.Image:
+    """Channels and window of a picture that is no TIFF file; grey pictures have one channel, which is all of them."""
+    if picture.mode.startswith(("I", "F")) and view.window != BITS:
+        return Image.fromarray(show_window(np.asarray(picture), view.window))
+    if not view.channels or picture.mode[0] in "1LIF":
+        upright = picture.copy()
+        upright.info.pop("exif", None)  # it is turned already
+        return upright
+    colour = picture if picture.mode in ("RGB", "RGBA", "CMYK") else picture.convert("RGB")
+    return Image.fromarray(np.ascontiguousarray(pick_channels(np.asarray(colour), view.channels)))
+
+
 def _open(path: Path, max_pixels: int) -> Image.Image:
     try:
-        return Image.open(path, formats=FORMATS)
+        return Image.open(path, formats=list_formats())
     except UnidentifiedImageError:
         if not has_tiff_signature(path):
             raise
@@ -163,7 +187,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, PermissionError):
         return "no permission to read it"
     if isinstance(error, UnidentifiedImageError):
-        return f"not a picture of a known format ({', '.join(FORMATS)})"
+        return f"not a picture of a known format ({', '.join(list_formats())})"
     if isinstance(error, Image.DecompressionBombError):
         return "too large: it would unpack to more pixels than are read; make it smaller"
     if isinstance(error, BadInputError):

@@ -3,6 +3,7 @@
 What cannot be read raises `UnreadableImageError` with a short reason. Rules for unusual files: transparency is laid on
 white; 16-bit channels keep their high byte, except that grey TIFF pages whose values all fit 12 bits count as 12-bit
 (cameras and microscopes write those); other widths follow `segvote.io.samples`; only the first page or frame is read.
+A path may ask for another page, other channels or another window: see `segvote.io.picture_views`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation, read_orientation
+from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions
+from segvote.io.picture_views import split_view
 from segvote.io.regular_files import open_regular
 from segvote.io.samples import scale_to_bytes
 from segvote.kernels.resizing import resize_labels
@@ -35,7 +38,6 @@ __all__ = [
 
 # How much smaller and larger than it was asked for a small picture may be, if that spares scaling it.
 CLOSE_ENOUGH = (0.88, 1.1)
-IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 
 
 def list_images(folder: Path | str) -> list[Path]:
@@ -82,7 +84,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_image(entry: os.DirEntry[str]) -> bool:
-    if os.path.splitext(entry.name)[1].lower() not in IMAGE_EXTENSIONS:
+    if os.path.splitext(entry.name)[1].lower() not in list_readable_extensions():
         return False
     try:
         return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
@@ -157,14 +159,15 @@ def read_image_size(path: Path | str) -> tuple[int, int]:
 
 
 def hash_file(path: Path | str) -> str:
-    """SHA-256 of the file's bytes, in hexadecimal."""
-    path = Path(path)
+    """SHA-256 of the file's bytes, in hexadecimal; of a view, of these and of what of the file is read."""
+    path, view = split_view(Path(path))
     check_regular_file(path)
     try:
         with open_regular(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            content = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UnreadableImageError(f"{path}: cannot be read ({error.strerror})") from error
+    return hashlib.sha256(f"{content} {view}".encode()).hexdigest() if str(view) else content
 
 
 def resize_image(image: np.ndarray, longest: int, enlarge: bool = False) -> np.ndarray:

@@ -11,11 +11,18 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 
-__all__ = ["has_tiff_signature", "open_unusual_tiff", "scale_to_bytes"]
+__all__ = [
+    "MAX_SAMPLE_BYTES",
+    "ORIENTATION_TAG",
+    "has_tiff_signature",
+    "open_unusual_tiff",
+    "order_channels",
+    "scale_to_bytes",
+]
 
 _SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-_ORIENTATION_TAG = 274
-_MAX_BYTES = 600_000_000  # of the decoded samples of a page
+ORIENTATION_TAG = 274
+MAX_SAMPLE_BYTES = 600_000_000  # of the decoded samples of a page
 _N_AT_ONCE = 1 << 20  # values that are widened at the same time
 
 # Without a handler its remarks about odd files would reach the terminal.
@@ -94,21 +101,27 @@ def open_unusual_tiff(path: Path, max_pixels: int) -> Image.Image:
             raise BadInputError(
                 f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read"
             )
-        if page.nbytes > _MAX_BYTES:
-            raise BadInputError(f"too large, {page.nbytes} bytes of samples where at most {_MAX_BYTES} are read")
+        if page.nbytes > MAX_SAMPLE_BYTES:
+            raise BadInputError(f"too large, {page.nbytes} bytes of samples where at most {MAX_SAMPLE_BYTES} are read")
         samples = _order_samples(page.asarray(), page.axes)
-        orientation = page.tags.valueof(_ORIENTATION_TAG, 1)
+        orientation = page.tags.valueof(ORIENTATION_TAG, 1)
     picture = Image.fromarray(np.ascontiguousarray(scale_to_bytes(samples)))
-    picture.getexif()[_ORIENTATION_TAG] = int(orientation)
+    picture.getexif()[ORIENTATION_TAG] = int(orientation)
     return picture
 
 
 def _order_samples(samples: np.ndarray, axes: str) -> np.ndarray:
     """(h, w) or (h, w, 3): channels last, the first three of many."""
+    samples = order_channels(samples, axes)
+    if samples.ndim == 3:
+        return samples[..., :3] if samples.shape[2] >= 3 else samples[..., 0]
+    return samples
+
+
+def order_channels(samples: np.ndarray, axes: str) -> np.ndarray:
+    """A page with its channels last: (h, w) or (h, w, n)."""
     if samples.ndim == 3 and axes.startswith("S"):  # planes one after the other
         samples = np.moveaxis(samples, 0, -1)
     if samples.ndim not in (2, 3):
         raise BadInputError(f"expected one flat page, got samples of shape {samples.shape}")
-    if samples.ndim == 3:
-        return samples[..., :3] if samples.shape[2] >= 3 else samples[..., 0]
     return samples

@@ -19,6 +19,7 @@ import numpy as np
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
+from segvote.io.picture_views import split_view
 from segvote.io.video_files import read_film
 
 __all__ = [
@@ -155,7 +156,7 @@ def list_frames(folder: Path | str) -> list[Path]:
 
 def list_video_files(path: Path) -> list[Path]:
     """The files of a video, or of an image: itself, or the frames in the folder that it is."""
-    return list_frames(path) if path.is_dir() else [path]
+    return list_frames(path) if path.is_dir() else [split_view(path)[0]]
 
 
 def _order_naturally(path: Path) -> tuple[list[tuple[int, int | str]], str]:

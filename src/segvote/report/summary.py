@@ -46,7 +46,11 @@ def format_tiles(run: Run) -> str:
         (f"{n_segments:,}", "segments", f"{n_selected:,} selected as {run.settings.label}"),
         (format_share(median(bag.area for bag in shown)), "of an image", "median area of a mask"),
         (f"{n_uncertain:,}", "uncertain", f"of {len(shown):,} masks: uncertainty {UNCERTAIN} or more"),
-        (f"{count_false_positives(run.bags):,}", "false positives", f"of {n_without:,} images without: score above 0"),
+        (
+            f"{count_false_positives(run.bags):,}",
+            "look like it",
+            f"of {n_without:,} images without; their masks are empty",
+        ),
         (f"{n_problems:,}", "unreadable", "left out, with reasons below" if n_problems else "every file could be read"),
     ]
     body = "".join(
@@ -84,7 +88,8 @@ def format_figures(run: Run) -> str:
         )
         + _format_figure(
             "Scores",
-            "The score that decides. The line is 0, the threshold for images of unknown content.",
+            "The score that decides. Two thresholds: in an image with the object, its own, given on its card; in "
+            "images of unknown content 0, the line here. An image without the object has no mask, whatever its score.",
             draw_histograms(
                 by_fate, make_edges(scores), "Histogram of scores: selected, not selected, without", mark=0.0
             ),

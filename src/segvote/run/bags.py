@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.images import list_images
+from segvote.io.picture_views import Reading
 from segvote.io.videos import hash_video
 from segvote.run.output_names import name_stems
-from segvote.run.video_bags import is_video, split_videos
+from segvote.run.sources import Source, list_skipped, list_sources
+from segvote.run.video_bags import is_video
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags", "name_bags"]
@@ -30,6 +31,8 @@ class Bag:
         The file, or the folder of a video's frames.
     digest
         SHA-256 of its content; empty where it cannot be read, and then `problem` says why.
+    note
+        What of its file is not read; empty: nothing.
     """
 
     name: str
@@ -37,40 +40,45 @@ class Bag:
     path: Path
     digest: str
     problem: str = ""
+    note: str = ""
 
     @property
     def is_video(self) -> bool:
         return is_video(self.path)
 
 
-def list_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> list[Bag]:
+def list_bags(
+    with_folder: Path, without_folder: Path, frames: str = "auto", reading: Reading | None = None
+) -> list[Bag]:
     """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
 
-    `frames` says which sub-folders are videos; see `segvote.run.video_bags`.
+    `frames` says which sub-folders are videos, see `segvote.run.video_bags`; `reading` how files become images.
     """
-    bags = list_all_bags(with_folder, without_folder, frames)
+    bags = list_all_bags(with_folder, without_folder, frames, reading)
     check_shared(bags)
     return bags
 
 
-def list_all_bags(with_folder: Path, without_folder: Path, frames: str = "auto") -> list[Bag]:
+def list_all_bags(
+    with_folder: Path, without_folder: Path, frames: str = "auto", reading: Reading | None = None
+) -> list[Bag]:
     """As `list_bags`, for those who want to know of images that are in both folders."""
     _check_folders(with_folder, without_folder)
     folders = ((WITH, with_folder), (WITHOUT, without_folder))
-    return [bag for bag_label, folder in folders for bag in _list_folder(bag_label, folder, frames)]
+    return [bag for bag_label, folder in folders for bag in _list_folder(bag_label, folder, frames, reading)]
 
 
-def list_unsorted_bags(folder: Path, frames: str = "auto") -> list[Bag]:
+def list_unsorted_bags(folder: Path, frames: str = "auto", reading: Reading | None = None) -> list[Bag]:
     """All images and videos of a folder of unknown content: no bag label, none in their names."""
     _check_folder(folder)
-    bags = _list_folder("", folder, frames)
+    bags = _list_folder("", folder, frames, reading)
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
 
 
-def list_names(folder: Path, frames: str = "auto") -> list[str]:
+def list_names(folder: Path, frames: str = "auto", reading: Reading | None = None) -> list[str]:
     """Paths below a folder of all its images and videos, with forward slashes, sorted; none of them is read."""
     _check_folder(folder)
-    return [path.relative_to(folder).as_posix() for path in _list_paths(folder, frames)]
+    return [source.name for source in list_sources(folder, frames, reading)]
 
 
 def _check_folder(folder: Path) -> None:
@@ -89,25 +97,20 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
         raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
 
 
-def _list_folder(bag_label: str, folder: Path, frames: str) -> list[Bag]:
-    return [_make_bag(bag_label, folder, path) for path in _list_paths(folder, frames)]
+def _list_folder(bag_label: str, folder: Path, frames: str, reading: Reading | None) -> list[Bag]:
+    bags = [_make_bag(bag_label, source) for source in list_sources(folder, frames, reading)]
+    # Pictures that nothing here reads are told of like images that cannot be read: once for each format.
+    for kind, reason in list_skipped(folder).items():
+        bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))
+    return bags
 
 
-def _list_paths(folder: Path, frames: str) -> list[Path]:
-    paths = split_videos(folder, list_images(folder), frames)
-    if not paths:
-        raise BadInputError(
-            f"no images in {folder}; expected JPEG, PNG, WebP, BMP, TIFF or GIF files, or videos, nested folders too"
-        )
-    return paths
-
-
-def _make_bag(bag_label: str, folder: Path, path: Path) -> Bag:
-    name = f"{bag_label}/{path.relative_to(folder).as_posix()}"
+def _make_bag(bag_label: str, source: Source) -> Bag:
+    name = f"{bag_label}/{source.name}"
     try:
-        return Bag(name, bag_label, path, hash_video(path))
+        return Bag(name, bag_label, source.path, hash_video(source.path), note=source.note)
     except UnreadableImageError as error:
-        return Bag(name, bag_label, path, "", str(error))
+        return Bag(name, bag_label, source.path, "", str(error))
 
 
 def check_shared(bags: Sequence[Bag]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 from segvote.io.images import IMAGE_EXTENSIONS
+from segvote.io.picture_views import Reading
 from segvote.run.bags import Bag, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
@@ -61,7 +62,7 @@ class ClassFolders:
     problems: tuple[tuple[str, str], ...]
 
 
-def list_class_images(root: Path, frames: str = "auto") -> ClassFolders:
+def list_class_images(root: Path, frames: str = "auto", reading: Reading | None = None) -> ClassFolders:
     """All images below a folder of class folders.
 
     Parameters
@@ -70,13 +71,15 @@ def list_class_images(root: Path, frames: str = "auto") -> ClassFolders:
         Holds one folder for each class, and perhaps ``none``; hidden folders do not count.
     frames
         Which sub-folders of a class folder are videos; see `segvote.run.video_bags`.
+    reading
+        How files become images.
     """
     folders = _list_folders(root)
     names = tuple(folder for folder in folders if folder != NONE)
     images: dict[str, ClassImage] = {}
     problems: list[tuple[str, str]] = []
     for folder in folders:
-        for bag in list_unsorted_bags(root / folder, frames):
+        for bag in list_unsorted_bags(root / folder, frames, reading):
             _add(images, replace(bag, name=f"{folder}/{bag.name}"), folder, problems)
     ordered = sorted(images.values(), key=lambda image: image.bag.name)
     _check_negatives(names, ordered)

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.picture_views import Reading, split_view
 from segvote.io.records import read_fields
 from segvote.io.remote.addresses import find_local_path, name_path_or_uri
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
@@ -95,13 +96,15 @@ class Inputs:
         bag_label, below = name.split("/", 1)
         first = find_local_path(self.folders[bag_label]) / below
         paths = [first, *filter(None, (one.find(name) for one in self.added))]
-        return next((path for path in paths if path.exists()), first)
+        return next((path for path in paths if split_view(path)[0].exists()), first)
 
-    def list_bags(self, frames: str = "auto") -> list[Bag]:
+    def list_bags(self, frames: str = "auto", reading: Reading | None = None) -> list[Bag]:
         """All bags, *with* first, each sorted by name, as in a run on two folders with the same images in them."""
-        bags = list_all_bags(find_local_path(self.folders[WITH]), find_local_path(self.folders[WITHOUT]), frames)
+        bags = list_all_bags(
+            find_local_path(self.folders[WITH]), find_local_path(self.folders[WITHOUT]), frames, reading
+        )
         for one in self.added:
-            found = list_unsorted_bags(find_local_path(one.folder), frames)
+            found = list_unsorted_bags(find_local_path(one.folder), frames, reading)
             bags += [replace(bag, name=one.name(bag.name), bag_label=one.bag_label) for bag in found]
         _check_names(bags)
         kept = sorted(
@@ -113,17 +116,19 @@ class Inputs:
         check_shared(kept)
         return kept
 
-    def list_names(self, frames: str = "auto") -> list[str]:
+    def list_names(self, frames: str = "auto", reading: Reading | None = None) -> list[str]:
         """Names of all bags, those that were removed too; no image is read."""
         sources = [*(Addition(bag_label, folder) for bag_label, folder in self.folders.items()), *self.added]
-        return [one.name(below) for one in sources for below in list_names(find_local_path(one.folder), frames)]
+        return [
+            one.name(below) for one in sources for below in list_names(find_local_path(one.folder), frames, reading)
+        ]
 
-    def add(self, bag_label: str, folder: Path, frames: str = "auto") -> Inputs:
+    def add(self, bag_label: str, folder: Path, frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same with one more folder; one that is part of the run already is refused."""
         folder = folder.resolve()
         _check_apart(folder, [*self.folders.values(), *(one.folder for one in self.added)])
-        taken = {*self.list_names(frames), *self.removed}
-        below = list_names(folder, frames)
+        taken = {*self.list_names(frames, reading), *self.removed}
+        below = list_names(folder, frames, reading)
         prefixes = ("", folder.name, f"{folder.name}-{len(self.added)}")
         tries = [Addition(bag_label, name_path_or_uri(folder), prefix) for prefix in prefixes]
         fitting = [one for one in tries if not taken & {one.name(name) for name in below}]
@@ -131,9 +136,9 @@ class Inputs:
             raise BadInputError(f"{folder} holds images that are called like others of the run; rename the folder")
         return replace(self, added=(*self.added, fitting[0]))
 
-    def remove(self, names: Iterable[str], frames: str = "auto") -> Inputs:
+    def remove(self, names: Iterable[str], frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same without some bags, by name, file name, or either without its extension."""
-        known = [name for name in self.list_names(frames) if name not in self.removed]
+        known = [name for name in self.list_names(frames, reading) if name not in self.removed]
         found = [_find_name(name, known, "of the run") for name in names]
         return replace(self, removed=tuple(sorted({*self.removed, *found})))
 

@@ -115,9 +115,10 @@ class Run:
         return get_poster_path(self.folder, bag.segments) if bag.n_frames else self.find_source(index)
 
     def find_source(self, index: int) -> Path:
-        """The user's own file, or folder of frames; never copied into the run."""
+        """The user's own file as it is read, or folder of frames; never copied into the run."""
         # By the name, not by the bag label: the user may have moved the bag, the file stays where it is.
-        return self.inputs.find_source(self.bags[index].name)
+        path = self.inputs.find_source(self.bags[index].name)
+        return path if self.bags[index].n_frames else self.settings.reading.view(path)
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))

@@ -60,6 +60,7 @@ class RunFolder:
     def read_record(self) -> dict[str, Any]:
         """What was run, from what; a clear error where the folder is not a run folder."""
         if not self.record_path.is_file():
+            self._refuse_classes()
             raise BadInputError(
                 f"{self.path} is not a run folder (no run.json); give the -o folder of `segvote annotate`"
             )
@@ -74,6 +75,16 @@ class RunFolder:
             )
         check_shape(record, RUN_RECORD, self.record_path)
         return record
+
+    def _refuse_classes(self) -> None:
+        """A run on several classes holds a run for each of them: say where."""
+        names = sorted(path.parent.name for path in self.path.glob("classes/*/run.json"))
+        if (self.path / "classes.json").is_file() and names:
+            more = f", or of {', '.join(names[1:])}" if names[1:] else ""
+            raise BadInputError(
+                f"{self.path} is a run on several classes; give the folder of one: {self.path / 'classes' / names[0]}"
+                f"{more}"
+            )
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Write it with a checksum, by which damage is noticed."""

@@ -21,5 +21,5 @@ class SegmentedImage:
     n_segments: int = 0
     problem: str = ""
     n_frames: int = 0  # of a video; 0 for an image
-    warning: str = ""  # what of a video was left out
+    warning: str = ""  # what of a video or of a stack was left out
     seconds: dict[str, float] = field(default_factory=dict)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from segvote.io.picture_views import Reading
 from segvote.io.records import read_fields
 
-__all__ = ["METHOD", "Settings", "read_settings"]
+__all__ = ["DETAILS", "METHOD", "Settings", "apply_detail", "read_settings"]
 
 # The voter that is the method itself, see `segvote.method`.
 METHOD = "ekde"
+
+READING = Reading()  # its defaults
 
 # What the fields were called in runs of earlier versions.
 OLD_NAMES = {
@@ -60,6 +63,8 @@ class Settings:
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
     every, fps
         Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
+    pages, channels, window
+        What of TIFF stacks, of many channels and of more than 8 bits is read; see `segvote.io.picture_views.Reading`.
     """
 
     voter: str = "ekde"
@@ -79,11 +84,43 @@ class Settings:
     frames: str = "auto"
     every: int = 1
     fps: float = 0.0
+    pages: str = READING.pages
+    channels: str = READING.channels
+    window: str = READING.window
     voter_options: dict[str, Any] = field(default_factory=dict)
     feature_options: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def reading(self) -> Reading:
+        """How picture files become images."""
+        return Reading(self.pages, self.channels, self.window)
+
+
+# Three times the segments on images of twice the size, and a network that sees them so.
+DETAILS: dict[str, dict[str, Any]] = {
+    "coarse": {},
+    "fine": {"n_segments": 600, "size": 800, "feature_options": {"size": 896}},
+}
+
+
+def apply_detail(settings: Settings, detail: str) -> Settings:
+    """The settings with a level of detail; what was chosen by hand stays as it is.
+
+    Parameters
+    ----------
+    settings
+        Of a run.
+    detail
+        A name of `DETAILS`.
+    """
+    usual = Settings()
+    level = {name: value for name, value in DETAILS[detail].items() if getattr(settings, name) == getattr(usual, name)}
+    if settings.features != usual.features:
+        level.pop("feature_options", None)  # other features have other options
+    return replace(settings, **level)
 
 
 def read_settings(data: Any, where: object) -> Settings:

@@ -60,7 +60,7 @@ def annotate(
     run = RunFolder(out)
     inputs = Inputs({bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()})
     _check_owner(run, inputs)
-    bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames)
+    bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames, settings.reading)
     with run.lock():
         _check_owner(run, inputs)  # again: somebody else may have begun there meanwhile
         return annotate_bags(

@@ -35,6 +35,8 @@ def export(
     min_area: int = 1,
     polygons: bool = False,
     copy_images: bool = False,
+    nested: bool = False,
+    val_share: float = 0.0,
     overwrite: bool = False,
     progress: Progress = ignore_progress,
 ) -> Path:
@@ -52,7 +54,7 @@ def export(
         What the object is called there; default: what the run calls it. Classes keep their names.
     unsure
         Width of the band that is too close to call; see `find_unsure`. 0: none.
-    instances, min_area, polygons, copy_images
+    instances, min_area, polygons, copy_images, nested, val_share
         See `ExportOptions`.
     overwrite
         Write into a folder that holds something already.
@@ -69,7 +71,9 @@ def export(
         raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
     run = run if isinstance(run, Run | ClassRuns) else _open(Path(run))
     labels, annotations = _choose_annotations(run, label, unsure)
-    options = ExportOptions(labels, polygons, instances, min_area, copy_images, f"segvote {__version__}")
+    options = ExportOptions(
+        labels, polygons, instances, min_area, copy_images, nested, val_share, f"segvote {__version__}"
+    )
     target = run.folder.path / "exports" / format if folder is None else Path(folder)
     _check_target(target, overwrite)
     if target.is_dir():

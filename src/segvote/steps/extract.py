@@ -123,7 +123,9 @@ class BagExtractor:
     ) -> SegmentedImage:
         height, width = (int(side) for side in segments["shape"])
         n_segments, spent = len(segments["areas"]), _round(seconds or {})
-        return SegmentedImage(bag, key, self._name_features(key), height, width, n_segments, seconds=spent)
+        return SegmentedImage(
+            bag, key, self._name_features(key), height, width, n_segments, warning=bag.note, seconds=spent
+        )
 
     def _get_segments(
         self, bag: Bag, image: _LazyImage, seconds: dict[str, float]

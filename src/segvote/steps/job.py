@@ -25,6 +25,8 @@ from segvote.steps.vote import fit_annotator
 
 __all__ = ["annotate_bags"]
 
+N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections heard
+
 
 def annotate_bags(
     run: RunFolder,
@@ -90,6 +92,7 @@ class _Job:
         with self.run.time_step("vote"):
             annotator = self._vote(table, good)
             result = annotator.correct(user_labels)
+            self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
         outcome = Outcome(self.settings, self.extractor, good, table, annotator, result, corrections)
         write_outcome(self.run, outcome, self.inputs, key, list_problems(segmented), self.n_jobs, self.progress)
 
@@ -100,7 +103,9 @@ class _Job:
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
     def _vote(self, table: Table, bags: Sequence[SegmentedImage]) -> SegmentAnnotator:
-        self.progress("vote", 0, 1)
-        annotator = fit_annotator(table, self.settings, fetch_neighbours(self.run, bags, table, self.settings))
-        self.progress("vote", 1, 1)
+        self.progress("vote", 0, N_VOTE_PARTS)
+        neighbours = fetch_neighbours(self.run, bags, table, self.settings)
+        self.progress("vote", 1, N_VOTE_PARTS)
+        annotator = fit_annotator(table, self.settings, neighbours)
+        self.progress("vote", 2, N_VOTE_PARTS)
         return annotator

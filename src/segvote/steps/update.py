@@ -66,7 +66,7 @@ def update(
         record = folder.read_record()
         settings = read_settings(record["settings"], folder.record_path)
         inputs = _change_inputs(record, settings, {WITH: add_with, WITHOUT: add_without}, remove, restore)
-        bags = inputs.list_bags(settings.frames)
+        bags = inputs.list_bags(settings.frames, settings.reading)
         if segments is None:
             _check_own_segments(record["bags"], bags, settings)
         with _kept_in_mind(folder, record, inputs):
@@ -86,8 +86,8 @@ def _change_inputs(
     _check_two_folders(inputs)
     for bag_label, folders in added.items():
         for one in folders:
-            inputs = inputs.add(bag_label, Path(one), settings.frames)
-    return inputs.restore(restore).remove(remove, settings.frames)
+            inputs = inputs.add(bag_label, Path(one), settings.frames, settings.reading)
+    return inputs.restore(restore).remove(remove, settings.frames, settings.reading)
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video_frames import list_frame_files
+from segvote.steps.stacks import write_stacks
 from segvote.steps.superpixels import fetch_superpixels, get_superpixels_path
 from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
@@ -81,6 +82,7 @@ def write_pictures(
     written = list(count_along(run_all(writer, tasks, n_jobs), "write masks", len(tasks), progress))
     records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
     _write_annotations(run, tasks, records, [one.shapes for one in written], settings.label)
+    write_stacks(run, records)
     return records
 
 

@@ -7,6 +7,7 @@ tool.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from segvote.errors import BadInputError
 from segvote.io.atomic import atomic_path
 from segvote.io.decoding import open_picture, orient, read_orientation
 from segvote.io.images import IMAGE_EXTENSIONS
+from segvote.io.picture_views import split_view
 from segvote.types import Annotation, Part
 
 __all__ = [
@@ -52,6 +54,10 @@ class ExportOptions:
         With `instances`: leave out regions of fewer pixels.
     copy_images
         Put upright copies of the pictures where the format expects them.
+    nested
+        YOLO: keep the folders of the images; otherwise all lie in one, under names that differ.
+    val_share
+        YOLO: this part of the images, evenly spread, is for validation; 0: no split.
     model_version
         What made the masks, for formats that say so.
     image_prefix
@@ -63,12 +69,20 @@ class ExportOptions:
     instances: bool = False
     min_area: int = 1
     copy_images: bool = False
+    nested: bool = False
+    val_share: float = 0.0
     model_version: str = "segvote"
     image_prefix: str = "/data/local-files/?d="
 
     def __post_init__(self) -> None:
         if len(set(self.labels)) != len(self.labels) or not all(self.labels):
             raise BadInputError(f"labels must be different and not empty, got {self.labels}; name each class once")
+        if not 0 <= self.val_share < 1:
+            raise BadInputError(f"the share for validation is at least 0 and less than 1; got {self.val_share}")
+
+    def is_for_validation(self, number: int) -> bool:
+        """Whether the image of that number, from 0, is for validation: every fifth for a share of 0.2."""
+        return math.floor((number + 1) * self.val_share + 1e-9) > math.floor(number * self.val_share + 1e-9)
 
 
 class LabelTable:
@@ -163,10 +177,11 @@ def copy_image(annotation: Annotation, target: Path) -> None:
     """Copy the picture to `target`, turned upright if it relies on EXIF: not every tool looks at that."""
     if annotation.image_path is None:
         raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
+    is_whole = not str(split_view(annotation.image_path)[1])
     with open_picture(annotation.image_path) as picture:
         # A plain copy has none of the tags that the writers would carry over.
-        turned = None if _is_upright(picture) else orient(picture).copy()
-        kind = "JPEG" if picture.format == "MPO" else picture.format
+        turned = None if is_whole and _is_upright(picture) else orient(picture).copy()
+        kind = "JPEG" if picture.format == "MPO" else picture.format or Image.registered_extensions()[target.suffix]
         profile = picture.info.get("icc_profile")
     with atomic_path(target) as temporary:
         if turned is None:

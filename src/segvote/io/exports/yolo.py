@@ -15,9 +15,11 @@ from segvote.types import Annotation
 
 __all__ = ["write_yolo"]
 
+TRAIN, VAL = "train", "val"
+
 
 def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``data.yaml``, ``labels/train/*.txt`` and, if asked to, ``images/train/*``.
+    """Write ``data.yaml``, ``labels/*.txt`` and, if asked to, ``images/*``; with a split, ``train`` and ``val`` below.
 
     Returns
     -------
@@ -25,14 +27,17 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
         ``data.yaml``.
     """
     labels, namer = LabelTable(options.labels), FileNamer()
-    for annotation in annotations:
-        stem = namer.choose_stem(annotation.name)
-        write_text(folder / "labels/train" / f"{stem}.txt", "".join(_format_lines(annotation, labels, options)))
+    for number, annotation in enumerate(annotations):
+        part = "" if not options.val_share else VAL if options.is_for_validation(number) else TRAIN
+        # Most readers of YOLO look into one folder; the path makes the name different.
+        name = annotation.name if options.nested else annotation.name.replace("/", "_")
+        stem = namer.choose_stem(name)
+        write_text(folder / "labels" / part / f"{stem}.txt", "".join(_format_lines(annotation, labels, options)))
         if options.copy_images:
             suffix = PurePosixPath(annotation.name).suffix
-            copy_image(annotation, folder / "images/train" / f"{stem}{suffix}")
+            copy_image(annotation, folder / "images" / part / f"{stem}{suffix}")
     path = folder / "data.yaml"
-    write_text(path, _format_data(labels.names))
+    write_text(path, _format_data(labels.names, bool(options.val_share)))
     return path
 
 
@@ -45,7 +50,8 @@ def _format_lines(annotation: Annotation, labels: LabelTable, options: ExportOpt
             yield f"{number} {points}\n"
 
 
-def _format_data(names: list[str]) -> str:
+def _format_data(names: list[str], is_split: bool) -> str:
     # Without a `path` the trainer starts from this file's own folder. A JSON text is a YAML text too.
     lines = [f"  {number}: {json.dumps(name)}\n" for number, name in enumerate(names)]
-    return "train: images/train\nval: images/train\nnames:" + ("\n" + "".join(lines) if lines else " {}\n")
+    train, val = (f"images/{TRAIN}", f"images/{VAL}") if is_split else ("images", "images")
+    return f"train: {train}\nval: {val}\nnames:" + ("\n" + "".join(lines) if lines else " {}\n")

@@ -79,7 +79,7 @@ def annotate_classes(
     extractor = check_names(settings)
     folder, root = RunFolder(out), Path(root)
     _check_owner(folder, root)
-    found = list_class_images(root, settings.frames)
+    found = list_class_images(root, settings.frames, settings.reading)
     with folder.lock():
         _check_owner(folder, root)  # again: somebody else may have begun there meanwhile
         if not find_class_record(folder).exists():

@@ -132,7 +132,7 @@ def predict(
     predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
     model, target = predictor.model, RunFolder(out)
     _check_owner(target, Path(folder))
-    bags = list_unsorted_bags(Path(folder), model.settings.frames)
+    bags = list_unsorted_bags(Path(folder), model.settings.frames, model.settings.reading)
     with target.lock():
         _check_owner(target, Path(folder))  # again: somebody else may have begun there meanwhile
         _claim(target, Path(folder))

@@ -1,0 +1,162 @@
+"""A run as a notebook works with it: its images one by one, a table, pictures, explanations, the folder doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import MissingPartError
+from segvote.evaluation.doctor import Diagnosis, diagnose_run
+from segvote.evaluation.explain import SegmentExplanation, explain_segment, find_segment
+from segvote.io.images import resize_labels
+from segvote.io.overlays import blend_mask
+from segvote.run.bag_record import BagRecord
+from segvote.run.run import Run
+from segvote.steps.reopening import Voted, reopen, vote
+
+__all__ = ["OpenedRun", "RunImage", "load_run"]
+
+
+@dataclass(frozen=True)
+class RunImage:
+    """One image of a run; everything is read when asked for.
+
+    Attributes
+    ----------
+    run, index
+        The run, and which of its images.
+    """
+
+    run: Run
+    index: int
+
+    @property
+    def record(self) -> BagRecord:
+        """All that `run.json` says of it."""
+        return self.run.bags[self.index]
+
+    @property
+    def name(self) -> str:
+        """``with/`` or ``without/`` and its path below that folder."""
+        return self.record.name
+
+    @property
+    def bag_label(self) -> str:
+        """``with`` or ``without``."""
+        return self.record.bag_label
+
+    @property
+    def uncertainty(self) -> float:
+        """0 certain to 1; from 0.5 on the mask should be looked at."""
+        return self.record.uncertainty
+
+    @property
+    def image(self) -> np.ndarray:
+        """(h, w, 3) uint8; of a video, one of its frames."""
+        return self.run.read_image(self.index)
+
+    @property
+    def mask(self) -> np.ndarray:
+        """(h, w) bool."""
+        return self.run.read_mask(self.index)
+
+    @property
+    def heatmap(self) -> np.ndarray:
+        """(h, w) float32: the score of the segment that each pixel belongs to, less the image's threshold."""
+        scores = self.run.votes["scores"][self.run.get_slice(self.index)] - self.record.threshold
+        labels = resize_labels(self.run.read_segments(self.index)["labels"], (self.record.height, self.record.width))
+        return scores.astype(np.float32)[labels]
+
+
+class OpenedRun(Run):
+    """A finished run, opened for work in Python; see `Run` for what else it holds."""
+
+    def __iter__(self) -> Iterator[RunImage]:
+        return iter(self.images)
+
+    @property
+    def images(self) -> Sequence[RunImage]:
+        """All images, in the order of `bags`."""
+        return [RunImage(self, index) for index in range(len(self))]
+
+    @cached_property
+    def _voted(self) -> Voted:
+        return vote(reopen(self))
+
+    def to_dataframe(self) -> Any:
+        """A ``pandas.DataFrame`` with one row per image, if that package is installed."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingPartError("a data frame needs pandas; install it with: pip install pandas") from error
+        return pandas.DataFrame(self.to_table())
+
+    def plot(self, index: int, axes: Any = None) -> Any:
+        """Draw an image, its heat map and its mask side by side with matplotlib.
+
+        Parameters
+        ----------
+        index
+            Which image.
+        axes
+            Three axes to draw on; default: those of a new figure.
+
+        Returns
+        -------
+        The figure.
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise MissingPartError("plots need matplotlib; install it with: pip install matplotlib") from error
+        one = self.images[index]
+        axes = pyplot.subplots(1, 3, figsize=(12, 4), layout="constrained")[1] if axes is None else axes
+        heat = one.heatmap
+        limit = float(np.abs(heat).max()) or 1.0
+        axes[0].imshow(one.image)
+        axes[1].imshow(heat, cmap="coolwarm", vmin=-limit, vmax=limit)
+        axes[2].imshow(blend_mask(one.image, one.mask))
+        titles = (one.name, "score above threshold", f"mask, uncertainty {one.uncertainty:.2f}")
+        for axis, title in zip(axes, titles, strict=True):
+            axis.set(title=title, xticks=[], yticks=[])
+        return axes[0].figure
+
+    def explain(self, image: int | str, segment: int | tuple[int, int] | None = None) -> SegmentExplanation:
+        """Take one segment's score apart: the votes for and against it sum to the score.
+
+        Parameters
+        ----------
+        image
+            Number or name of an image.
+        segment
+            Its number, a point (x, y) in pixels, or None: the one with the highest score.
+        """
+        index = image if isinstance(image, int) else self.find(image)
+        text = "" if segment is None else str(segment) if isinstance(segment, int) else "{},{}".format(*segment)
+        found = find_segment(self, index, text, self._voted.result.scores)
+        return explain_segment(self._voted, index, found)
+
+    def diagnose(self) -> Diagnosis:
+        """Images that are likely mislabelled, near-duplicates, files that could not be read."""
+        return diagnose_run(self, self._voted)
+
+
+def load_run(folder: Path | str) -> OpenedRun:
+    """Open a finished run.
+
+    Parameters
+    ----------
+    folder
+        The ``-o`` folder of `segvote annotate`.
+
+    Examples
+    --------
+    >>> run = load_run("out")  # doctest: +SKIP
+    >>> run.images[0].mask.mean()  # doctest: +SKIP
+    """
+    return OpenedRun(folder)

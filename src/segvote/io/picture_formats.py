@@ -1,0 +1,116 @@
+"""Picture formats by extension: those always read, those a plugin of Pillow reads, those that are named as skipped."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, features
+
+__all__ = [
+    "FORMATS",
+    "IMAGE_EXTENSIONS",
+    "count_extensions",
+    "describe_found",
+    "describe_skipped",
+    "list_formats",
+    "list_readable_extensions",
+]
+
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
+IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+N_NAMED = 6  # kinds of other files that are named
+
+
+@dataclass(frozen=True)
+class PluginFormat:
+    """A format that Pillow reads with a plugin.
+
+    Attributes
+    ----------
+    name, extensions
+        What people and files call it.
+    module, package
+        What is imported, and what is installed, to have it read; empty: there is none.
+    """
+
+    name: str
+    extensions: frozenset[str]
+    module: str = ""
+    package: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to do to have it read."""
+        return f"`pip install {self.package}` reads them" if self.package else "convert them to TIFF or JPEG"
+
+
+PLUGIN_FORMATS = (
+    PluginFormat("HEIF", frozenset({".heic", ".heif", ".hif"}), "pillow_heif", "pillow-heif"),
+    PluginFormat("AVIF", frozenset({".avif"}), "pillow_avif", "pillow-avif-plugin"),
+    PluginFormat(
+        "camera RAW",
+        frozenset({".arw", ".cr2", ".cr3", ".dng", ".nef", ".orf", ".pef", ".raf", ".raw", ".rw2", ".srw"}),
+    ),
+)
+
+
+@functools.cache
+def _register(plugin: PluginFormat) -> bool:
+    """Whether Pillow reads a format, of itself or by its plugin, which is then loaded."""
+    if plugin.name == "AVIF" and "avif" in features.modules and features.check("avif"):
+        return True
+    if not plugin.module or importlib.util.find_spec(plugin.module) is None:
+        return False
+    module = importlib.import_module(plugin.module)
+    if plugin.module == "pillow_heif":  # the other one registers itself when it is imported
+        module.register_heif_opener()
+    return plugin.name in Image.OPEN
+
+
+@functools.cache
+def list_formats() -> tuple[str, ...]:
+    """Pillow's names of the formats that are read here and now."""
+    return (*FORMATS, *(plugin.name for plugin in PLUGIN_FORMATS if _register(plugin)))
+
+
+@functools.cache
+def list_readable_extensions() -> frozenset[str]:
+    """Extensions of the files that are read here and now, in small letters."""
+    return IMAGE_EXTENSIONS.union(*(plugin.extensions for plugin in PLUGIN_FORMATS if _register(plugin)))
+
+
+def count_extensions(folder: Path) -> Counter[str]:
+    """Extension, in small letters, to the number of files below a folder that have it; hidden ones do not count."""
+    found: Counter[str] = Counter()
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found.update(os.path.splitext(name)[1].lower() for name in files if not name.startswith("."))
+    return found
+
+
+def describe_skipped(counts: Mapping[str, int]) -> dict[str, str]:
+    """Format to the sentence about its files, for every known format that is not read here: count and what to do."""
+    told = {}
+    for plugin in PLUGIN_FORMATS:
+        n_files = sum(counts.get(extension, 0) for extension in plugin.extensions)
+        if n_files and not _register(plugin):
+            told[plugin.name] = (
+                f"{n_files} {plugin.name} {'file' if n_files == 1 else 'files'} skipped; {plugin.advice}"
+            )
+    return told
+
+
+def describe_found(counts: Mapping[str, int]) -> str:
+    """What lies in a folder that has no images."""
+    if not counts:
+        return "it is empty"
+    kinds = [f"{count} {extension or 'without extension'}" for extension, count in Counter(counts).most_common(N_NAMED)]
+    more = f" and {len(counts) - N_NAMED} more kinds" if len(counts) > N_NAMED else ""
+    return "; ".join([f"found {', '.join(kinds)}{more}", *describe_skipped(counts).values()])

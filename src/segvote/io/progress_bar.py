@@ -1,0 +1,70 @@
+"""Progress where somebody watches, a terminal or a notebook: step, count, rate and time left; quiet elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from segvote.progress import Progress
+
+__all__ = ["RateColumn", "draw_progress"]
+
+SHORT = 1.0  # seconds: a rate of less is that of looking up what an earlier run left
+
+
+class RateColumn(ProgressColumn):
+    """Items per second, once there is something to measure."""
+
+    def render(self, task: Task) -> Text:
+        elapsed = task.finished_time if task.finished else task.elapsed
+        if not task.completed or elapsed is None or elapsed < SHORT:
+            return Text("")
+        return Text(f"{task.completed / elapsed:.1f}/s", style="progress.data.speed")
+
+
+@contextlib.contextmanager
+def draw_progress(check: Callable[[], None] = lambda: None, console: Console | None = None) -> Iterator[Progress]:
+    """Give a progress callback that draws one bar per step.
+
+    Parameters
+    ----------
+    check
+        Called with every report; it may raise.
+    console
+        Where to draw; default: stderr, or the cell of a notebook.
+    """
+    console = console or Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
+        yield lambda step, done, total: check()
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:22}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console) as bar:
+        tasks: dict[str, int] = {}
+
+        def report(step: str, done: int, total: int) -> None:
+            check()
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=total)
+            bar.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield report

@@ -1,0 +1,192 @@
+"""TIFF files with several pages or channels: what they hold, and one slice of them as bytes.
+
+Axes are those of tifffile: ``C`` (a page each) and ``S`` (within a page) are channels; all others besides ``Y`` and
+``X`` (depth, time, position, plain pages) count as slices, in the order of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from segvote.errors import BadInputError
+from segvote.io.picture_views import MAXIMUM, PERCENTILE, PictureView, find_range
+from segvote.io.samples import MAX_SAMPLE_BYTES, ORIENTATION_TAG, order_channels, scale_to_bytes
+
+__all__ = ["StackLayout", "measure_stack", "open_tiff_view", "pick_channels", "show_window"]
+
+SPREAD = (0.5, 99.5)  # percentiles
+# Photometric interpretations whose samples are one colour, with alpha or without: RGB, palette, CMYK, YCbCr, Lab.
+COLOUR = (2, 3, 5, 6, 8)
+
+
+@dataclass(frozen=True)
+class StackLayout:
+    """How many slices a file has, and how many channels each of them; colour counts as one."""
+
+    n_slices: int = 1
+    n_channels: int = 1
+
+
+def measure_stack(path: Path) -> StackLayout:
+    """Slices and channels from the headers alone; one of each where they cannot be read, which reading then tells."""
+    import tifffile  # slow to import and rarely needed
+
+    try:
+        with tifffile.TiffFile(path) as file:
+            grid = _number_pages(file.series[0])
+            return StackLayout(len(grid), grid.shape[1] if grid.shape[1] > 1 else _count_samples(file.pages.first))
+    except Exception:  # a damaged file raises anything; the same file is refused with a reason when it is read
+        return StackLayout()
+
+
+def open_tiff_view(path: Path, view: PictureView, max_pixels: int) -> Image.Image:
+    """A page, or the maximum over all, with the channels and the window that were asked for."""
+    import tifffile
+
+    with tifffile.TiffFile(path) as file:
+        series, page = file.series[0], file.pages.first
+        if page.imagelength * page.imagewidth > max_pixels:
+            raise BadInputError(
+                f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read"
+            )
+        grid = _number_pages(series)
+        read = _PageReader(path, series)
+        if view.page == MAXIMUM:
+            samples = read.read_slice(grid[0], view.channels)
+            for row in grid[1:]:
+                np.maximum(samples, read.read_slice(row, view.channels), out=samples)
+        else:
+            samples = read.read_slice(grid[_check_page(view.page, len(grid))], view.channels)
+        orientation = page.tags.valueof(ORIENTATION_TAG, 1)
+    picture = Image.fromarray(np.ascontiguousarray(show_window(samples, view.window)))
+    picture.getexif()[ORIENTATION_TAG] = int(orientation)
+    return picture
+
+
+class _PageReader:
+    """Reads single pages where the file has them, else once the whole series."""
+
+    def __init__(self, path: Path, series: Any) -> None:
+        self._path, self._series = path, series
+        self._whole: np.ndarray | None = None
+
+    def read_slice(self, pages: np.ndarray, channels: tuple[int, ...]) -> np.ndarray:
+        """(h, w) or (h, w, 1 to 3) of one slice; `pages` are those of its channels."""
+        if len(pages) == 1:
+            samples = self._read_page(int(pages[0]))
+            return pick_channels(samples, channels) if samples.ndim == 3 else samples
+        # Of channels in pages of their own the first is read by default, as any viewer does.
+        planes = [self._read_page(int(pages[number])) for number in _check_channels(channels or (0,), len(pages))]
+        return _lay_side_by_side(planes)
+
+    def _read_page(self, number: int) -> np.ndarray:
+        if len(self._series.pages) > number and len(self._series.pages) == _count_pages(self._series):
+            page = self._series.pages[number]
+            _check_bytes(page.nbytes)
+            try:
+                return order_channels(page.asarray(), self._series.keyframe.axes)
+            except ValueError:  # a compression that Pillow knows and tifffile, by itself, does not: LZW, JPEG
+                return self._read_by_pillow(page.index)
+        if self._whole is None:
+            _check_bytes(self._series.nbytes)
+            shape = self._series.shape[-len(_get_page_axes(self._series)) :]
+            self._whole = self._series.asarray().reshape(-1, *shape)
+        return order_channels(self._whole[number], _get_page_axes(self._series))
+
+    def _read_by_pillow(self, number: int) -> np.ndarray:
+        with Image.open(self._path, formats=("TIFF",)) as picture:
+            picture.seek(number)
+            return np.asarray(picture if picture.mode[0] in "LIFR" else picture.convert("RGB"))
+
+
+def _get_page_axes(series: Any) -> str:
+    """Axes within one page: the last two, or three with samples."""
+    axes = series.axes
+    return axes[-3:] if axes.endswith("YXS") or axes[-3:] == "SYX" else axes[-2:]
+
+
+def _count_pages(series: Any) -> int:
+    return int(np.prod(series.shape[: -len(_get_page_axes(series))], dtype=np.int64))
+
+
+def _number_pages(series: Any) -> np.ndarray:
+    """(n_slices, n_channels): number of the page that holds a channel of a slice."""
+    n_inside = len(_get_page_axes(series))
+    leading, axes = series.shape[:-n_inside], series.axes[:-n_inside]
+    numbers = np.arange(np.prod(leading, dtype=np.int64)).reshape(leading)
+    if "C" not in axes:
+        return numbers.reshape(-1, 1)
+    return np.moveaxis(numbers, axes.index("C"), -1).reshape(-1, leading[axes.index("C")])
+
+
+def _count_samples(page: Any) -> int:
+    """Channels of a page that are not one colour."""
+    n_samples = int(page.samplesperpixel)
+    is_colour = int(page.photometric) in COLOUR and n_samples <= 4
+    return 1 if is_colour else n_samples
+
+
+def _check_page(page: str, n_slices: int) -> int:
+    number = int(page or 0)
+    if number >= n_slices:
+        raise BadInputError(f"has {n_slices} pages, page {number} (from 0) was asked for; annotate again")
+    return number
+
+
+def _check_channels(channels: tuple[int, ...], n_channels: int) -> tuple[int, ...]:
+    if max(channels) >= n_channels:
+        raise BadInputError(
+            f"has {n_channels} channels, numbered from 0; channel {max(channels)} was asked for, change --channels"
+        )
+    return channels
+
+
+def _check_bytes(n_bytes: int) -> None:
+    if n_bytes > MAX_SAMPLE_BYTES:
+        raise BadInputError(f"too large, {n_bytes} bytes of samples where at most {MAX_SAMPLE_BYTES} are read")
+
+
+def pick_channels(samples: np.ndarray, channels: tuple[int, ...]) -> np.ndarray:
+    """Channels of an (h, w, n) array as colour: the first three where none are named."""
+    n_channels = samples.shape[2]
+    wanted = _check_channels(channels, n_channels) if channels else tuple(range(3 if n_channels >= 3 else 1))
+    return _lay_side_by_side([samples[..., number] for number in wanted])
+
+
+def _lay_side_by_side(planes: list[np.ndarray]) -> np.ndarray:
+    """One plane is grey, two leave blue black."""
+    if len(planes) == 1:
+        return planes[0].copy()
+    return np.stack([*planes, *[np.zeros_like(planes[0])] * (3 - len(planes))], axis=-1)
+
+
+def show_window(values: np.ndarray, window: str) -> np.ndarray:
+    """Values as bytes; those that are bytes stay as they are.
+
+    Parameters
+    ----------
+    values
+        (h, w) or (h, w, n).
+    window
+        See `segvote.io.picture_views.Reading`.
+    """
+    if values.dtype == np.uint8:
+        return values
+    if window == PERCENTILE:
+        planes = [values] if values.ndim == 2 else list(np.moveaxis(values, -1, 0))
+        shown = [_stretch(plane, *np.nanpercentile(plane, SPREAD)) for plane in planes]
+        return shown[0] if values.ndim == 2 else np.stack(shown, axis=-1)
+    if (limits := find_range(window)) is not None:
+        return _stretch(values, *limits)
+    is_12_bit = values.dtype == np.uint16 and values.max(initial=0) < 4096
+    return scale_to_bytes(values, n_bits=12 if is_12_bit else 16)
+
+
+def _stretch(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    share = (values.astype(np.float32) - low) / max(high - low, 1e-12)
+    return np.round(255 * np.nan_to_num(np.clip(share, 0, 1))).astype(np.uint8)

@@ -1,0 +1,120 @@
+"""Messages a new user meets: each names the mistake that was made, and what to do."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress as Bar
+
+from segvote.evaluation.explain import VOTE, SegmentExplanation, VoteLine, format_explanation
+from segvote.io.progress_bar import RateColumn
+from segvote.report.summary import format_figures, format_tiles
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.classes.annotate import annotate_classes
+
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "segvote", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"})
+
+
+@pytest.fixture(scope="module")
+def classes(scenes, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classes")
+    shutil.copytree(scenes / "with", folder / "in/cup")
+    shutil.copytree(scenes / "without", folder / "in/none")
+    annotate_classes(folder / "in", folder / "out", QUICK, n_jobs=1)
+    return folder / "out"
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("review", ["--no-browser"]),
+        ("evaluate", ["--truth", "."]),
+        ("explain", ["with-000"]),
+        ("doctor", []),
+        ("update", []),
+    ],
+)
+def test_a_run_on_classes_says_which_folder_to_give(classes, command, more):
+    done = run(command, classes, *more)
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1] == (
+        f"segvote: {classes} is a run on several classes; give the folder of one: {classes / 'classes' / 'cup'}"
+    )
+
+
+def test_missing_folders_are_not_reported_as_a_missing_out():
+    done = run("annotate", "photos/with")
+    assert done.returncode == 2
+    assert done.stderr.startswith("segvote: expected two folders, WITH and WITHOUT")
+
+
+def test_a_missing_out_is_told_once_the_folders_are_there(scenes):
+    done = run("annotate", scenes / "with", scenes / "without")
+    assert done.returncode == 2
+    assert done.stderr == "segvote: expected a run folder to write to; add -o DIR\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null here")
+@pytest.mark.parametrize("command", ["annotate", "doctor", "demo", "export"])
+def test_dev_null_is_refused_in_one_line(scenes, finished_run, command):
+    inputs = {"demo": [], "export": [finished_run.folder.path, "--format", "coco"]}
+    done = run(command, *inputs.get(command, [scenes / "with", scenes / "without"]), "-o", "/dev/null")
+    assert done.returncode == 2
+    assert "/dev/null" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_one_segment_is_not_segments(finished_run):
+    line = VoteLine(VOTE, 1, 0, 0.5)
+    text = format_explanation(SegmentExplanation(0, 0, 0.5, 0.0, True, -1, (line,), 0.0), finished_run)
+    assert "votes for, of 1 segment\n" in text
+    assert "votes against, of 0 segments" in text
+
+
+def test_one_with_image_warns(scenes, tmp_path):
+    (tmp_path / "with").mkdir()
+    shutil.copy(sorted((scenes / "with").iterdir())[0], tmp_path / "with")
+    options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
+    done = run("annotate", tmp_path / "with", scenes / "without", "-o", tmp_path / "out", *options)
+    assert done.returncode == 0, done.stderr
+    assert "warning: one *with* image only" in done.stderr
+
+
+def test_the_vote_reports_its_parts(scenes, tmp_path):
+    told = []
+    annotate(
+        scenes / "with",
+        scenes / "without",
+        tmp_path / "out",
+        QUICK,
+        n_jobs=1,
+        progress=lambda *told_: told.append(told_),
+    )
+    assert [one[1:] for one in told if one[0] == "vote"] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.01, ""), (20.0, "25.0/s")])
+def test_a_rate_is_shown_when_there_is_something_to_measure(seconds, shown):
+    now = [0.0]
+    bar = Bar(RateColumn(), console=Console(file=io.StringIO()), get_time=lambda: now[0])
+    task = bar.add_task("write masks", total=500)
+    now[0] = seconds
+    bar.update(task, completed=500)
+    assert RateColumn().render(bar.tasks[0]).plain == shown
+
+
+def test_the_report_calls_no_empty_mask_an_error_and_explains_both_thresholds(finished_run):
+    tiles = format_tiles(finished_run)
+    assert "look like it" in tiles and "their masks are empty" in tiles
+    assert "false" not in tiles
+    assert format_figures(finished_run).count("Two thresholds") == 1

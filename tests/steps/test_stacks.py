@@ -1,0 +1,123 @@
+"""Runs on TIFF stacks, many channels and files that are skipped, on files made here."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tifffile
+
+from segvote.errors import BadInputError
+from segvote.io.images import read_image
+from segvote.run.bags import list_bags
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.export import export
+from segvote.steps.prediction.predict import predict
+from segvote.steps.reopening import reopen
+
+QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+ALL = replace(QUICK, pages="all")
+
+
+@pytest.fixture(scope="module")
+def stacks(scenes, tmp_path_factory):
+    """The scenes as one colour stack for each folder."""
+    folder = tmp_path_factory.mktemp("stacks")
+    for name in ("with", "without"):
+        (folder / name).mkdir()
+        pages = np.stack([read_image(path) for path in sorted((scenes / name).iterdir())])
+        tifffile.imwrite(folder / name / "stack.tif", pages, photometric="rgb")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stack_run(stacks, tmp_path_factory):
+    return annotate(stacks / "with", stacks / "without", tmp_path_factory.mktemp("out") / "run", ALL, n_jobs=1)
+
+
+def test_every_page_is_an_image_and_equals_a_run_on_single_files(stack_run, finished_run):
+    assert [bag.name for bag in stack_run.bags[:2]] == ["with/stack[0].tif", "with/stack[1].tif"]
+    for index in range(len(finished_run)):
+        np.testing.assert_array_equal(stack_run.read_image(index), finished_run.read_image(index))
+        np.testing.assert_array_equal(stack_run.read_mask(index), finished_run.read_mask(index))
+
+
+def test_masks_come_back_in_the_shape_of_the_stack(stack_run):
+    masks = tifffile.imread(stack_run.folder.path / "stacks/with/stack.tif")
+    assert masks.shape == (6, 120, 160)
+    assert masks.dtype == np.uint8
+    for index in range(6):
+        np.testing.assert_array_equal(masks[index] == 255, stack_run.read_mask(index))
+    assert not tifffile.imread(stack_run.folder.path / "stacks/without/stack.tif").any()
+
+
+def test_a_repeated_run_on_stacks_does_nothing_twice(stacks, stack_run):
+    before = {path: path.stat().st_mtime_ns for path in stack_run.folder.path.rglob("*.png")}
+    annotate(stacks / "with", stacks / "without", stack_run.folder.path, ALL, n_jobs=1)
+    assert {path: path.stat().st_mtime_ns for path in stack_run.folder.path.rglob("*.png")} == before
+
+
+def test_pages_are_exported_as_pictures_of_their_own(stack_run, tmp_path):
+    export(stack_run, "yolo", tmp_path / "yolo", copy_images=True)
+    copies = sorted(path for path in (tmp_path / "yolo").rglob("*.tif"))
+    assert len(copies) == len(stack_run)
+    pictures = {read_image(path).tobytes() for path in copies}
+    assert pictures == {stack_run.read_image(index).tobytes() for index in range(len(stack_run))}
+
+
+def test_a_run_on_stacks_can_be_reopened_and_predicts_stacks(stacks, stack_run, tmp_path):
+    assert len(reopen(Run(stack_run.folder.path)).bags) == 12
+    found = predict(stack_run.folder.path, stacks / "with", tmp_path / "predicted", n_jobs=1)
+    assert [one.name for one in found.images] == [f"stack[{number}].tif" for number in range(6)]
+    assert tifffile.imread(tmp_path / "predicted/stacks/stack.tif").shape == (6, 120, 160)
+
+
+def test_by_default_the_first_page_is_read_and_that_is_said(stacks, scenes, tmp_path):
+    shutil.copytree(scenes, tmp_path / "scenes")
+    shutil.copy(stacks / "with/stack.tif", tmp_path / "scenes/with/stack.tif")
+    (tmp_path / "scenes/with").joinpath(sorted((scenes / "with").iterdir())[0].name).unlink()
+    run = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
+    [problem] = run.record["problems"]
+    assert problem["name"] == "with/stack.tif"
+    assert "only the first of 6 pages was read; --pages all" in problem["reason"]
+    assert not (tmp_path / "out/stacks").exists()
+    again = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
+    assert again.record["problems"] == run.record["problems"]
+
+
+def test_pages_channels_and_window_decide_the_result_and_its_key(stacks):
+    folders = (stacks / "with", stacks / "without", "auto")
+    views = [{}, {"pages": "max"}, {"channels": "2,1,0"}, {"pages": "all"}]
+    digests = [{bag.digest for bag in list_bags(*folders, replace(QUICK, **view).reading)} for view in views]
+    assert len(set().union(*digests)) == 2 + 2 + 2 + 12
+
+
+def test_unread_channels_are_said(scenes, tmp_path):
+    values = np.zeros((4, 30, 40), np.uint16)
+    tifffile.imwrite(tmp_path / "cells.tif", values, imagej=True, metadata={"axes": "CYX"})
+    (tmp_path / "with").mkdir()
+    shutil.move(tmp_path / "cells.tif", tmp_path / "with/cells.tif")
+    [bag, *_] = list_bags(tmp_path / "with", scenes / "without")
+    assert "not all of 4 channels were read; choose up to three, as in --channels 0,2,1" in bag.note
+    [bag, *_] = list_bags(tmp_path / "with", scenes / "without", "auto", replace(QUICK, channels="0,3").reading)
+    assert bag.note == ""
+
+
+def test_skipped_formats_are_told_once_with_their_count(scenes, tmp_path):
+    shutil.copytree(scenes, tmp_path / "scenes")
+    for name in ("a.cr2", "b.CR2"):
+        (tmp_path / "scenes/with" / name).write_bytes(b"raw")
+    run = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
+    [problem] = run.record["problems"]
+    assert problem["reason"].endswith("2 camera RAW files skipped; convert them to TIFF or JPEG")
+    assert len(run) == 12
+
+
+def test_no_images_says_what_was_found_instead(scenes, tmp_path):
+    (tmp_path / "with").mkdir()
+    for name in ("a.txt", "b.txt", "c.dng"):
+        (tmp_path / "with" / name).write_text("x")
+    with pytest.raises(BadInputError, match=r"no images in .*: found 2 \.txt, 1 \.dng; 1 camera RAW file skipped"):
+        list_bags(tmp_path / "with", scenes / "without")

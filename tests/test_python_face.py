@@ -1,0 +1,110 @@
+"""The Python face: explicit signatures, runs in a notebook's words, images in memory, examples that run."""
+
+import doctest
+import inspect
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segvote
+from segvote import _api
+from segvote._api import in_memory
+from segvote.errors import BadInputError, MissingPartError
+from segvote.io.images import read_image
+
+QUICK = segvote.Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+
+@pytest.fixture(scope="module")
+def run(finished_run):
+    return segvote.load_run(finished_run.folder.path)
+
+
+@pytest.mark.parametrize("name", ["annotate", "annotate_images", "compare", "load_run", "open_review"])
+def test_every_parameter_is_spelled_out_and_typed(name):
+    parameters = inspect.signature(getattr(segvote, name)).parameters.values()
+    assert all(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in parameters)
+    assert all(one.annotation is not one.empty for one in parameters)
+
+
+@pytest.mark.parametrize("module", [_api, in_memory])
+def test_the_examples_run(module):
+    found = doctest.testmod(module, extraglobs={"load_run": segvote.load_run})
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_images_of_a_run_are_read_one_by_one(run):
+    assert [one.name for one in run] == [bag.name for bag in run.bags]
+    one = run.images[0]
+    np.testing.assert_array_equal(one.mask, run.read_mask(0))
+    assert one.heatmap.shape == one.mask.shape == one.image.shape[:2]
+    assert 0 <= one.uncertainty <= 1
+    assert one.heatmap[one.mask].mean() > 0 > one.heatmap[~one.mask].mean()
+
+
+def test_a_plot_shows_image_heat_map_and_mask(run):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure = run.plot(0)
+    assert [len(axis.images) for axis in figure.axes] == [1, 1, 1]
+    pyplot.close(figure)
+
+
+def test_an_explanation_sums_to_the_score(run):
+    explanation = run.explain(0)
+    total = explanation.constant + sum(line.amount for line in explanation.lines)
+    assert total == pytest.approx(explanation.score, abs=1e-6)
+    assert run.explain(run.bags[0].name, (5, 5)).segment == run.read_segments(0)["labels"][5, 5]
+
+
+def test_a_diagnosis_names_every_image(run):
+    assert {one.name for one in run.diagnose().suspects} == {bag.name for bag in run.bags}
+
+
+def test_a_data_frame_without_pandas_says_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPartError, match="pip install pandas"):
+        run.to_dataframe()
+
+
+def test_images_in_memory_give_the_masks_of_the_folders(scenes, finished_run):
+    paths = [sorted((scenes / name).iterdir()) for name in ("with", "without")]
+    given = [Image.open(paths[0][0]), str(paths[0][1]), *(read_image(path) for path in paths[0][2:])]
+    found = segvote.annotate_images(given, paths[1], QUICK)
+    given[0].close()
+    assert len(found) == 6
+    for index, mask in enumerate(found.masks):
+        np.testing.assert_array_equal(mask, finished_run.read_mask(index))
+    np.testing.assert_allclose(found.uncertainty, [bag.uncertainty for bag in finished_run.bags[:6]])
+
+
+def test_an_array_that_is_no_picture_is_named():
+    with pytest.raises(BadInputError, match=r"image 0: expected .* got float64 of shape"):
+        segvote.annotate_images([np.zeros((4, 4))], [np.zeros((4, 4), np.uint8)])
+
+
+def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
+    served = []
+    monkeypatch.setattr(_api, "serve", lambda folder, port, announce: (served.append(folder), announce("http://x/")))
+    segvote.open_review(run, browser=False)
+    assert served == [run.folder.path]
+    assert "http://x/" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_progress_is_drawn_where_somebody_watches(watched):
+    import io
+
+    from rich.console import Console
+
+    from segvote.io.progress_bar import draw_progress
+
+    console = Console(file=io.StringIO(), force_terminal=watched, width=100)
+    with draw_progress(console=console) as progress:
+        progress("vote", 1, 3)
+    assert ("vote" in console.file.getvalue()) == watched
