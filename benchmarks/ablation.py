@@ -1,151 +1,120 @@
-"""What is each ingredient worth? The default with one of them switched off, on photographs and on made scenes.
+"""What is each ingredient worth? The method with one of them switched off, on every set of the suite.
 
-    python benchmarks/ablation.py [DATA] [--quick] [--out FOLDER] [--only SET …] [--jobs N]
+    python benchmarks/ablation.py [DATA] [--sets cows,tile-fray] [--out build/suite]
 
-DATA is a folder of sets, each with ``with``, ``without`` and ``masks``; made scenes are measured in any case.
-Segments, features and neighbours are shared between rows and kept in FOLDER (build/ablation), and so is every figure: a
-run that was stopped goes on where it was. Delete FOLDER after a change of the code. Last line JSON.
-
-Columns: average precision of the segments, CorLoc and mean overlap of the masks, mean overlap of whole segments, the
-same with the best single threshold (chosen with the masks: what no rule can know), and the limit of the segments.
+Segments, features and neighbours are those of `benchmarks/suite.py`, which is run first where they are missing. Figures
+are CorLoc and mean overlap of whole segments, before masks are drawn along superpixels. Last line JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
-from functools import cached_property, partial
-from itertools import chain
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import numpy as np
+from scipy import sparse
 
-from ablation_rows import FIGURES, ROWS, Case, Row, count_votes, get_neighbours, select_maps
-from segvote import __version__
-from segvote.datasets import write_scenes
-from segvote.evaluation.compare_stage import hash_inputs, prepare_stage
-from segvote.evaluation.evaluate_truth import list_truth
-from segvote.evaluation.stress_tables import draw_bags, flip_tags
-from segvote.io.tables import read_json, write_json
-from segvote.run.run_folder import make_key
+from segvote.evaluation.evaluate_segments import count_segments, measure_ious
+from segvote.evaluation.evaluate_truth import find_truth, list_truth
+from segvote.method import SegmentAnnotator, annotator, hypotheses, table
+from segvote.method.hypotheses import HYPOTHESES
+from segvote.method.linear import LinearPosterior
 from segvote.run.settings import Settings
+from segvote.steps.annotate import annotate
+from segvote.steps.knn_cache import fetch_neighbours
+from segvote.steps.reopening import reopen
+from suite import list_sets
 
-MADE: dict[str, dict[str, Any]] = {
-    "scenes": {},
-    "scenes: four colours": {"appearances": 4},
-    "scenes: on the border": {"touch_border": True},
-    "scenes: one place": {"shared_scene": True},
-    "scenes: large objects": {"object_area": (0.15, 0.4)},
+
+@contextmanager
+def change(*changes: tuple[object, str, object]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for place, name, value in changes:
+            stack.enter_context(mock.patch.object(place, name, value))
+        yield
+
+
+def only(index: int) -> Callable[[], object]:
+    """One hypothesis instead of all."""
+    kept = (HYPOTHESES[index],)
+    # The default value of the parameter was bound when the function was made.
+    return lambda: change(
+        (hypotheses.weigh_hypotheses, "__defaults__", (kept,)),
+        (annotator, "HYPOTHESES", kept),
+    )
+
+
+def weigh_plainly(n: int, edges: np.ndarray, lengths: np.ndarray, contrasts: np.ndarray) -> sparse.csr_matrix:
+    return WEIGH(n, edges, np.ones(len(edges)), np.zeros(len(edges)))
+
+
+WEIGH = table.weigh_adjacent
+NO_CHANGE = ({}, lambda: change())
+ROWS: dict[str, tuple[dict[str, object], Callable[[], object]]] = {
+    "as it is": NO_CHANGE,
+    "plain walk only": ({}, only(0)),
+    "balanced walk only": ({}, only(1)),
+    "balanced, connectivity only": ({}, only(2)),
+    "no contrast in the weights": ({}, lambda: change((hypotheses, "CONTRAST_WEIGHT", 0.0))),
+    "no linear classifier": (
+        {},
+        lambda: change((LinearPosterior, "measure", lambda self, X: np.zeros(len(X)))),
+    ),
+    "no smoothing": ({"smoothing": 0.0}, NO_CHANGE[1]),
+    "smoothing without contrast": ({}, lambda: change((table, "weigh_adjacent", weigh_plainly))),
+    "no border prior": ({"border_prior": 1.0}, NO_CHANGE[1]),
+    "likely mislabelled kept": ({"exclude_mislabelled": False}, NO_CHANGE[1]),
+    "no re-votes": ({}, lambda: change((hypotheses, "N_REVOTES", 0))),
+    "10 steps": ({"n_steps": 10}, NO_CHANGE[1]),
 }
-ACCIDENTS = {"10 % in the wrong folder": (flip_tags, 0.1), "10 + 10 images": (draw_bags, 10)}
-N_DRAWS = 3
-HEAD = "| | AP | CorLoc | mIoU | whole segments | best threshold | limit |\n|---|---|---|---|---|---|---|"
 
 
-class Ablation:
-    """All rows of one set; figures that are in a file are not measured again."""
-
-    def __init__(self, folder: Path, out: Path, n_jobs: int) -> None:
-        self.folders, self.out, self.n_jobs = (folder / "with", folder / "without"), out, n_jobs
-        self.readers = list_truth(folder / "masks", None)
-        self.input = hash_inputs(self.folders, self.readers)
-        self._cases: dict[int, Case] = {}
-
-    @cached_property
-    def settings(self) -> Settings:
-        return Settings()
-
-    def measure_rows(self, rows: Sequence[Row]) -> Iterator[tuple[str, dict]]:
-        for row in rows:
-            yield row.name, self._remember(asdict(row), partial(self._measure, row))
-
-    def measure_accidents(self, accidents: dict) -> Iterator[tuple[str, dict]]:
-        for name, (change, level) in accidents.items():
-            draws = [
-                self._remember({"accident": name, "draw": draw}, partial(self._suffer, change, level, draw))
-                for draw in range(N_DRAWS)
-            ]
-            yield name, {figure: float(np.mean([one[figure] for one in draws])) for figure in FIGURES}
-
-    def _remember(self, what: dict, measure: Callable[[], dict]) -> dict:
-        key = make_key(version=__version__, input=self.input, settings=self.settings.to_dict(), **what)
-        path = self.out / "figures" / f"{key}.json"
-        if not path.is_file():
-            write_json(path, measure())
-        return read_json(path)
-
-    def _open(self, n_segments: int) -> Case:
-        if n_segments not in self._cases:
-            settings = replace(self.settings, n_segments=n_segments)
-            stage = prepare_stage(self.folders, self.readers, self.out / f"run-{n_segments}", settings, self.n_jobs)
-            self._cases[n_segments] = Case.open(stage, self.readers)
-        return self._cases[n_segments]
-
-    def _measure(self, row: Row) -> dict:
-        settings = row.apply(self.settings)
-        case = self._open(settings.n_segments)
-        table = select_maps(case.stage.table, row.maps)
-        name = f"neighbours-{settings.n_segments}-{''.join(map(str, row.maps)) or 'all'}.npz"
-        votes = count_votes(table, settings, get_neighbours(table, self.out / name))
-        return case.measure(table, np.arange(len(table.tags)), settings, votes, self.n_jobs)
-
-    def _suffer(self, change: Callable, level: float, draw: int) -> dict:
-        case = self._open(self.settings.n_segments)
-        table, kept = change(case.stage.table, level, np.random.default_rng(draw))
-        # Neighbours stay when only bag labels change.
-        whole = len(kept) == len(case.stage.table.tags)
-        neighbours = (
-            get_neighbours(table, self.out / f"neighbours-{self.settings.n_segments}-all.npz") if whole else None
-        )
-        return case.measure(table, kept, self.settings, count_votes(table, self.settings, neighbours), self.n_jobs)
-
-
-def find_sets(data: Path | None, out: Path, quick: bool) -> Iterator[tuple[str, Path]]:
-    """Sets below DATA, then made ones."""
-    for folder in sorted(data.iterdir()) if data else ():
-        if all((folder / name).is_dir() for name in ("with", "without", "masks")) and not quick:
-            yield folder.name, folder
-    for name, style in list(MADE.items())[: 1 if quick else None]:
-        folder = out / "made" / name.replace(": ", "-").replace(" ", "-")
-        if not (folder / "masks").is_dir():
-            write_scenes(folder, *((8, 8) if quick else (40, 40)), seed=7, **style)
-        yield name, folder
-
-
-def format_row(name: str, figures: dict) -> str:
-    cells = [f"{figures[figure]:.3f}".lstrip("0") for figure in FIGURES]
-    return f"| {name} | " + " | ".join(cells) + " |"
+def measure(folder: Path, out: Path) -> dict[str, tuple[float, float]]:
+    """Row to CorLoc and mean overlap."""
+    run = annotate(folder / "with", folder / "without", out / folder.name, Settings())
+    opened, readers = reopen(run), list_truth(folder / "masks")
+    neighbours = fetch_neighbours(run.folder, opened.bags, opened.table, run.settings)
+    truth = {}
+    for index, bag in enumerate(run.bags):
+        reader = find_truth(readers, bag.name) if bag.bag_label == "with" else None
+        if reader is not None:
+            truth[index] = count_segments(run.read_segments(index)["labels"], reader(), (bag.height, bag.width))
+    found = {}
+    for name, (parameters, changed) in ROWS.items():
+        with changed():
+            fitted = SegmentAnnotator(**parameters).fit(
+                opened.table.X,
+                opened.table.positive[opened.table.bags],
+                images=opened.table.bags,
+                geometry=opened.table.make_geometry(run.settings.motion_prior),
+                neighbours=neighbours,
+            )
+        overlaps = [one.measure(fitted.result_.selected[run.get_slice(index)]) for index, one in truth.items()]
+        ious = measure_ious(np.array(overlaps))
+        found[name] = (round(float((ious > 0.5).mean()), 3), round(float(ious.mean()), 3))
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path)
-    parser.add_argument("--quick", action="store_true", help="few made scenes, the fast rows")
-    parser.add_argument("--out", type=Path, default=Path("build/ablation"))
-    parser.add_argument("--only", action="append", help="name of a set; may be repeated")
-    parser.add_argument("--jobs", type=int, default=2, help="processes")
-    arguments = parser.parse_args()
-    out = arguments.out / "quick" if arguments.quick else arguments.out
-    cheap, costly = [row for row in ROWS if row.is_cheap], [row for row in ROWS if not row.is_cheap]
-    if arguments.quick:
-        costly = [row for row in costly if row.maps]
-    results: dict[str, dict] = {}
-    for name, folder in find_sets(arguments.data, out, arguments.quick):
-        if arguments.only and name not in arguments.only:
-            continue
-        print(f"\n{name}\n\n{HEAD}")
-        ablation, results[name] = Ablation(folder, out / folder.name, arguments.jobs), {}
-        accidents = {} if arguments.quick else ACCIDENTS
-        measured = chain(
-            ablation.measure_rows(cheap), ablation.measure_accidents(accidents), ablation.measure_rows(costly)
-        )
-        for row, figures in measured:
-            results[name][row] = figures
-            print(format_row(row, figures), flush=True)
-    print(json.dumps(results))
+    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--sets", default="")
+    parser.add_argument("--out", type=Path, default=Path("build/suite"))
+    given = parser.parse_args()
+    sets = [one for one in list_sets(given.data, [name for name in given.sets.split(",") if name])]
+    sets = [one for one in sets if not any(path.is_dir() for path in (one / "with").iterdir())]  # no videos
+    table_ = {one.name: measure(one, given.out) for one in sets}
+    print("| | " + " | ".join(table_) + " | mean |\n|" + "---|" * (len(table_) + 2))
+    for row in ROWS:
+        cells = [table_[name][row] for name in table_]
+        mean = np.mean(cells, axis=0)
+        figures = [f"{corloc:.2f} {miou:.2f}".replace("0.", ".") for corloc, miou in [*cells, mean]]
+        print(f"| {row} | " + " | ".join(figures) + " |")
+    print(json.dumps(table_))
 
 
 if __name__ == "__main__":
