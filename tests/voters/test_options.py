@@ -1,7 +1,9 @@
 """Options of voters from the command line: typed, and an unknown one lists the known."""
 
 import pytest
+from typer.testing import CliRunner
 
+from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.voters import VOTERS
 from segvote.voters.options import list_options, parse_options, parse_options_of_all
@@ -57,3 +59,17 @@ def test_an_option_that_no_chosen_voter_has_is_refused():
         parse_options_of_all(("negmin",), ["max_iter=3"])
     with pytest.raises(UnknownNameError, match="no voter 'crane' takes part"):
         parse_options_of_all(("negmin",), ["crane.ties=none"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("annotate", "a", "b", "-o", "c", "--voter", "crane"),
+        ("compare", "a", "b", "--truth", "m", "-o", "c", "--voters", "crane"),
+        ("benchmark", "pittcar", "a", "-o", "c", "--voters", "crane"),
+    ],
+)
+def test_commands_refuse_an_unknown_option_before_any_work(arguments):
+    result = CliRunner().invoke(load_commands(), [*arguments, "--voter-option", "k=3"])
+    assert isinstance(result.exception, UnknownNameError)
+    assert "s_cut" in str(result.exception)
