@@ -86,7 +86,7 @@ from segvote.evaluation.explain import explain_segment, find_segment, format_exp
 from segvote.steps.reopening import reopen, vote
 
 voted = vote(reopen(run))
-segment = find_segment(run, 0, "", voted.verdict.scores)
+segment = find_segment(run, 0, "", voted.result.scores)
 explanation = explain_segment(voted, bag=0, segment=segment)
 print(format_explanation(explanation, run, n_lines=4))""",
     "In pictures: the segment, and the four that gave it most.",

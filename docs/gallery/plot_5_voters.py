@@ -22,7 +22,7 @@ from segvote.io.overlays import blend_heat
 from segvote.masks import scale_heat
 from segvote.metrics.ranking import average_precision
 from segvote.steps.reopening import reopen
-from segvote.steps.voting_step import decide_bags, fit_voter
+from segvote.steps.vote import fit_annotator
 
 folder = Path(tempfile.mkdtemp())
 write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))
@@ -36,12 +36,12 @@ opened = reopen(run)  # segments and features of the run, ready for another vote
 # ``ekde-paper`` is the printed iteration.
 
 voters = ["ekde", "ekde-paper", "cam", "milboost", "mi-svm-bag", "negmin", "crane"]
-verdicts = {}
+results = {}
 for name in voters:
     chosen = replace(settings, voter=name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ekde-paper warns that it selects all or nothing
-        verdicts[name] = decide_bags(opened.table, fit_voter(opened.table, chosen), chosen)
+        results[name] = fit_annotator(opened.table, chosen).result_
 
 # %%
 # Their heat maps of two scenes. The colours change from cold to warm where each voter decides; the outline is the
@@ -50,16 +50,16 @@ for name in voters:
 truths = [read_mask(folder / "masks" / f"with-{index:03d}.png") > 0 for index in range(12)]
 
 
-def draw_heat(verdict, index):
+def draw_heat(result, index):
     """The picture, in the colours of a voter's scores."""
-    scores = verdict.scores[run.get_slice(index)]
-    heat = scale_heat(scores, verdict.thresholds[index], scores.min(), scores.max())
+    scores = result.scores[run.get_slice(index)]
+    heat = scale_heat(scores, result.thresholds[index], scores.min(), scores.max())
     return blend_heat(run.read_image(index), heat[run.read_segments(index)["labels"]])
 
 
 figure, grid = plt.subplots(4, 4, figsize=(9, 7.2), layout="constrained")
 for rows, index in ((grid[:2], 0), (grid[2:], 7)):
-    pictures = {"the scene": run.read_image(index)} | {name: draw_heat(verdicts[name], index) for name in voters}
+    pictures = {"the scene": run.read_image(index)} | {name: draw_heat(results[name], index) for name in voters}
     for axes, (name, picture) in zip(rows.flat, pictures.items(), strict=True):
         axes.imshow(picture)
         axes.contour(truths[index], [0.5], colors="white", linewidths=0.8)
@@ -77,7 +77,7 @@ def is_cup(index):
 
 
 truth = np.concatenate([is_cup(index) for index in range(12)])
-found = {name: average_precision(verdict.scores[: len(truth)], truth) for name, verdict in verdicts.items()}
+found = {name: average_precision(result.scores[: len(truth)], truth) for name, result in results.items()}
 
 figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
 names = sorted(found, key=found.get)

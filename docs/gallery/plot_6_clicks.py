@@ -20,7 +20,6 @@ from segvote.datasets import write_scenes
 from segvote.io.masks import read_mask
 from segvote.io.overlays import blend_mask
 from segvote.steps.reopening import reopen, vote
-from segvote.steps.voting_step import decide_bags
 
 folder = Path(tempfile.mkdtemp())
 write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))
@@ -38,8 +37,8 @@ def mostly_cup(index):
     return np.bincount(labels[index].ravel(), weights=truths[index].ravel()) > areas / 2
 
 
-def draw_masks(verdict):
-    return [verdict.decisions[run.get_slice(index)][labels[index]] for index in range(12)]
+def draw_masks(result):
+    return [result.selected[run.get_slice(index)][labels[index]] for index in range(12)]
 
 
 def measure(masks):
@@ -51,21 +50,21 @@ def measure(masks):
 # The user
 # --------
 #
-# Looks at the masks and clicks on the largest segment that is wrong. ``revote`` counts again with the corrections: the
-# graph of neighbours stays, so an answer takes milliseconds. A corrected segment has a user label, and moves all
+# Looks at the masks and clicks on the largest segment that is wrong. ``correct`` takes the corrections: the vote
+# stays as it is, so an answer takes milliseconds. A corrected segment has a user label, and moves all
 # that resemble it, in every image.
 
 cup = np.concatenate([mostly_cup(index) for index in range(12)])
-table, verdict = voted.opened.table, voted.verdict
-fixed = np.full(len(table.X), -1, dtype=np.int8)  # -1: no user label
-history, clicks = [draw_masks(verdict)], []
+table, result = voted.opened.table, voted.result
+user_labels = np.full(len(table.X), -1, dtype=np.int8)  # -1: no user label
+history, clicks = [draw_masks(result)], []
 for _ in range(16):
-    wrong = (verdict.decisions[: len(cup)] != cup) & (fixed[: len(cup)] < 0)
+    wrong = (result.selected[: len(cup)] != cup) & (user_labels[: len(cup)] < 0)
     clicked = int(np.argmax(np.where(wrong, table.areas[: len(cup)], 0)))
-    fixed[clicked] = cup[clicked]
-    verdict = decide_bags(table, voted.voter.revote(fixed), settings, fixed)
+    user_labels[clicked] = cup[clicked]
+    result = voted.annotator.correct(user_labels)
     clicks.append(clicked)
-    history.append(draw_masks(verdict))
+    history.append(draw_masks(result))
 
 # %%
 # Four of the images, before and after. A dot is a click: yellow for *this is it*, blue for *this is not*.
@@ -92,7 +91,7 @@ for column, index in zip(grid.T, shown, strict=True):
 
 
 def change_only_clicked(n_clicks):
-    decisions = voted.verdict.decisions.copy()
+    decisions = voted.result.selected.copy()
     decisions[clicks[:n_clicks]] = cup[clicks[:n_clicks]]
     return [decisions[run.get_slice(index)][labels[index]] for index in range(12)]
 

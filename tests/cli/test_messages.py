@@ -37,7 +37,6 @@ def classes(scenes, tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "more"),
     [
-        ("review", ["--no-browser"]),
         ("evaluate", ["--truth", "."]),
         ("explain", ["with-000"]),
         ("doctor", []),

@@ -118,7 +118,7 @@ def test_images_with_the_same_stem_do_not_overwrite_each_other(tmp_path, format_
         items = json.loads((tmp_path / "annotations/default.json").read_text())["items"]
         assert len({item["id"].casefold() for item in items}) == 5
     else:
-        pattern = {"yolo": "a*.txt", "labelme": "*.json", "cityscapes": "*_labelIds.png"}.get(format_, "*a*.png")
+        pattern = {"yolo": "*a*.txt", "labelme": "*.json", "cityscapes": "*_labelIds.png"}.get(format_, "*a*.png")
         folder = tmp_path / "SegmentationClass" if format_ == "voc" else tmp_path
         found = [
             str(path).casefold() for path in folder.rglob("*") if fnmatch(path.name.casefold(), pattern.casefold())

@@ -86,7 +86,7 @@ def test_two_kinds_of_segments_at_once_are_refused(tmp_path):
         choose_segments(tmp_path, tmp_path)
 
 
-@pytest.mark.parametrize(("voter", "has_lengths"), [("cam", True), ("negmin", False)])
+@pytest.mark.parametrize(("voter", "has_lengths"), [("cam", True), ("negmin", True), ("sskde", False)])
 def test_voters_that_learn_weights_see_lengths_and_the_others_do_not(scenes, tmp_path, voter, has_lengths):
     settings = replace(QUICK, voter=voter, voter_options={})
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)

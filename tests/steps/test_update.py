@@ -163,11 +163,11 @@ def test_an_update_meanwhile_is_refused_and_not_lost(old, parts, monkeypatch):
     """The record is read by one at a time: who read it before the other wrote would write the other's images away."""
     original = Inputs.list_bags
 
-    def meanwhile(inputs, frames):
+    def meanwhile(inputs, *asked):
         monkeypatch.setattr(Inputs, "list_bags", original)
         with pytest.raises(BusyRunError, match=f"process {os.getpid()}"):
             update(old, add_without=[parts / "new/without"], n_jobs=1)
-        return original(inputs, frames)
+        return original(inputs, *asked)
 
     monkeypatch.setattr(Inputs, "list_bags", meanwhile)
     update(old, add_with=[parts / "new/with"], n_jobs=1)

@@ -1,5 +1,6 @@
 """Work on many items, by threads."""
 
+import os
 import threading
 import time
 
@@ -40,3 +41,13 @@ def test_others_do_the_work_of_threads():
 
     with work_with(lambda function, items: map(function, items)):
         assert list(run_in_threads(note, range(3), 2)) == [(item, threading.main_thread()) for item in range(3)]
+
+
+def test_relative_paths_are_those_of_the_folder_of_now(tmp_path, monkeypatch):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        items = ["."] * 8
+        from segvote.steps.workers import run_on_all
+
+        assert list(run_on_all(os.path.abspath, items, 2)) == [str(tmp_path / name)] * 8

@@ -135,7 +135,7 @@ def readers(tiny_run, tiny_classes, tmp_path):
     for name, use in uses.items():
         found[f"run.json, {name}"] = Reader(record, use, is_record=True)
     found["classes.json"] = Reader(classes / "classes.json", lambda path: look_at_classes(path.parent))
-    found["model.json"] = Reader(run / "model" / "model.json", lambda path: read_model(path.parent).restore_voter())
+    found["model.json"] = Reader(run / "model" / "model.json", lambda path: read_model(path.parent).restore())
     found["votes.npz"] = Reader(run / "votes" / "votes.npz", read_arrays, is_json=False)
     with closing(CorrectionLog(run / "review.sqlite")) as log:
         log.append(Action("look", Run(run).bags[0].digest, Run(run).bags[0].name, 1))

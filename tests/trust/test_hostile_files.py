@@ -272,7 +272,7 @@ def test_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n
     words, lost = json.loads(path.read_text()), 0
     for _ in range(n_tries):
         path.write_text(json.dumps(mutate(words, rng)))
-        lost += not survives(lambda: read_model(own_run).restore_voter())
+        lost += not survives(lambda: read_model(own_run).restore())
     ledger.note("`model.json` with nonsense in it", n_tries, lost)
 
 

@@ -73,9 +73,7 @@ def annotate(
     detail: str = option(
         "coarse", panel=METHOD, help=f"For small objects: {', '.join(DETAILS)}.", **choice(DETAILS, "detail")
     ),
-    unsure: bool = option(
-        DEFAULTS.unsure, panel=INPUT, help="Some images of WITH may not show the object: let them come out empty."
-    ),
+    unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
         DEFAULTS.pages,
         panel=INPUT,
@@ -98,7 +96,7 @@ def annotate(
     voter: str = option(
         DEFAULTS.voter,
         panel=METHOD,
-        help="How segments vote: ekde, or the name of a baseline.",
+        help="Who votes: ekde, or a baseline.",
         **choice(VOTERS, "voter"),
     ),
     features: str = option(

@@ -34,13 +34,12 @@ RESEARCH = "Research"
 # Old name of an option to its new one; the old one is understood, with a hint, until the next version.
 RENAMED = {
     "--border-survival": "--border-prior",
-    "--elect": "--revote",
     "--false-alarms": "--false-positive-rate",
     "--motion-survival": "--motion-prior",
     "--mute-suspects": "--exclude-mislabelled",
     "--n-pieces": "--n-superpixels",
-    "--no-elect": "--no-revote",
     "--no-mute-suspects": "--no-exclude-mislabelled",
+    "--second-vote": "--smoothing",
 }
 
 

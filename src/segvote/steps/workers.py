@@ -96,7 +96,19 @@ def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs:
 
     with parallel_config(backend="loky", inner_max_num_threads=1):
         pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
-        yield from pool(delayed(function)(item) for item in items)
+        there = _InFolder(function, os.getcwd())
+        yield from pool(delayed(there)(item) for item in items)
+
+
+class _InFolder:
+    """A function for worker processes, which are kept: the program may have changed its folder since they started."""
+
+    def __init__(self, function: Callable[[Any], Any], folder: str) -> None:
+        self.function, self.folder = function, folder
+
+    def __call__(self, item: Any) -> Any:
+        os.chdir(self.folder)
+        return self.function(item)
 
 
 def _find_broken_pool_error() -> type[Exception]:

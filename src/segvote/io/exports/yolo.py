@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io.atomic import write_text
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, check_name, copy_image, list_parts
 from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.types import Annotation
 
@@ -30,7 +30,7 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
     for number, annotation in enumerate(annotations):
         part = "" if not options.val_share else VAL if options.is_for_validation(number) else TRAIN
         # Most readers of YOLO look into one folder; the path makes the name different.
-        name = annotation.name if options.nested else annotation.name.replace("/", "_")
+        name = check_name(annotation.name) if options.nested else check_name(annotation.name).replace("/", "_")
         stem = namer.choose_stem(name)
         write_text(folder / "labels" / part / f"{stem}.txt", "".join(_format_lines(annotation, labels, options)))
         if options.copy_images:
