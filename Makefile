@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: install demo test test-slow test-s3 test-data test-oldest trust lint bench paper licences audit docs dist clean
+.PHONY: install demo test test-slow test-s3 test-data test-oldest trust lint bench suite paper licences audit docs dist clean
 
 install: $(VENV)/.installed
 
@@ -64,6 +64,10 @@ lint: install
 
 bench: install
 	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file --quick || exit 1; done
+
+# The whole pipeline on every set below DATA, one table; stopped, it goes on where it was.
+suite: install
+	$(BIN)/python benchmarks/suite.py $(DATA)
 
 # The comparison of docs/paper.md, on the sets below DATA; stopped, it goes on where it was.
 paper: install

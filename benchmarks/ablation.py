@@ -105,8 +105,7 @@ def main() -> None:
     parser.add_argument("--sets", default="")
     parser.add_argument("--out", type=Path, default=Path("build/suite"))
     given = parser.parse_args()
-    sets = [one for one in list_sets(given.data, [name for name in given.sets.split(",") if name])]
-    sets = [one for one in sets if not any(path.is_dir() for path in (one / "with").iterdir())]  # no videos
+    sets = list_sets(given.data, [name for name in given.sets.split(",") if name])
     table_ = {one.name: measure(one, given.out) for one in sets}
     print("| | " + " | ".join(table_) + " | mean |\n|" + "---|" * (len(table_) + 2))
     for row in ROWS:

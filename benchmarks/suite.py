@@ -50,6 +50,7 @@ class Row:
 def list_sets(data: Path, chosen: list[str]) -> list[Path]:
     found = sorted(one.parent for one in data.glob("*/masks") if (one.parent / "with").is_dir())
     found = [one for one in found if (one / "without").is_dir() and (not chosen or one.name in chosen)]
+    found = [one for one in found if not any(path.is_dir() for path in (one / "with").iterdir())]  # no videos
     if not found:
         raise SystemExit(f"no set with with/, without/ and masks/ below {data}")
     return found
@@ -90,8 +91,6 @@ def measure_best_threshold(run: Run, folder: Path) -> float:
             labels = run.read_segments(index)["labels"]
             counted.append(count_segments(labels, reader(), (bag.height, bag.width)))
             scores.append(run.votes["scores"][run.get_slice(index)])
-    if not scores:  # videos have no label map of one image
-        return float("nan")
     levels = np.quantile(np.concatenate(scores), np.linspace(0.2, 0.999, N_THRESHOLDS))
     return max(
         float(
