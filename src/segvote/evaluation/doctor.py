@@ -16,6 +16,8 @@ from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.features import make_features
 from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.scratch import open_scratch
+from segvote.method.confidence import Confidence
+from segvote.method.mislabelled import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
@@ -50,8 +52,8 @@ UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
 )
 # Suspicions of what needs no vote; those of the vote lie in [0, 1], and one half is as like one folder as the other.
 CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}
-# From here on the user should look; a little above one half, because half of all fair coins lie above that.
-SERIOUS = 0.6
+# From here on the user should look.
+SERIOUS = LIKELY
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,10 @@ class FlaggedImage:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Every image of the two folders, the one most likely mislabelled first."""
+    """Every image of the two folders, the one most likely mislabelled first; and how far to trust a vote on them."""
 
     suspects: list[FlaggedImage] = field(default_factory=list)
+    confidence: Confidence | None = None
 
     def list_serious(self) -> list[FlaggedImage]:
         """Those the user should look at."""
@@ -94,6 +97,7 @@ class Diagnosis:
         return {
             "n_images": len({one.name for one in self.suspects}),
             "suspects": [asdict(one) for one in self.suspects],
+            **({"confidence": self.confidence.to_dict()} if self.confidence else {}),
         }
 
 
@@ -132,9 +136,10 @@ def diagnose_folders(
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
     table = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings=settings)
-    suspicions = fit_annotator(table, settings).suspicion_
+    annotator = fit_annotator(table, settings)
+    suspicions = annotator.suspicion_
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
-    return Diagnosis(list_flagged(segmented, named, duplicates))
+    return Diagnosis(list_flagged(segmented, named, duplicates), annotator.confidence_)
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
@@ -178,7 +183,7 @@ def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[Near
         SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
         for entry in run.record["problems"]
     ]
-    return Diagnosis(list_flagged([*bags, *problems], named, duplicates))
+    return Diagnosis(list_flagged([*bags, *problems], named, duplicates), voted.annotator.confidence_)
 
 
 def list_flagged(
@@ -217,12 +222,13 @@ def _flag_duplicate(name: str, other: str, pair: NearDuplicate) -> FlaggedImage:
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     """The first of the list as text."""
     serious = diagnosis.list_serious()
+    told = diagnosis.confidence.format_line() if diagnosis.confidence else ""
     if not serious:
-        return f"{len(diagnosis.suspects)} images, none of them likely mislabelled"
+        return "\n".join([f"{len(diagnosis.suspects)} images, none of them likely mislabelled", *filter(None, [told])])
     lines = [f"{len(serious)} of {len(diagnosis.suspects)} images should be looked at:"]
     for suspect in serious[:n_lines]:
         said = make_plain(f"{suspect.name}: {suspect.kind}; {suspect.reason}")
         lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {said}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
-    return "\n".join(lines)
+    return "\n".join([*lines, *filter(None, [told])])

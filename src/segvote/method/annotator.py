@@ -354,7 +354,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             votes=self._evidence - self.threshold_,
             thresholds=self.thresholds_,
             selected=selected,
-            weights=np.where(told, user_labels, np.where(table.is_candidate, self._posterior(scores), 0.0)),
+            weights=np.where(told, user_labels, np.where(table.is_candidate, self._soften(scores), 0.0)),
             user_labels=user_labels,
             uncertainty=measure_uncertainty(self._ballot, scores, selected, self.agreement_),
             residuals=residuals,
@@ -434,6 +434,10 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             return 1 / (1 + np.exp(-np.clip(scores / scale, -50, 50)))
         votes = np.clip(scores + self.threshold_, 0.0, None)
         return votes / np.maximum(votes + self.threshold_, np.finfo(float).tiny)
+
+    def _soften(self, scores: np.ndarray) -> np.ndarray:
+        """Soft labels in [0, 1] of training segments: the evidence itself, which is a share and a probability."""
+        return self._posterior(scores) if self.voter is not None else np.clip(scores + self.threshold_, 0.0, 1.0)
 
     def score_held_out(self, folds: np.ndarray, refit: bool = False) -> np.ndarray:
         """Score every training segment as if its image had never been seen.

@@ -98,6 +98,12 @@ class Confidence:
         """The one thing to try."""
         return REASONS[self.cause][1] if self.cause else ""
 
+    def format_line(self) -> str:
+        """One line for a terminal; empty where nothing is known."""
+        if np.isnan(self.value):
+            return ""
+        return f"confidence {self.level}" + (f": {self.reason}; {self.advice}" if self.cause else "")
+
     def to_dict(self) -> dict[str, Any]:
         """For `run.json`; empty where nothing is known."""
         if np.isnan(self.value):
