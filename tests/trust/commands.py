@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import sqlite3
 from dataclasses import dataclass
@@ -141,6 +142,9 @@ def _read(path, world):
         return [_drop_times(row) for row in read_csv(path)]
     if path.suffix in (".json", ".md", ".tex", ".html", ".yaml", ".txt"):
         text = path.read_text().replace(str(world.work), "WORK")
+        if path.stem == "comparison":
+            # The last column is processor seconds: measured, not computed.
+            text = re.sub(r"[|&] [\d.]+ (\||\\\\)$", "", text, flags=re.MULTILINE)
         return _drop_times(json.loads(text)) if path.suffix == ".json" else text
     return path.read_bytes()
 
