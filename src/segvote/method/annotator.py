@@ -334,7 +334,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self._likeness.prepare()
 
     def correct(self, user_labels: np.ndarray | None) -> Result:
-        """The result with corrections: what is said of a segment holds, and moves what is like it.
+        """The result with corrections: a user label holds for its segment, and moves similar segments.
 
         Thresholds stay where the vote left them: a correction moves what is like it, not all the rest of its image.
 

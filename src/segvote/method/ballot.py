@@ -69,7 +69,7 @@ class Ballot:
         return self.select(votes ** choose_power(self.split(votes), self.split(self.table.areas)))[0]
 
     def obey(self, selected: np.ndarray) -> np.ndarray:
-        """The selection with what the user said of single segments."""
+        """The selection in which user labels hold."""
         return np.where(self.user_labels >= 0, self.user_labels == 1, selected)
 
     def revote(self, labels: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ Four signs, each in [0, 1], multiplied. *Separability*: Otsu's two classes expla
 walks under different assumptions end in the same selection. *Contrast*: the outlines follow edges of the pictures.
 *Power*: images left out of the vote are put into the right folder by it. On eleven sets of real images and their
 variants (few images, a tenth misfiled, other scenes, shuffled folders) the product's rank correlation with the true
-mean overlap is 0.76.
+mean overlap is 0.76; without the shuffled ones it is 0.65.
 """
 
 from __future__ import annotations
