@@ -23,7 +23,6 @@ from segvote.run.bag_record import BagRecord
 from segvote.run.settings import DETAILS, Settings, apply_detail
 from segvote.run.video_bags import FRAMES
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.memory import limit_memory
 from segvote.types import WITH
 from segvote.voters import VOTERS
 
@@ -173,16 +172,15 @@ def annotate(
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
     own = choose_segments(segments, ucm)
-    with (
-        limit_memory(memory),
-        open_workers(workers, scheduler, [*folders, target, own]) as (*opened, own),
-        show_progress() as progress,
-    ):
+    with open_workers(workers, scheduler, [*folders, target, own]) as cluster, show_progress() as progress:
         run = start(
-            *opened,
+            *folders,
+            target,
             apply_detail(Settings(**chosen), detail),
             segments=own,
             n_jobs=jobs,
+            memory=memory,
+            scheduler=cluster,
             strict=strict,
             progress=progress,
         )

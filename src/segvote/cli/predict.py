@@ -51,9 +51,16 @@ def predict(
     """
     from segvote._api import predict as predict_folder
 
-    with open_workers(workers, scheduler, [model, folder, out]) as folders, show_progress() as progress:
+    with open_workers(workers, scheduler, [model, folder, out]) as cluster, show_progress() as progress:
         found = predict_folder(
-            *folders, false_positive_rate=false_positive_rate, n_jobs=jobs, strict=strict, progress=progress
+            model,
+            folder,
+            out,
+            false_positive_rate=false_positive_rate,
+            n_jobs=jobs,
+            scheduler=cluster,
+            strict=strict,
+            progress=progress,
         )
     for _, reason in found.problems:
         typer.echo(f"left out: {make_plain(reason)}", err=True)
