@@ -26,7 +26,7 @@ from segvote.report.classes_page import write_classes_report
 from segvote.report.compare_page import write_comparison
 from segvote.review.opening import open_browser
 from segvote.review.server import serve
-from segvote.run.class_runs import ClassRuns
+from segvote.run.classes.runs import ClassRuns
 from segvote.run.remote import open_run
 from segvote.run.run import Run
 from segvote.run.settings import Settings

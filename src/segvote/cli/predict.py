@@ -9,7 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.plain_text import make_plain
 from segvote.steps.prediction.predict import predict as run_predict

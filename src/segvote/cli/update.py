@@ -10,7 +10,7 @@ from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
 from segvote.cli.paths import PathOrUri
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.steps.update import update as run_update
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}

@@ -10,7 +10,7 @@ from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
-from segvote.io.videos import open_video
+from segvote.io.video.reading import open_video
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag

@@ -23,10 +23,10 @@ from segvote.run.bag_record import BagRecord
 from segvote.run.bags import name_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, lay_over
-from segvote.run.frame_annotations import list_frame_annotations
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.run.video.annotations import list_frame_annotations
 from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
 from segvote.steps.superpixels import fetch_superpixels, get_superpixels_path

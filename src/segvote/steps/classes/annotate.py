@@ -27,8 +27,8 @@ from segvote.kernels import ParallelMap
 from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
-from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
-from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
+from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
+from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run

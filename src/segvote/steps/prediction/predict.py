@@ -20,7 +20,7 @@ from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import list_unsorted_bags, name_bags
-from segvote.run.class_runs import find_class_record
+from segvote.run.classes.runs import find_class_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage

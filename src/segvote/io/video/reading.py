@@ -19,7 +19,7 @@ import numpy as np
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
-from segvote.io.video_files import read_film
+from segvote.io.video.files import read_film
 
 __all__ = [
     "Frame",

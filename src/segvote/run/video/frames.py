@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.io.videos import VideoStream, list_frames
+from segvote.io.video.reading import VideoStream, list_frames
 from segvote.run.output_names import name_frames
 from segvote.run.run_folder import RunFolder
 
