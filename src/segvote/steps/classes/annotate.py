@@ -38,6 +38,7 @@ from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
 from segvote.steps.classes.masks import IndexWriter
 from segvote.steps.classes.sharing import share_parts
+from segvote.steps.detail import list_levels
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
@@ -79,7 +80,8 @@ def annotate_classes(
     -------
     ClassRuns
     """
-    settings, resources = settings or Settings(), make_resources(n_jobs, memory, parallel_map)
+    resources = make_resources(n_jobs, memory, parallel_map)
+    settings = list_levels(settings or Settings())[0]  # one look: what one class wants another may not
     extractor = check_names(settings)
     folder, root = RunFolder(out), Path(root)
     _check_owner(folder, root)
