@@ -9,6 +9,7 @@ mean overlap is 0.76; without the shuffled ones it is 0.65.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,7 +21,16 @@ from segvote.method.consistency import measure_evidence, measure_outline_contras
 from segvote.method.hypotheses import Agreement
 from segvote.method.table import SegmentTable
 
-__all__ = ["HIGH", "LEVELS", "LOW", "UNCERTAIN", "Confidence", "measure_confidence", "measure_uncertainty"]
+__all__ = [
+    "HIGH",
+    "LEVELS",
+    "LOW",
+    "UNCERTAIN",
+    "Confidence",
+    "format_confidence",
+    "measure_confidence",
+    "measure_uncertainty",
+]
 
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
@@ -108,9 +118,7 @@ class Confidence:
 
     def format_line(self) -> str:
         """One line for a terminal; empty where nothing is known."""
-        if np.isnan(self.value):
-            return ""
-        return f"confidence {self.level}" + (f": {self.reason}; {self.advice}" if self.cause else "")
+        return format_confidence(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """For `run.json`; empty where nothing is known."""
@@ -118,6 +126,12 @@ class Confidence:
             return {}
         figures = {name: round(value, 4) for name, value in asdict(self).items() if isinstance(value, float)}
         return {"level": self.level, **figures, "cause": self.cause, "reason": self.reason, "advice": self.advice}
+
+
+def format_confidence(found: Mapping[str, Any]) -> str:
+    """One line of what `Confidence.to_dict` gave, perhaps long ago; empty where nothing is known."""
+    level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
+    return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
 def measure_confidence(

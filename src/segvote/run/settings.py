@@ -70,6 +70,14 @@ class Settings:
         Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
     pages, channels, window
         What of TIFF stacks, of many channels and of more than 8 bits is read; see `segvote.io.picture_views.Reading`.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from segvote import Settings
+    >>> fine = Settings(n_segments=400, label="cow")
+    >>> replace(fine, voter="crane").voter
+    'crane'
     """
 
     voter: str = "ekde"
