@@ -1,9 +1,9 @@
 """Diverse density and its descendants: the one point near a segment of every *with* bag and far from all negatives.
 
 DD climbs the likelihood of `segvote.voters.mil.concepts` from many *with* segments and keeps the best end. EM-DD names
-one segment per bag as the responsible one and climbs that simpler likelihood, in turns. GEM-DD (a name that the
-eKDE paper uses without a formula; this is our reading, generalised EM) shares the responsibility among the segments of a
-bag and takes only a few steps of the climb per turn.
+one segment per bag as the responsible one and climbs that simpler likelihood, in turns. GEM-DD (a name that the eKDE
+paper uses without a formula; this is our reading, generalised EM) shares the responsibility among the segments of a bag
+and takes only a few steps of the climb per turn.
 """
 
 from __future__ import annotations
