@@ -29,18 +29,20 @@ from segvote.voters import VOTERS
 
 PHOTOGRAPHS = ("cows", "aeroplanes", "street-cars", "msrc-face", "msrc-sign", "msrc-dog", "dogs-not-cats")
 SETS = (*PHOTOGRAPHS, "tile-break", "tile-fray", "steel-patches", "coffee-lesions")
-# Images of each folder: with all of them one pass over eleven sets takes most of a day.
-N_IMAGES = 20
+# Images of each folder: with all of them eleven sets take most of a day.
+N_IMAGES = 12
 # Words have blocks of length one whatever the voter: the last table of voters.md says what lengths cost.
 WORDS = f"bow{UNIT}"
 PAPER_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
+# The layers of lite0.
+VOTER_OPTIONS = {"activation": {"blocks": (40, 112, 320)}}
 # Half of the usual number, which ranks as well: the slowest voters look at all pairs.
 N_SEGMENTS = 100
 STRESS_SET = "cows"
 STRESS_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
 # Fewer still: a curve is some sixty votes of each voter.
 STRESS_SEGMENTS = 50
-STRESS_LEVELS = {"images": (10, 20), "segments": (25, 50, 100)}
+STRESS_LEVELS = {"images": (4, 8, 12), "segments": (25, 50, 100)}
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def link_images(source: Path, target: Path, n_images: int) -> None:
 
 def list_passes(voters: Sequence[str]) -> Iterator[Plan]:
     """What is compared on every set, the most telling first: stopped early, it is there."""
-    yield Plan(voters=tuple(voters), features=("lite0",))
+    yield Plan(voters=tuple(voters), features=("lite0",), voter_options=VOTER_OPTIONS)
     pairs = tuple((voter, WORDS if features == "bow" else features) for voter, features in PAPER_METHODS.values())
     ours = (("ekde", "lite0"), ("ekde", WORDS))
     methods = tuple(dict.fromkeys(voter for voter, _ in (*pairs, *ours)))
@@ -100,9 +102,10 @@ def compare_all(job: Job, names: Sequence[str], voters: Sequence[str]) -> dict[s
 
 
 def measure_all_bandwidths(job: Job, names: Sequence[str]) -> dict[str, BandwidthTable]:
+    # In the folder of the comparison, whose segments and features it shares.
     settings = Settings(n_segments=N_SEGMENTS, voter="ekde-paper", n_superpixels=0)
     return {
-        name: measure_bandwidths(job.lay_out(name), job.out / name / "bandwidths", settings, job.n_jobs)
+        name: measure_bandwidths(job.lay_out(name), job.out / name / "comparison", settings, job.n_jobs)
         for name in names
     }
 
@@ -157,8 +160,8 @@ def main() -> None:
         forget_results(options.out)
     job = Job(options.data, options.out, options.images, options.time_limit, options.jobs)
     voters = tuple(VOTERS) if options.voters == "all" else PAPER_VOTERS
-    comparisons = compare_all(job, options.sets, voters)
     bandwidths = measure_all_bandwidths(job, options.sets)
+    comparisons = compare_all(job, options.sets, voters)
     curves = [] if options.no_stress else stress_set(job, STRESS_SET)
     pages = Pages(comparisons, bandwidths, curves, options.images)
     write_figures(options.docs / "images", pages)
