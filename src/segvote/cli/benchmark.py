@@ -36,7 +36,7 @@ def benchmark(
     deep_features: str = typer.Option("lite0", metavar="NAME", help="Features of the row eKDE_deep, and of ours."),
     word_features: str = typer.Option("bow:unit", metavar="NAME", help="Features of the paper's other rows."),
     paper_table: Path | None = typer.Option(
-        None, metavar="CSV", help="The paper's figures of single classes: class,eKDE_deep,eKDE,…"
+        None, metavar="CSV", help="The paper's figures of single classes: a column per method."
     ),
     segmenter: str = typer.Option(
         DEFAULTS.segmenter, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")

@@ -96,7 +96,8 @@ def select_prototypes(similarity: np.ndarray, labels: np.ndarray, n_prototypes: 
     chosen before leave uncovered, ``prod (1 - s_bp)``; the last is the one before the first that adds nothing.
     """
     shown, cost = similarity[labels], similarity[~labels].mean(axis=0)
-    uncovered, chosen = np.ones(len(shown)), []
+    uncovered = np.ones(len(shown))
+    chosen: list[int] = []
     for _ in range(min(n_prototypes, similarity.shape[1])):
         gains = uncovered @ shown / len(shown) - cost
         gains[chosen] = -np.inf
