@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io.atomic import write_text
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
 from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, check_name, copy_image, list_parts
-from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.types import Annotation
 
 __all__ = ["write_yolo"]
