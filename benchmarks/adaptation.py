@@ -25,24 +25,20 @@ from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
+from segvote.voters.adapted import stretch
 
 GAINS = (1.0, 2.0, 4.0, 8.0)
 JUDGES = {"ekde": False, "ekde-paper": True}  # whether features keep their lengths
 
 
-def adapt(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:
-    """Features stretched along one direction."""
-    unit = direction / np.linalg.norm(direction)
-    return (X + (gain - 1) * (X @ unit)[:, None] * unit).astype(np.float32)
-
-
 def find_direction(table: Table) -> np.ndarray:
-    """(d,) the linear map of a logistic regression on the mean features of images."""
-    return VOTERS["cam"]().fit(table.X, table.positive[table.bags], bags=table.bags).coef_
+    """(d,) of length one: the linear map of a logistic regression on the mean features of images."""
+    found = VOTERS["cam"]().fit(table.X, table.positive[table.bags], bags=table.bags).coef_
+    return found / np.linalg.norm(found)
 
 
 def measure_ap(stage: Stage, table: Table, voter: str, gain: float, settings: Settings) -> float:
-    X = adapt(table.X, find_direction(table), gain)
+    X = stretch(table.X, find_direction(table), gain)
     fitted = VOTERS[voter]().fit(X, table.positive[table.bags], bags=table.bags)
     scores = decide_votes(replace(table, X=X), fitted.scores_, settings)[0]
     parts = [scores[stage.run.get_slice(index)] for index in stage.truth]

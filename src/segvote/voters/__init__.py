@@ -13,6 +13,7 @@ VOTERS = Registry(
         "dd": "segvote.voters.mil.diverse_density:DiverseDensity",
         "dd-svm": "segvote.voters.mil.dd_svm:DDSVM",
         "ekde": "segvote.voters.ekde:EKDE",
+        "ekde-adapted": "segvote.voters.adapted:AdaptedEKDE",
         "ekde-paper": "segvote.voters.paper:PaperEKDE",
         "em-dd": "segvote.voters.mil.diverse_density:EMDiverseDensity",
         "evidence": "segvote.voters.density.evidence:Evidence",
