@@ -16,8 +16,8 @@ from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
 from segvote.steps.annotate import annotate
-from segvote.steps.detail import apply_detail, is_better, list_levels, wants_closer_look
 from segvote.steps.vote import count_neighbours
+from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():
@@ -90,7 +90,7 @@ def test_neighbours_grow_with_the_segments():
 def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "wants_closer_look", lambda annotator: True)
     monkeypatch.setattr(job, "is_better", lambda one, other: closer)
-    monkeypatch.setattr("segvote.steps.detail.DETAILS", {**DETAILS, "fine": 160})
+    monkeypatch.setattr("segvote.steps.voting.detail.DETAILS", {**DETAILS, "fine": 160})
     settings = Settings(n_segments=20, size=96, n_superpixels=0)
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     run = Run(tmp_path / "run")

@@ -18,14 +18,14 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.steps.detail import is_better, list_levels, wants_closer_look
-from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.resources import Resources
 from segvote.steps.table import gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.detail import is_better, list_levels, wants_closer_look
+from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
 
 __all__ = ["annotate_bags"]
 

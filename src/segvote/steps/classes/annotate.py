@@ -38,13 +38,13 @@ from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
 from segvote.steps.classes.masks import IndexWriter
 from segvote.steps.classes.sharing import share_parts
-from segvote.steps.detail import list_levels
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.resources import N_JOBS, Resources, make_resources
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.detail import list_levels
 from segvote.types import WITH, WITHOUT, Annotation
 
 __all__ = ["annotate_classes"]
