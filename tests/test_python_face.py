@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import shutil
 import sys
 
 import numpy as np
@@ -9,12 +10,18 @@ import pytest
 from PIL import Image
 
 import segvote
-from segvote import _api
-from segvote._api import in_memory
+from segvote import _api, registry
+from segvote._api import in_memory, opened
 from segvote.errors import BadInputError, MissingPartError
 from segvote.io.images import read_image
+from segvote.method import annotator, table
+from segvote.run import run as run_module
+from segvote.run import settings
 
 QUICK = segvote.Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+
+# Modules of the public names.
+EXAMPLES = [_api, in_memory, opened, registry, annotator, table, run_module, settings]
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +36,25 @@ def test_every_parameter_is_spelled_out_and_typed(name):
     assert all(one.annotation is not one.empty for one in parameters)
 
 
-@pytest.mark.parametrize("module", [_api, in_memory])
-def test_the_examples_run(module):
-    found = doctest.testmod(module, extraglobs={"load_run": segvote.load_run})
+def test_every_public_name_has_an_example():
+    named = {name: getattr(segvote, name) for name in segvote.__all__ if name != "__version__"}
+    assert [name for name, value in named.items() if ">>> " not in (value.__doc__ or "")] == []
+
+
+@pytest.fixture
+def example_folder(scenes, finished_run, tmp_path, monkeypatch):
+    """What the examples find in the folder they are run in: images, true masks, a class, and a finished run."""
+    for name in ("with", "without", "masks"):
+        shutil.copytree(scenes / name, tmp_path / name)
+    shutil.copytree(scenes / "with", tmp_path / "root/cup")
+    shutil.copytree(scenes / "without", tmp_path / "root/none")
+    shutil.copytree(finished_run.folder.path, tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("module", EXAMPLES, ids=lambda module: module.__name__)
+def test_the_examples_run(module, example_folder):
+    found = doctest.testmod(module)
     assert found.attempted > 0
     assert found.failed == 0
 

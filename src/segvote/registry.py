@@ -20,6 +20,14 @@ class Registry(Mapping[str, Any]):
         What the parts are, in one word, for error messages (``"voter"``).
     parts
         Name to ``"module:attribute"``.
+
+    Examples
+    --------
+    >>> import segvote
+    >>> "crane" in segvote.VOTERS, "coco" in segvote.EXPORTS, "color" in segvote.FEATURES, "slic" in segvote.SEGMENTERS
+    (True, True, True, True)
+    >>> segvote.VOTERS["crane"].__name__
+    'CRANE'
     """
 
     def __init__(self, kind: str, parts: dict[str, str]) -> None:

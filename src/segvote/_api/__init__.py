@@ -103,14 +103,11 @@ def annotate(
 
     Examples
     --------
-    >>> import tempfile, segvote
-    >>> from segvote.datasets import write_scenes
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> import segvote
     >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
+    >>> run = segvote.annotate("with", "without", "found", quick, n_jobs=1)
     >>> len(run), run.images[0].mask.shape
-    (8, (90, 120))
+    (12, (120, 160))
     """
     with (
         draw_progress() as bar,
@@ -166,17 +163,11 @@ def annotate_classes(
 
     Examples
     --------
-    >>> import tempfile, segvote
-    >>> from pathlib import Path
-    >>> from segvote.datasets import write_scenes
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
-    >>> (folder / "root").mkdir()
-    >>> _ = (folder / "with").rename(folder / "root/cup"), (folder / "without").rename(folder / "root/none")
+    >>> import segvote
     >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> runs = segvote.annotate_classes(folder / "root", folder / "out", quick, n_jobs=1)
+    >>> runs = segvote.annotate_classes("root", "classes", quick, n_jobs=1)  # root/cup and root/none
     >>> runs.names, len(runs.images)
-    (('cup',), 8)
+    (('cup',), 12)
     """
     with (
         draw_progress() as bar,
@@ -238,14 +229,10 @@ def update(
 
     Examples
     --------
-    >>> import tempfile, segvote
-    >>> from segvote.datasets import write_scenes
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
-    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
-    >>> len(segvote.update(run, remove=[run.images[0].name], n_jobs=1))
-    7
+    >>> import segvote
+    >>> run = segvote.load_run("out")
+    >>> len(segvote.update(run, remove=[run.images[0].name], n_jobs=1)) - len(run)
+    -1
     """
     add_with, add_without = list(add_with), list(add_without)
     given = run.folder.path if isinstance(run, Run) else run
@@ -305,15 +292,10 @@ def predict(
 
     Examples
     --------
-    >>> import tempfile, segvote
-    >>> from segvote.datasets import write_scenes
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
-    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
-    >>> found = segvote.predict(f"{folder}/out", f"{folder}/without", f"{folder}/new", n_jobs=1)
-    >>> len(found), sorted(found.to_table()[0])[:3]
-    (4, ['area', 'contains', 'name'])
+    >>> import segvote
+    >>> found = segvote.predict("out", "without", "predicted", false_positive_rate=0.2, n_jobs=1)
+    >>> len(found), found.images[0].contains
+    (6, False)
     """
     with (
         draw_progress() as bar,
@@ -361,15 +343,10 @@ def evaluate(
 
     Examples
     --------
-    >>> import tempfile, segvote
-    >>> from segvote.datasets import write_scenes
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
-    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
-    >>> figures = segvote.evaluate(run, f"{folder}/masks").to_dict()
-    >>> figures["n_images"], 0 <= figures["miou"] <= figures["limit_miou"] <= 1
-    (4, True)
+    >>> import segvote
+    >>> figures = segvote.evaluate("out", "masks").to_dict()
+    >>> figures["n_images"], figures["miou"] <= figures["limit_miou"]
+    (6, True)
     """
     with (
         draw_progress() as bar,
@@ -435,14 +412,9 @@ def export(
 
     Examples
     --------
-    >>> import tempfile, segvote
-    >>> from segvote.datasets import write_scenes
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
-    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
-    >>> segvote.export(run, "coco", label="cup").relative_to(run.folder.path).as_posix()
-    'exports/coco/annotations/instances_default.json'
+    >>> import segvote
+    >>> segvote.export("out", "coco", label="cup").as_posix()
+    'out/exports/coco/annotations/instances_default.json'
     """
     with (
         draw_progress() as bar,
@@ -513,12 +485,9 @@ def compare(
 
     Examples
     --------
-    >>> import tempfile, segvote
-    >>> from segvote.datasets import write_scenes
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> import segvote
+    >>> folders = "with", "without", "masks", "compared"
     >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> folders = [f"{folder}/{name}" for name in ("with", "without", "masks", "out")]
     >>> found = segvote.compare(*folders, voters=["ekde", "negmin"], features=["color"], settings=quick, n_jobs=1)
     >>> [one.combination.voter for one in found.results]
     ['ekde', 'negmin']

@@ -74,7 +74,16 @@ class RunImage:
 
 
 class OpenedRun(Run):
-    """A finished run, opened for work in Python; see `Run` for what else it holds."""
+    """A finished run, opened for work in Python; see `Run` for what else it holds.
+
+    Examples
+    --------
+    >>> import segvote
+    >>> run = segvote.load_run("out")
+    >>> explanation = run.explain("with/with-000.png")  # its best segment
+    >>> explanation.lines[0].amount != 0
+    True
+    """
 
     def __iter__(self) -> Iterator[RunImage]:
         return iter(self.images)
@@ -151,12 +160,18 @@ def load_run(folder: Path | str) -> OpenedRun:
 
     Parameters
     ----------
-    folder
+    folder : path or str
         The ``-o`` folder of `segvote annotate`.
+
+    Returns
+    -------
+    OpenedRun
 
     Examples
     --------
-    >>> run = load_run("out")  # doctest: +SKIP
-    >>> run.images[0].mask.mean()  # doctest: +SKIP
+    >>> import segvote
+    >>> run = segvote.load_run("out")
+    >>> run.images[0].name, run.images[0].mask.shape
+    ('with/with-000.png', (120, 160))
     """
     return OpenedRun(folder)

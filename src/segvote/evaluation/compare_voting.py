@@ -191,11 +191,5 @@ def _read_ballot(path: Path) -> Table:
     return Table(**arrays, **split, motion=moved, standardiser=None)  # type: ignore[arg-type]
 
 
-def _split_motion(motion: np.ndarray, moving: np.ndarray, counts: np.ndarray) -> list[np.ndarray | None]:
-    """One array for each video, None for each image; the other way round than `write_ballot`."""
-    videos = iter(np.split(motion, np.cumsum(counts[: len(moving)][moving])[:-1]))
-    return [next(videos) if moves else None for moves in moving]
-
-
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

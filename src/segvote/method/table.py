@@ -31,6 +31,13 @@ class Geometry:
         Distance of their mean Lab colours; NaN where it is not known.
     prior : (n_segments,) float, optional
         A background prior in [0, 1] from elsewhere, such as motion; 1 says nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from segvote import Geometry
+    >>> Geometry(areas=np.array([120.0, 80.0]), edges=np.array([[0, 1]])).border is None
+    True
     """
 
     areas: np.ndarray | None = None

@@ -22,7 +22,7 @@ def is_written(voted: Voted) -> bool:
     return bool(record.get("complete")) and record.get("key") == key
 
 
-def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progress) -> Run:
+def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
     """Write masks, heat maps, the COCO file, votes, model and report of a run after a vote."""
     from segvote.report import write_report
 
@@ -36,7 +36,7 @@ def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progre
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
         annotator, result = voted.annotator, voted.result
         outcome = Outcome(settings, opened.extractor, opened.bags, opened.table, annotator, result, opened.corrections)
-        write_files(folder, outcome, inputs, key, problems, Resources(n_jobs), progress)
+        write_files(folder, outcome, inputs, key, problems, Resources(n_jobs=1), progress)
     written = Run(folder.path)
     write_report(written)
     return written

@@ -15,6 +15,7 @@ from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_json
+from segvote.method.confidence import format_confidence
 from segvote.run.bag_record import BagRecord, read_bag
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
@@ -33,8 +34,15 @@ class Run:
 
     Parameters
     ----------
-    folder
+    folder : path or str
         The ``-o`` folder of `segvote annotate`.
+
+    Examples
+    --------
+    >>> import segvote
+    >>> run = segvote.Run("out")
+    >>> len(run), run.bags[0].bag_label, run.read_mask(0).dtype
+    (12, 'with', dtype('bool'))
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -71,11 +79,7 @@ class Run:
 
     def format_confidence(self) -> str:
         """The same as one line of text; empty where nothing is known."""
-        found = {name: str(self.confidence.get(name, "")) for name in ("level", "reason", "advice")}
-        if not found["level"]:
-            return ""
-        because = f": {found['reason']}; {found['advice']}" if found["reason"] else ""
-        return f"confidence {found['level']}{because}"
+        return format_confidence(self.confidence)
 
     @cached_property
     def offsets(self) -> np.ndarray:

@@ -24,7 +24,7 @@ from segvote.steps.table import Table
 from segvote.steps.vote import count_neighbours
 from segvote.voters import VOTERS
 
-__all__ = ["fetch_neighbours", "name_neighbours", "read_neighbours"]
+__all__ = ["fetch_neighbours", "keep_neighbours", "name_neighbours", "read_neighbours"]
 
 # Raised when neighbours are searched otherwise.
 NEIGHBOURS_VERSION = 1
@@ -48,6 +48,13 @@ def fetch_neighbours(
     if keep:
         _keep(run, name, found)
     return found
+
+
+def keep_neighbours(run: RunFolder, bags: Sequence[SegmentedImage], settings: Settings, found: Neighbours) -> None:
+    """Store neighbours that were fetched without being kept; those kept before are replaced."""
+    name = name_neighbours(settings, bags, count_neighbours(settings))
+    if not _is_named(run, name):
+        _keep(run, name, found)
 
 
 def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighbors: int) -> str:
