@@ -7,12 +7,12 @@ returned then reads from the mirror of the folder on this machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from segvote._api.in_memory import ImageMasks, annotate_images
 from segvote._api.opened import OpenedRun, RunImage, load_run
+from segvote._api.reviewing import open_review
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
 from segvote.evaluation.evaluate import Evaluation
@@ -24,8 +24,6 @@ from segvote.progress import Progress, ignore_progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
 from segvote.report.compare_page import write_comparison
-from segvote.review.opening import open_browser
-from segvote.review.server import serve
 from segvote.run.class_runs import ClassRuns
 from segvote.run.remote import open_run
 from segvote.run.run import Run
@@ -79,8 +77,7 @@ def annotate(
     segments
         Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; None: segment.
     n_jobs
-        Number of processes; the answer does not depend on it. With more than one, a script calls this from under
-        ``if __name__ == "__main__"``.
+        Number of processes; the answer does not depend on it.
     strict
         An unreadable image is an error instead of a line in the report.
     progress
@@ -120,7 +117,7 @@ def annotate_classes(
 ) -> ClassRuns:
     """Masks of several objects at once, and the reports about them.
 
-    Parameters are those of `segvote.steps.classes.annotate.annotate_classes`; see `annotate` about scripts.
+    Parameters are those of `segvote.steps.classes.annotate.annotate_classes`.
     """
     with open_folders([root, segments], [out], progress=progress) as here:
         folder, own = here.inputs
@@ -142,7 +139,7 @@ def update(
 ) -> Run:
     """Add images to a run or take some out, and write its report anew.
 
-    Parameters are those of `segvote.steps.update.update`; see `annotate` about scripts.
+    Parameters are those of `segvote.steps.update.update`.
     """
     add_with, add_without = list(add_with), list(add_without)
     with (
@@ -161,7 +158,7 @@ def predict(
 ) -> Predictions:
     """Say of images never seen whether they show the object, and draw it.
 
-    Parameters are those of `segvote.steps.prediction.predict.predict`; see `annotate` about scripts.
+    Parameters are those of `segvote.steps.prediction.predict.predict`.
     """
     with open_folders([folder], [out], [model], progress) as here:
         return run_predict(here.models[0], here.inputs[0], here.outs[0], progress=here.progress, **options)
@@ -248,27 +245,3 @@ def compare(
         )
     write_comparison(comparison, [], f"Voters on {Path(with_folder).resolve().parent.name}")
     return comparison
-
-
-def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> None:
-    """Look at the masks in the browser and correct them, until interrupted: Ctrl-C, or the stop button of a notebook.
-
-    Parameters
-    ----------
-    run
-        A run, or its folder.
-    port
-        Where to listen on 127.0.0.1; 0: any free port.
-    browser
-        Open the page; otherwise its address is printed alone.
-    """
-    folder = run.folder.path if isinstance(run, Run) else Path(run)
-    opened = ExitStack()
-
-    def announce(address: str) -> None:
-        print(f"review   {address}")
-        if browser:
-            opened.enter_context(open_browser(address))
-
-    with opened, suppress(KeyboardInterrupt):
-        serve(folder, port, announce)

@@ -11,7 +11,15 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io.atomic import write_text
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, check_name, copy_image, list_parts, measure_box
+from segvote.io.exports.base import (
+    ExportOptions,
+    FileNamer,
+    LabelTable,
+    check_name,
+    copy_image,
+    list_parts,
+    measure_box,
+)
 from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.types import Annotation
 

@@ -1,0 +1,36 @@
+"""The review page, opened from Python."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from segvote.review.opening import open_browser
+from segvote.review.server import serve
+from segvote.run.run import Run
+
+__all__ = ["open_review"]
+
+
+def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> None:
+    """Look at the masks in the browser and correct them, until interrupted: Ctrl-C, or the stop button of a notebook.
+
+    Parameters
+    ----------
+    run
+        A run, or its folder.
+    port
+        Where to listen on 127.0.0.1; 0: any free port.
+    browser
+        Open the page; otherwise its address is printed alone.
+    """
+    folder = run.folder.path if isinstance(run, Run) else Path(run)
+    opened = ExitStack()
+
+    def announce(address: str) -> None:
+        print(f"review   {address}")
+        if browser:
+            opened.enter_context(open_browser(address))
+
+    with opened, suppress(KeyboardInterrupt):
+        serve(folder, port, announce)
