@@ -30,7 +30,7 @@ from sklearn.metrics import roc_auc_score
 
 from segvote import annotate, predict
 from segvote.datasets import DEFECTS, write_surfaces
-from segvote.features.lite0 import Lite0Features
+from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image
 from segvote.io.masks import read_mask
 from segvote.metrics import measure_iou

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import read_mask
-from segvote.io.rle import encode_rle
 from segvote.masks.drawing import SuperpixelMap, draw_mask_along
 from segvote.method import SegmentAnnotator
 from segvote.review.encoding import encode_update, scale_bag

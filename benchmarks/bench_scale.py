@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets import write_scenes
-from segvote.kernels import Workspace, build_vote_graph, neighbours, use_workspace
+from segvote.kernels import Neighbours, Workspace, build_vote_graph, neighbours
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
 from segvote.run.settings import Settings
@@ -93,8 +93,10 @@ def measure_disk(n_segments: int) -> dict[str, float | str]:
         workspace = Workspace(Path(folder))
         X, y, bags, truth = make_set(n_segments, workspace=workspace)
         began = time.process_time()
-        with use_workspace(workspace), watch_memory() as held:
-            voter = EKDE().fit(X, y, bags=bags)
+        voter = EKDE()
+        with watch_memory() as held:
+            found = Neighbours.search(X, voter.n_searched, bags, workspace)
+            voter.take_neighbours(found).fit(X, y, bags=bags)
         need = estimate_need(Settings(), *X.shape)
         return {
             "n_segments": n_segments,
@@ -222,7 +224,7 @@ def time_extracting(folder: Path, n_workers: int) -> float:
     with open_cluster(n_workers) as cluster:
         # Packages and network are loaded before the clock starts, as they are for most images of a large run.
         cluster.client.run(load_parts)
-        annotate(folder / "with", folder / "without", out)
+        annotate(folder / "with", folder / "without", out, parallel_map=cluster.map)
     steps = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     return next(step["seconds"] for step in steps if step["step"] == "extract")
 

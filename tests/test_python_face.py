@@ -31,7 +31,7 @@ def run(finished_run):
     return segvote.load_run(finished_run.folder.path)
 
 
-@pytest.mark.parametrize("name", ["annotate", "annotate_images", "compare", "load_run", "open_review"])
+@pytest.mark.parametrize("name", [name for name in segvote.__all__ if inspect.isfunction(getattr(segvote, name))])
 def test_every_parameter_is_spelled_out_and_typed(name):
     parameters = inspect.signature(getattr(segvote, name)).parameters.values()
     assert all(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in parameters)

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from segvote.cli import stopping
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal import stopping
+from segvote.cli.terminal.progress import show_progress
 
 
 @pytest.fixture
@@ -55,11 +55,12 @@ def test_a_terminal_that_may_go_is_let_go(listening):
 @pytest.mark.timeout(120)
 def test_a_command_that_is_told_to_end_takes_its_workers_along():
     code = """
-from segvote.cli.stopping import listen_for_stop
+from segvote.cli.terminal.stopping import listen_for_stop
+from segvote.steps.resources import Resources
 from segvote.steps.workers import run_on_all
 import time
 listen_for_stop()
-for _ in run_on_all(time.sleep, [0, 0, 0, 60, 60, 60], 2):
+for _ in run_on_all(time.sleep, [0, 0, 0, 60, 60, 60], Resources(2)):
     print(flush=True)
 """
     command = [sys.executable, "-c", code]

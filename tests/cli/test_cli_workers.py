@@ -15,12 +15,12 @@ from segvote.cli.workers import open_workers
 @pytest.fixture
 def opened(monkeypatch):
     """What the cluster was asked for; no process is started."""
-    asked = SimpleNamespace(shares_disk=True)
+    asked = SimpleNamespace()
 
     @contextlib.contextmanager
     def open_nothing(n_workers, scheduler, folders):
         asked.n_workers, asked.scheduler, asked.folders = n_workers, scheduler, folders
-        yield SimpleNamespace(shares_disk=asked.shares_disk, dashboard="http://127.0.0.1:1/status")
+        yield SimpleNamespace(dashboard="http://127.0.0.1:1/status")
 
     monkeypatch.setattr(scaling, "open_cluster", open_nothing)
     return asked
@@ -29,22 +29,16 @@ def opened(monkeypatch):
 def test_places_are_named_in_full_and_looked_for(opened, tmp_path, monkeypatch, capsys):
     (tmp_path / "with").mkdir()
     monkeypatch.chdir(tmp_path)
-    with open_workers(3, None, [Path("with"), Path("new/out"), None]) as places:
-        assert places == [tmp_path / "with", tmp_path / "new/out", None]
+    with open_workers(3, None, [Path("with"), Path("new/out"), None]) as cluster:
+        assert cluster.dashboard == "http://127.0.0.1:1/status"
     assert (opened.n_workers, opened.scheduler) == (3, None)
     assert opened.folders == [tmp_path / "with", tmp_path / "new/out"]
     assert capsys.readouterr().err == "dashboard http://127.0.0.1:1/status\n"
 
 
-def test_it_is_said_when_files_are_sent(opened, tmp_path, capsys):
-    opened.shares_disk = False
-    with open_workers(None, "tcp://x:1", [tmp_path]):
-        assert "they are sent the files" in capsys.readouterr().err
-
-
 def test_without_workers_nothing_is_opened(opened):
-    with open_workers(None, None, [Path("with")]) as places:
-        assert places == [Path("with")]
+    with open_workers(None, None, [Path("with")]) as cluster:
+        assert cluster is None
     assert not hasattr(opened, "scheduler")
 
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from segvote import EXPORTS, SEGMENTERS, VOTERS
 from segvote.cli.app import COMMANDS, load_commands, read_summary
-from segvote.cli.help import is_research, translate
 from segvote.cli.options import RENAMED
+from segvote.cli.terminal.help import is_research, translate
 
 GROUP = typer.main.get_command(load_commands())
 SCREEN = 24  # lines

@@ -8,8 +8,8 @@ from onnx import TensorProto, helper
 
 from segvote.errors import BadInputError
 from segvote.features import make_features
-from segvote.features.backbone import BackboneFeatures, lay_out_tokens
-from segvote.features.onnx_graph import GraphBuilder
+from segvote.features.networks.backbone import BackboneFeatures, lay_out_tokens
+from segvote.features.networks.onnx_graph import GraphBuilder
 
 PATCH = 8
 

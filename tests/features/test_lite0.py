@@ -6,10 +6,11 @@ import pytest
 import skimage.data
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features import lite0, make_features
-from segvote.features.lite0 import Lite0Features, build_lite0, find_lite0_weights, fold_norm, prepare_lite0
-from segvote.features.network import make_session
-from segvote.features.torch_file import read_torch_file
+from segvote.features import make_features
+from segvote.features.networks import lite0
+from segvote.features.networks.lite0 import Lite0Features, build_lite0, find_lite0_weights, fold_norm, prepare_lite0
+from segvote.features.networks.network import make_session
+from segvote.features.networks.torch_file import read_torch_file
 
 EGYPTIAN_CAT, ESPRESSO = 285, 967  # places in the usual list of ImageNet's classes
 

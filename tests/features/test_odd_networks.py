@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from segvote.errors import BadInputError, SegvoteError
 from segvote.features import make_features
-from segvote.features.vgg19_weights import list_vgg19_shapes, read_vgg19_weights
+from segvote.features.networks.vgg19_weights import list_vgg19_shapes, read_vgg19_weights
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 

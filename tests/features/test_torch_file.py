@@ -10,8 +10,8 @@ import pytest
 from torch_writer import dump, join_old, join_zip, make_file, plan_tensor
 
 from segvote.errors import BadInputError, DamagedFileError, TooLargeError
-from segvote.features.lite0 import find_lite0_weights
-from segvote.features.torch_file import OLD_MAGIC, OLD_PROTOCOL, read_torch_file
+from segvote.features.networks.lite0 import find_lite0_weights
+from segvote.features.networks.torch_file import OLD_MAGIC, OLD_PROTOCOL, read_torch_file
 
 
 @pytest.fixture

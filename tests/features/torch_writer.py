@@ -5,7 +5,7 @@ import pickle
 import struct
 import zipfile
 
-from segvote.features.torch_file import OLD_MAGIC, OLD_PROTOCOL
+from segvote.features.networks.torch_file import OLD_MAGIC, OLD_PROTOCOL
 
 STORAGE_NAMES = {"float32": "FloatStorage", "int64": "LongStorage", "float16": "HalfStorage", "bool": "BoolStorage"}
 

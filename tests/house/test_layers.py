@@ -30,8 +30,8 @@ RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in n
 DEFERRED = {
     "segvote.cli": "a command loads what it runs when it runs, so that help and completion are quick",
     "segvote.features.choose": "OpenCV, which the list of features does without",
-    "segvote.features.lite0": "onnx, which only building the network needs",
-    "segvote.features.vgg19": "onnx, which only building the network needs",
+    "segvote.features.networks.lite0": "onnx, which only building the network needs",
+    "segvote.features.networks.vgg19": "onnx, which only building the network needs",
     "segvote.review": "starlette and uvicorn, which are optional",
     "segvote.segmentation.supervoxels": "numba, which is optional",
     "segvote.steps.label_maps": "higra, which only published contour maps need",

@@ -15,6 +15,7 @@ from mask_examples import MASKS, masks
 
 from segvote.errors import BadInputError, DamagedFileError, SegvoteError, TooLargeError, UnwritableFileError
 from segvote.io import EXPORTS
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions
 from segvote.io.imports.base import clean_name, match_name
 from segvote.io.imports.coco import read_coco
@@ -22,7 +23,6 @@ from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.detect import read_any
 from segvote.io.imports.label_studio import read_label_studio
 from segvote.io.imports.labelme import parse_labelme, read_labelme
-from segvote.io.rle import encode_rle
 from segvote.types import Annotation, Part
 
 READERS = {"coco": read_coco, "cvat": read_cvat_xml, "label-studio": read_label_studio, "labelme": read_labelme}

@@ -10,7 +10,7 @@ from pycocotools import mask as coco_mask
 from skimage.measure import points_in_poly
 
 from segvote.errors import BadInputError
-from segvote.io.polygons import bridge_holes, rasterise, trace_polygons
+from segvote.io.encodings.polygons import bridge_holes, rasterise, trace_polygons
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
@@ -97,7 +97,7 @@ def _is_near(x, y, x0, y0, x1, y1):
 def test_blocks_of_edges_do_not_change_the_mask(monkeypatch):
     ring = np.random.default_rng(0).random((200, 2)) * 30
     whole = rasterise([ring], 20, 25)
-    monkeypatch.setattr("segvote.io.polygons._MAX_CROSSINGS", 60)
+    monkeypatch.setattr("segvote.io.encodings.polygons._MAX_CROSSINGS", 60)
     np.testing.assert_array_equal(rasterise([ring], 20, 25), whole)
 
 

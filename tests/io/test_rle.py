@@ -8,7 +8,7 @@ from mask_examples import MASKS, make_large_mask, masks
 from pycocotools import mask as coco_mask
 
 from segvote.errors import BadInputError
-from segvote.io.rle import count_runs, decode_rle, encode_rle, fill_runs, pack_counts, unpack_counts
+from segvote.io.encodings.rle import count_runs, decode_rle, encode_rle, fill_runs, pack_counts, unpack_counts
 
 # pycocotools 2.0.11 predates numpy's new copy keyword.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

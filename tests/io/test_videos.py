@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
-from segvote.io.video_files import open_film_writer, read_film
-from segvote.io.videos import (
+from segvote.io.video.files import open_film_writer, read_film
+from segvote.io.video.reading import (
     FRAME_RATE,
     hash_video,
     is_frame_folder,
@@ -286,7 +286,7 @@ def test_written_times_are_kept_and_bytes_repeat(tmp_path):
 ENCODE_A_MOVING_SQUARE = """
 import hashlib, sys
 import numpy as np
-from segvote.io.video_files import open_film_writer
+from segvote.io.video.files import open_film_writer
 rng = np.random.default_rng(0)
 with open_film_writer(sys.argv[1]) as film:
     for number in range(6):

@@ -16,10 +16,9 @@ from segvote.kernels import (
     lists,
     neighbours,
     search_with_recall,
-    use_workspace,
 )
 from segvote.kernels import workspace as workspace_module
-from segvote.kernels.workspace import SharedArray, get_workspace
+from segvote.kernels.workspace import SharedArray
 
 
 @pytest.fixture
@@ -73,12 +72,6 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_room_is_used_inside_its_with_only(tmp_path):
-    with use_workspace(Workspace(tmp_path)):
-        assert get_workspace().folder == tmp_path
-    assert get_workspace().folder is None
-
-
 @pytest.mark.parametrize("part", [slice(None), slice(1, None), slice(None, -1)])
 def test_others_see_what_was_lent_whole_or_in_part(part, tmp_path):
     workspace = Workspace(tmp_path, send)
@@ -106,9 +99,9 @@ def test_a_search_in_files_or_by_others_finds_the_same_to_the_last_bit(where, pa
     monkeypatch.setattr(approximate, "QUERIES_AT_ONCE", 700)
     monkeypatch.setattr(neighbours, "QUERIES_PER_BLOCK", 700)
     here = search_with_recall(X, X, 10, bags, bags)
-    with use_workspace(list_workspaces(tmp_path)[where]):
-        there = search_with_recall(X, X, 10, bags, bags)
-        graph = build_vote_graph(*there[:2], len(X))
+    workspace = list_workspaces(tmp_path)[where]
+    there = search_with_recall(X, X, 10, bags, bags, workspace)
+    graph = build_vote_graph(*there[:2], len(X), workspace)
     assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
     expected = build_vote_graph(*here[:2], len(X))
     for name in ("data", "indices", "indptr"):

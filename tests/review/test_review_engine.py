@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports.coco import read_coco
-from segvote.io.rle import encode_rle
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.review.frames import Frames

@@ -8,13 +8,13 @@ import pytest
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.io.video_files import open_film_writer
+from segvote.io.video.files import open_film_writer
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.run.correction_log import read_actions
-from segvote.run.frame_annotations import list_frame_annotations
 from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.run.video.annotations import list_frame_annotations
 from segvote.steps.annotate import annotate
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BusyRunError, DamagedFileError
-from segvote.io.rle import encode_rle
+from segvote.io.encodings.rle import encode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import fix_segments, move_bags, replay

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
-from segvote.kernels import Workspace, approximate, neighbours, search_with_recall, use_workspace
+from segvote.kernels import Workspace, approximate, neighbours, search_with_recall
 from segvote.run.settings import Settings
 from segvote.scaling import cluster as cluster_module
 from segvote.scaling import open_cluster
-from segvote.scaling.carrying import Carrier
 from segvote.steps.annotate import annotate
 from segvote.steps.prediction.predict import predict
-from segvote.steps.workers import run_on_all, work_with
+from segvote.steps.resources import Resources
+from segvote.steps.workers import run_on_all
 
 pytest.importorskip("distributed")
 # Sockets of processes that are shut down are closed by Dask when it gets to it.
@@ -33,8 +33,7 @@ RESULTS = ("masks", "heatmaps", "votes", "segments", "features", "model")
 
 @pytest.fixture(scope="module")
 def cluster():
-    # Open for many tests, it is asked only by those that say so.
-    with open_cluster(n_workers=2) as workers, work_with(None):
+    with open_cluster(n_workers=2) as workers:
         yield workers
 
 
@@ -55,10 +54,8 @@ def kill_one(cluster) -> None:
 
 def test_two_workers_write_the_same_bytes_as_one_process(cluster, scenes, tmp_path, expected):
     steps = []
-    with work_with(cluster.run_on_all):
-        annotate(
-            scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=lambda *step: steps.append(step)
-        )
+    folders = scenes / "with", scenes / "without", tmp_path / "run"
+    annotate(*folders, QUICK, parallel_map=cluster.map, progress=lambda *step: steps.append(step))
     assert read_files(tmp_path / "run") == expected
     # One bar for all workers, from nothing to everything.
     segmented = [done for step, done, _ in steps if step == "segment and extract features"]
@@ -73,19 +70,9 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, scenes, tmp_path
             killed.append(step)
             kill_one(cluster)
 
-    with work_with(cluster.run_on_all):
-        annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
+    folders = scenes / "with", scenes / "without", tmp_path / "run"
+    annotate(*folders, QUICK, parallel_map=cluster.map, progress=kill_at_the_third)
     assert killed == ["segment and extract features", "write masks"]
-    assert read_files(tmp_path / "run") == expected
-
-
-def test_workers_who_are_sent_the_files_write_the_same_bytes(cluster, scenes, tmp_path, expected):
-    def kill_at_the_third(step, done, total):
-        if done == 3 and step == "segment and extract features":
-            kill_one(cluster)
-
-    with work_with(Carrier(cluster.run_on_all), shares_disk=False):
-        annotate(scenes / "with", scenes / "without", tmp_path / "run", QUICK, progress=kill_at_the_third)
     assert read_files(tmp_path / "run") == expected
 
 
@@ -101,23 +88,21 @@ def test_workers_find_the_neighbours_that_one_process_finds(pairs, is_killed, cl
     blocks = []
 
     def work(function, items):
-        for item, result in zip(items, cluster.run_on_all(function, items), strict=True):
+        for item, result in zip(items, cluster.map(function, items), strict=True):
             if is_killed and len(blocks) == 1:
                 kill_one(cluster)
             blocks.append(item)
             yield result
 
     near = search_with_recall(X, X, 10, bags, bags)
-    with use_workspace(Workspace(tmp_path, work)):
-        far = search_with_recall(X, X, 10, bags, bags)
+    far = search_with_recall(X, X, 10, bags, bags, Workspace(tmp_path, work))
     assert len(blocks) == 8
     assert all(np.array_equal(a, b) for a, b in zip(near, far, strict=True))
 
 
 def test_images_never_seen_are_predicted_alike(cluster, finished_run, scenes, tmp_path):
     predict(finished_run.folder.path, scenes / "with", tmp_path / "near", n_jobs=1)
-    with work_with(cluster.run_on_all):
-        predict(finished_run.folder.path, scenes / "with", tmp_path / "far")
+    predict(finished_run.folder.path, scenes / "with", tmp_path / "far", parallel_map=cluster.map)
     near, far = (read_all(tmp_path / name) for name in ("near", "far"))
     assert near == far and any(name.endswith(".png") for name in near)
 
@@ -129,7 +114,7 @@ def read_all(folder: Path) -> dict[str, bytes]:
 
 def test_results_come_in_the_order_of_the_items(cluster):
     sleep = time.sleep
-    assert list(cluster.run_on_all(lambda i: (sleep(0.02 * (i % 3)), i)[1], range(70))) == list(range(70))
+    assert list(cluster.map(lambda i: (sleep(0.02 * (i % 3)), i)[1], range(70))) == list(range(70))
 
 
 def test_an_error_of_segvote_arrives_as_it_was_raised(cluster):
@@ -137,14 +122,12 @@ def test_an_error_of_segvote_arrives_as_it_was_raised(cluster):
         raise BadInputError(f"not {item}")
 
     with pytest.raises(BadInputError, match="not 1"):
-        list(cluster.run_on_all(fail, [1]))
+        list(cluster.map(fail, [1]))
 
 
-def test_workers_are_asked_only_inside_the_with(cluster):
-    with work_with(cluster.run_on_all):
-        inside = set(run_on_all(lambda _: os.getpid(), range(4), n_jobs=1))
-    assert os.getpid() not in inside
-    assert set(run_on_all(lambda _: os.getpid(), range(4), n_jobs=1)) == {os.getpid()}
+def test_workers_work_in_the_place_of_this_process(cluster):
+    assert os.getpid() not in run_on_all(lambda _: os.getpid(), range(4), Resources(1, parallel_map=cluster.map))
+    assert set(run_on_all(lambda _: os.getpid(), range(4), Resources(1))) == {os.getpid()}
 
 
 def test_workers_with_other_versions_are_refused(cluster, monkeypatch):
@@ -153,14 +136,15 @@ def test_workers_with_other_versions_are_refused(cluster, monkeypatch):
         cluster.check_versions()
 
 
-def test_workers_see_a_folder_by_what_is_in_it(cluster, tmp_path, monkeypatch):
+def test_workers_that_do_not_see_a_folder_are_refused(cluster, tmp_path, monkeypatch):
     (tmp_path / "with").mkdir()
     (tmp_path / "with" / "a.jpg").touch()
-    assert cluster.see([tmp_path / "with", tmp_path / "new" / "out"])
+    cluster.check_folders([tmp_path / "with", tmp_path / "new" / "out"])
     assert [path.name for path in tmp_path.rglob("*")] == ["with", "a.jpg"]
     monkeypatch.setattr(cluster_module, "_exists", lambda path: not path.endswith("a.jpg"))
-    assert cluster.see([tmp_path / "new"])
-    assert not cluster.see([tmp_path / "with"])
+    cluster.check_folders([tmp_path / "new"])
+    with pytest.raises(BadInputError, match=r"see .*with; tls.* does not\. Mount it there"):
+        cluster.check_folders([tmp_path / "with"])
 
 
 def test_ctrl_c_is_for_the_one_who_asked_and_not_for_workers(cluster):
@@ -231,7 +215,7 @@ def test_a_scheduler_whose_workers_are_all_gone_is_not_waited_for_for_ever(lonel
     monkeypatch.setattr(cluster_module, "PATIENCE", 0.2)
     monkeypatch.setattr(cluster_module, "LOOK_EVERY", 0.1)
     with pytest.raises(SegvoteError, match="no worker of Dask is left"):
-        list(lonely.run_on_all(str, [1]))
+        list(lonely.map(str, [1]))
 
 
 @pytest.mark.timeout(60)
@@ -244,7 +228,7 @@ def test_a_scheduler_that_is_gone_is_told_in_one_line(lonely, monkeypatch):
 
     monkeypatch.setattr(lonely, "_count_threads", close_and_count)  # asked while a task is waited for
     with pytest.raises(SegvoteError, match="scheduler is gone"):
-        list(lonely.run_on_all(str, [1]))
+        list(lonely.map(str, [1]))
 
 
 @pytest.mark.slow

@@ -16,12 +16,12 @@ from segvote.errors import BadInputError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.color import ColorFeatures
 from segvote.integrations.models import open_predictors
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.masks import read_mask
-from segvote.io.rle import encode_rle
 from segvote.metrics import measure_iou
-from segvote.run.class_folders import list_class_images
-from segvote.run.class_runs import ClassRuns
+from segvote.run.classes.folders import list_class_images
+from segvote.run.classes.runs import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.run.settings import Settings
@@ -236,7 +236,7 @@ def test_tools_get_a_predictor_for_every_class(class_runs):
 
 
 def test_a_correction_in_one_class_reaches_the_index_masks(own_root, tmp_path):
-    from segvote.io.rle import encode_rle
+    from segvote.io.encodings.rle import encode_rle
     from segvote.run.correction_log import Action, CorrectionLog
 
     runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)

@@ -5,9 +5,9 @@ import pytest
 
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.io import EXPORTS
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.imports.detect import read_any
 from segvote.io.masks import read_mask
-from segvote.io.rle import encode_rle
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.steps.export import export, find_unsure

@@ -11,8 +11,8 @@ from segvote.features import make_features
 from segvote.kernels import Workspace
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
-from segvote.steps.memory import PER_THREAD, choose_workspace, estimate_need, format_size, limit_memory, parse_size
-from segvote.steps.workers import work_with
+from segvote.steps.memory import PER_THREAD, choose_workspace, estimate_need
+from segvote.steps.resources import Resources, format_size, make_resources, parse_size
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,7 @@ def read_results(folder):
 
 def run_again(run, out, memory):
     inputs = run.record["inputs"]
-    with limit_memory(memory):
-        annotate(inputs["with"], inputs["without"], out, run.settings, n_jobs=1)
+    annotate(inputs["with"], inputs["without"], out, run.settings, n_jobs=1, memory=memory)
     return read_results(out)
 
 
@@ -97,28 +96,27 @@ def test_a_bound_that_cannot_be_met_names_what_is_needed(finished_run, need, tmp
 def test_voters_that_hold_all_in_memory_say_so_and_name_one_that_does_not(tmp_path):
     need = estimate_need(Settings(voter="crane"), 100_000, 472)
     assert need.on_disk == need.in_memory
-    with limit_memory("500MB"), pytest.raises(TooLargeError, match=f"{format_size(need.in_memory)}.* use voter ekde"):
-        choose_workspace(tmp_path, Settings(voter="crane"), 100_000, 472)
+    with pytest.raises(TooLargeError, match=f"{format_size(need.in_memory)}.* use voter ekde"):
+        choose_workspace(tmp_path, Settings(voter="crane"), 100_000, 472, make_resources(memory="500MB"))
 
 
 def test_a_disk_that_is_too_small_is_named(tmp_path):
-    with limit_memory("900TB"), work_with(map), pytest.raises(TooLargeError, match="of disk for its files"):
-        choose_workspace(tmp_path, Settings(), 10**11, 472)
+    with pytest.raises(TooLargeError, match="of disk for its files"):
+        choose_workspace(tmp_path, Settings(), 10**11, 472, make_resources(memory="900TB", parallel_map=map))
 
 
 def test_others_find_arrays_in_files_whatever_the_memory(tmp_path):
-    with work_with(map):
-        workspace = choose_workspace(tmp_path, Settings(), 10, 4)
-    assert (workspace.folder, workspace.others) == (tmp_path, map)
-    assert choose_workspace(tmp_path, Settings(), 10, 4) == Workspace()
+    workspace = choose_workspace(tmp_path, Settings(), 10, 4, Resources(parallel_map=map))
+    assert (workspace.folder, workspace.parallel_map) == (tmp_path, map)
+    assert choose_workspace(tmp_path, Settings(), 10, 4, Resources()) == Workspace()
 
 
 def test_more_memory_lets_more_threads_search(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     need = estimate_need(Settings(), 1000, 472)
     for spare, n_threads in ((0, 1), (PER_THREAD, 2), (5 * PER_THREAD + 1, 6)):
-        with limit_memory(need.on_disk + spare):
-            assert choose_workspace(tmp_path, Settings(), 1000, 472).n_threads == n_threads
+        resources = Resources(memory=need.on_disk + spare)
+        assert choose_workspace(tmp_path, Settings(), 1000, 472, resources).n_threads == n_threads
 
 
 def test_more_neighbours_need_more_memory():

@@ -183,7 +183,7 @@ def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path):
 
 
 def test_a_person_s_corrections_stay(old, parts):
-    from segvote.io.rle import encode_rle
+    from segvote.io.encodings.rle import encode_rle
     from segvote.run.correction_log import Action, CorrectionLog
 
     run = Run(old)

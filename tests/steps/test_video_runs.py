@@ -16,16 +16,16 @@ from segvote.errors import BadInputError
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.stress import STRESSES, stress
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
-from segvote.io.rle import encode_rle
-from segvote.io.video_files import open_film_writer
-from segvote.io.videos import open_video
+from segvote.io.video.files import open_film_writer
+from segvote.io.video.reading import open_video
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import fix_segments
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video_frames import read_ahead
+from segvote.run.video.frames import read_ahead
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen, vote
 

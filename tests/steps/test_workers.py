@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from segvote.steps.workers import run_in_threads, work_with
+from segvote.steps.resources import Resources
+from segvote.steps.workers import run_in_threads, run_on_all
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -15,13 +16,13 @@ def test_threads_give_results_in_order(n_jobs):
         time.sleep(0.002 * (item % 3))
         return item
 
-    assert list(run_in_threads(wait, range(20), n_jobs)) == list(range(20))
-    assert list(run_in_threads(wait, [], n_jobs)) == []
+    assert list(run_in_threads(wait, range(20), Resources(n_jobs))) == list(range(20))
+    assert list(run_in_threads(wait, [], Resources(n_jobs))) == []
 
 
 def test_whoever_stops_does_not_wait_for_all():
     begun = []
-    results = run_in_threads(begun.append, range(1000), 2)
+    results = run_in_threads(begun.append, range(1000), Resources(2))
     next(results)
     results.close()
     assert len(begun) < 10
@@ -32,15 +33,15 @@ def test_an_error_of_a_thread_is_ours():
         raise ValueError(f"{item} is bad")
 
     with pytest.raises(ValueError, match="0 is bad"):
-        list(run_in_threads(fail, range(8), 2))
+        list(run_in_threads(fail, range(8), Resources(2)))
 
 
 def test_others_do_the_work_of_threads():
     def note(item):
         return item, threading.current_thread()
 
-    with work_with(lambda function, items: map(function, items)):
-        assert list(run_in_threads(note, range(3), 2)) == [(item, threading.main_thread()) for item in range(3)]
+    here = Resources(2, parallel_map=map)
+    assert list(run_in_threads(note, range(3), here)) == [(item, threading.main_thread()) for item in range(3)]
 
 
 def test_relative_paths_are_those_of_the_folder_of_now(tmp_path, monkeypatch):
@@ -48,6 +49,4 @@ def test_relative_paths_are_those_of_the_folder_of_now(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         items = ["."] * 8
-        from segvote.steps.workers import run_on_all
-
-        assert list(run_on_all(os.path.abspath, items, 2)) == [str(tmp_path / name)] * 8
+        assert list(run_on_all(os.path.abspath, items, Resources(2))) == [str(tmp_path / name)] * 8

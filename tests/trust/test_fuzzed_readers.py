@@ -21,15 +21,15 @@ from segvote.evaluation.doctor import diagnose_run, format_diagnosis
 from segvote.evaluation.evaluate_truth import list_truth
 from segvote.evaluation.explain import explain_segment, format_explanation
 from segvote.features import make_features
-from segvote.features.onnx_graph import GraphBuilder
-from segvote.features.torch_file import read_torch_file
-from segvote.features.vgg19_weights import read_vgg19_weights
+from segvote.features.networks.onnx_graph import GraphBuilder
+from segvote.features.networks.torch_file import read_torch_file
+from segvote.features.networks.vgg19_weights import read_vgg19_weights
 from segvote.io import EXPORTS
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.imports.detect import read_any
 from segvote.report import write_report
-from segvote.run.class_runs import ClassRuns
+from segvote.run.classes.runs import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder

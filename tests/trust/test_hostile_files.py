@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from segvote.errors import SegvoteError
-from segvote.features.backbone import BackboneFeatures
-from segvote.features.torch_file import read_torch_file
+from segvote.features.networks.backbone import BackboneFeatures
+from segvote.features.networks.torch_file import read_torch_file
 from segvote.io.imports.detect import read_any
 from segvote.run.bags import Bag
 from segvote.run.run import Run

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.datasets import make_bags
-from segvote.kernels import Workspace, neighbours, use_workspace
+from segvote.kernels import Neighbours, Workspace, neighbours
 from segvote.voters.ekde import EKDE
 
 
@@ -25,9 +25,9 @@ def test_features_mapped_from_a_file_vote_alike(tmp_path, monkeypatch):
 def test_votes_that_lie_in_files_are_counted_alike(pairs, tmp_path, monkeypatch):
     X, y, bags, _ = make_bags(n_with=30, n_without=30, n_segments=40)
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", pairs)
-    near = EKDE().fit(X.astype(np.float32), y, bags=bags)
-    with use_workspace(Workspace(tmp_path)):
-        far = EKDE().fit(X.astype(np.float32), y, bags=bags)
+    X = X.astype(np.float32)
+    near, far = EKDE().fit(X, y, bags=bags), EKDE()
+    far.take_neighbours(Neighbours.search(X, far.n_searched, bags, Workspace(tmp_path))).fit(X, y, bags=bags)
     assert len(os.listdir(tmp_path)) == 2  # the votes, and whose they are
     for ask in (
         lambda voter: voter.scores_,

@@ -6,13 +6,13 @@ returned then reads from the mirror of the folder on this machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from segvote._api.in_memory import ImageMasks, annotate_images
 from segvote._api.opened import OpenedRun, RunImage, load_run
 from segvote._api.reviewing import open_review
+from segvote._api.workers import open_workers
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
 from segvote.evaluation.evaluate import Evaluation
@@ -20,19 +20,22 @@ from segvote.evaluation.evaluate import evaluate as run_evaluate
 from segvote.io.progress_bar import draw_progress
 from segvote.io.remote.opening import open_folders
 from segvote.metrics.overlap import IMAGE_THRESHOLD
-from segvote.progress import Progress, ignore_progress
+from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
 from segvote.report.compare_page import write_comparison
-from segvote.run.class_runs import ClassRuns
+from segvote.run.classes.runs import ClassRuns
 from segvote.run.remote import open_run
 from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.scaling import Cluster
 from segvote.steps.annotate import annotate as run_annotate
 from segvote.steps.classes.annotate import annotate_classes as run_annotate_classes
 from segvote.steps.export import export as run_export
-from segvote.steps.prediction.predict import Predictions
+from segvote.steps.prediction.model import Model
+from segvote.steps.prediction.predict import FALSE_POSITIVE_RATE, Predictions
 from segvote.steps.prediction.predict import predict as run_predict
+from segvote.steps.resources import N_JOBS
 from segvote.steps.update import update as run_update
 from segvote.voters import VOTERS
 
@@ -60,7 +63,9 @@ def annotate(
     settings: Settings | None = None,
     *,
     segments: Path | str | None = None,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
+    memory: str | int | None = None,
+    scheduler: str | Cluster | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
@@ -68,20 +73,30 @@ def annotate(
 
     Parameters
     ----------
-    with_folder, without_folder
+    with_folder, without_folder : path or str
         Folders of images, nested as you like; paths or addresses of a store.
-    out
+    out : path or str
         The run folder to write; an unfinished or earlier run of the same two folders is continued.
-    settings
-        See `Settings`.
-    segments
-        Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; None: segment.
-    n_jobs
+    settings : Settings, optional
+        How; default: as the command line's.
+    segments : path or str, optional
+        Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; default:
+        images are segmented.
+    n_jobs : int
         Number of processes; the answer does not depend on it.
-    strict
+    memory : str or int, optional
+        Bytes that the vote may take, or a size like ``"4GB"``; what is larger is mapped from files. Default: no bound.
+    scheduler : str or Cluster, optional
+        Instead of processes: address of a Dask scheduler (``tcp://host:8786``), or what
+        `segvote.scaling.open_cluster` opened.
+    strict : bool
         An unreadable image is an error instead of a line in the report.
-    progress
-        Called with step, done, total; None: a bar where somebody watches, in a terminal or a notebook.
+    progress : callable, optional
+        Called with step, done, total; default: a bar where somebody watches, in a terminal or a notebook.
+
+    Returns
+    -------
+    OpenedRun
 
     Examples
     --------
@@ -96,11 +111,21 @@ def annotate(
     """
     with (
         draw_progress() as bar,
-        open_folders([with_folder, without_folder, segments], [out], progress=progress or bar) as here,
+        open_workers(scheduler, [with_folder, without_folder, segments, out]) as (parallel_map, folders),
+        open_folders(folders[:3], folders[3:], progress=progress or bar) as here,
     ):
         one, other, own = here.inputs
         run = run_annotate(
-            one, other, here.outs[0], settings, segments=own, n_jobs=n_jobs, strict=strict, progress=here.progress
+            one,
+            other,
+            here.outs[0],
+            settings,
+            segments=own,
+            n_jobs=n_jobs,
+            memory=memory,
+            parallel_map=parallel_map,
+            strict=strict,
+            progress=here.progress,
         )
         write_report(run)
     return OpenedRun(run.folder.path)
@@ -112,16 +137,61 @@ def annotate_classes(
     settings: Settings | None = None,
     *,
     segments: Path | str | None = None,
-    progress: Progress = ignore_progress,
-    **options: Any,
+    n_jobs: int = N_JOBS,
+    memory: str | int | None = None,
+    scheduler: str | Cluster | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
 ) -> ClassRuns:
     """Masks of several objects at once, and the reports about them.
 
-    Parameters are those of `segvote.steps.classes.annotate.annotate_classes`.
+    Parameters
+    ----------
+    root : path or str
+        Holds one folder of images for each class, named like it, and perhaps ``none`` with images of no class. An image
+        that shows two of them lies in both folders.
+    out : path or str
+        The folder to write; an unfinished or earlier run on the same root is continued.
+    settings : Settings, optional
+        How; the labels are the names of the folders.
+    segments, n_jobs, memory, scheduler, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    ClassRuns
+
+    Examples
+    --------
+    >>> import tempfile, segvote
+    >>> from pathlib import Path
+    >>> from segvote.datasets import write_scenes
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> (folder / "root").mkdir()
+    >>> _ = (folder / "with").rename(folder / "root/cup"), (folder / "without").rename(folder / "root/none")
+    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
+    >>> runs = segvote.annotate_classes(folder / "root", folder / "out", quick, n_jobs=1)
+    >>> runs.names, len(runs.images)
+    (('cup',), 8)
     """
-    with open_folders([root, segments], [out], progress=progress) as here:
+    with (
+        draw_progress() as bar,
+        open_workers(scheduler, [root, segments, out]) as (parallel_map, folders),
+        open_folders(folders[:2], folders[2:], progress=progress or bar) as here,
+    ):
         folder, own = here.inputs
-        runs = run_annotate_classes(folder, here.outs[0], settings, segments=own, progress=here.progress, **options)
+        runs = run_annotate_classes(
+            folder,
+            here.outs[0],
+            settings,
+            segments=own,
+            n_jobs=n_jobs,
+            memory=memory,
+            parallel_map=parallel_map,
+            strict=strict,
+            progress=here.progress,
+        )
         for run in runs.runs.values():
             write_report(run)
         write_classes_report(runs)
@@ -131,49 +201,180 @@ def annotate_classes(
 def update(
     run: Run | Path | str,
     *,
-    add_with: Any = (),
-    add_without: Any = (),
+    add_with: Iterable[Path | str] = (),
+    add_without: Iterable[Path | str] = (),
+    remove: Iterable[str] = (),
+    restore: Iterable[str] = (),
     segments: Path | str | None = None,
-    progress: Progress = ignore_progress,
-    **options: Any,
-) -> Run:
-    """Add images to a run or take some out, and write its report anew.
+    n_jobs: int = N_JOBS,
+    memory: str | int | None = None,
+    scheduler: str | Cluster | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> OpenedRun:
+    """Add images to a run or take some out, and write its report anew; without either, look again at its folders.
 
-    Parameters are those of `segvote.steps.update.update`.
+    Parameters
+    ----------
+    run : Run, path or str
+        A run, or its folder; it may be unfinished.
+    add_with, add_without : iterable of path or str
+        Folders of more images. They stay where they are and are part of the run from then on.
+    remove : iterable of str
+        Names of images that are to be left out. The files stay where they are; masks and heat maps go.
+    restore : iterable of str
+        Names of images that were removed earlier and are to come back.
+    segments : path or str, optional
+        Folder of your own label maps, if the run was made with one: for all images.
+    n_jobs, memory, scheduler, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    OpenedRun
+
+    Examples
+    --------
+    >>> import tempfile, segvote
+    >>> from segvote.datasets import write_scenes
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
+    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
+    >>> len(segvote.update(run, remove=[run.images[0].name], n_jobs=1))
+    7
     """
     add_with, add_without = list(add_with), list(add_without)
+    given = run.folder.path if isinstance(run, Run) else run
     with (
-        open_run(run, progress) as (folder, report),
-        open_folders([*add_with, *add_without, segments], progress=progress) as here,
+        draw_progress() as bar,
+        open_workers(scheduler, [given, *add_with, *add_without, segments]) as (parallel_map, (given, *folders)),
+        open_run(given, progress or bar) as (folder, report),
+        open_folders(folders, progress=progress or bar) as here,
     ):
         *added, own = here.inputs
-        more: dict[str, Any] = {"add_with": added[: len(add_with)], "add_without": added[len(add_with) :]}
-        updated = run_update(folder, **more, segments=own, progress=report, **options)
+        updated = run_update(
+            folder,
+            add_with=added[: len(add_with)],
+            add_without=added[len(add_with) :],
+            remove=remove,
+            restore=restore,
+            segments=own,
+            n_jobs=n_jobs,
+            memory=memory,
+            parallel_map=parallel_map,
+            strict=strict,
+            progress=report,
+        )
         write_report(updated)
-    return updated
+    return OpenedRun(updated.folder.path)
 
 
 def predict(
-    model: Any, folder: Path | str, out: Path | str, *, progress: Progress = ignore_progress, **options: Any
+    model: Model | Path | str,
+    folder: Path | str,
+    out: Path | str,
+    *,
+    false_positive_rate: float = FALSE_POSITIVE_RATE,
+    n_jobs: int = N_JOBS,
+    scheduler: str | Cluster | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
 ) -> Predictions:
     """Say of images never seen whether they show the object, and draw it.
 
-    Parameters are those of `segvote.steps.prediction.predict.predict`.
+    Parameters
+    ----------
+    model : Model, path or str
+        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
+    folder : path or str
+        Images and videos, nested as you like.
+    out : path or str
+        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
+    false_positive_rate : float
+        Largest share of images without the object that may be predicted to show it.
+    n_jobs, scheduler, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    Predictions
+
+    Examples
+    --------
+    >>> import tempfile, segvote
+    >>> from segvote.datasets import write_scenes
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
+    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
+    >>> found = segvote.predict(f"{folder}/out", f"{folder}/without", f"{folder}/new", n_jobs=1)
+    >>> len(found), sorted(found.to_table()[0])[:3]
+    (4, ['area', 'contains', 'name'])
     """
-    with open_folders([folder], [out], [model], progress) as here:
-        return run_predict(here.models[0], here.inputs[0], here.outs[0], progress=here.progress, **options)
+    with (
+        draw_progress() as bar,
+        open_workers(scheduler, [model, folder, out]) as (parallel_map, folders),
+        open_folders(folders[1:2], folders[2:], folders[:1], progress or bar) as here,
+    ):
+        return run_predict(
+            here.models[0],
+            here.inputs[0],
+            here.outs[0],
+            false_positive_rate=false_positive_rate,
+            n_jobs=n_jobs,
+            parallel_map=parallel_map,
+            strict=strict,
+            progress=here.progress,
+        )
 
 
 def evaluate(
-    run: Run | Path | str, truth: Path | str, *, progress: Progress = ignore_progress, **options: Any
+    run: Run | Path | str,
+    truth: Path | str,
+    *,
+    label: str | None = None,
+    threshold: float = IMAGE_THRESHOLD,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Masks of a run against truth: CorLoc, IoU, AP and boundaries.
 
-    Parameters are those of `segvote.evaluation.evaluate.evaluate`; `run` may be its folder.
+    Parameters
+    ----------
+    run : Run, path or str
+        A finished run, or its folder.
+    truth : path or str
+        A folder of masks or boxes, or a file of annotations; ``docs/evaluation.md`` lists the kinds.
+    label : str, optional
+        The class that counts, where the truth has several.
+    threshold : float
+        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
+    progress : callable, optional
+        As for `annotate`.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import tempfile, segvote
+    >>> from segvote.datasets import write_scenes
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
+    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
+    >>> figures = segvote.evaluate(run, f"{folder}/masks").to_dict()
+    >>> figures["n_images"], 0 <= figures["miou"] <= figures["limit_miou"] <= 1
+    (4, True)
     """
-    with open_run(run, progress) as (folder, report), open_folders([truth], progress=progress) as here:
+    with (
+        draw_progress() as bar,
+        open_run(run, progress or bar) as (folder, report),
+        open_folders([truth], progress=progress or bar) as here,
+    ):
         opened = folder if isinstance(folder, Run) else Run(folder)
-        return run_evaluate(opened, here.inputs[0], report, **options)
+        return run_evaluate(opened, here.inputs[0], report, label=label, threshold=threshold)
 
 
 def export(
@@ -181,15 +382,89 @@ def export(
     format: str,
     folder: Path | str | None = None,
     *,
-    progress: Progress = ignore_progress,
-    **options: Any,
+    label: str | None = None,
+    unsure: float = 0.0,
+    instances: bool = False,
+    min_area: int = 1,
+    polygons: bool = False,
+    copy_images: bool = False,
+    nested: bool = False,
+    val_share: float = 0.0,
+    boxes: bool = False,
+    overwrite: bool = False,
+    progress: Progress | None = None,
 ) -> Path:
-    """Write the masks of a run in the format of another tool; returns the file or folder to open there.
+    """Write the masks of a run in the format of another tool.
 
-    Parameters are those of `segvote.steps.export.export`.
+    Parameters
+    ----------
+    run : Run, ClassRuns, path or str
+        A finished run, a run on several classes, or the folder of either.
+    format : str
+        A name of `segvote.EXPORTS`.
+    folder : path or str, optional
+        Where to write; default ``exports/FORMAT`` in the run folder.
+    label : str, optional
+        What the object is called there; default: what the run calls it. Classes keep their names.
+    unsure : float
+        Segments this close to the threshold become unsure pixels where the format has them: a share of the image's
+        range of scores, 0: none.
+    instances : bool
+        Every connected region is an object of its own.
+    min_area : int
+        With `instances`, regions of fewer pixels are left out.
+    polygons : bool
+        Outlines instead of masks, where the format has both.
+    copy_images : bool
+        Put the pictures where the format expects them.
+    nested : bool
+        ``yolo``: keep the images' folders instead of one flat folder.
+    val_share : float
+        ``yolo``: part of the images for validation.
+    boxes : bool
+        YOLO: boxes around the objects instead of outlines, for readers of detections.
+    overwrite : bool
+        Write into a folder that holds something already.
+    progress : callable, optional
+        As for `annotate`.
+
+    Returns
+    -------
+    Path
+        The file or folder to open with that tool.
+
+    Examples
+    --------
+    >>> import tempfile, segvote
+    >>> from segvote.datasets import write_scenes
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
+    >>> run = segvote.annotate(f"{folder}/with", f"{folder}/without", f"{folder}/out", quick, n_jobs=1)
+    >>> segvote.export(run, "coco", label="cup").relative_to(run.folder.path).as_posix()
+    'exports/coco/annotations/instances_default.json'
     """
-    with open_run(run, progress) as (opened, report), open_folders(outs=[folder], progress=report) as here:
-        return run_export(opened, format, here.outs[0], progress=here.progress, **options)
+    with (
+        draw_progress() as bar,
+        open_run(run, progress or bar) as (opened, report),
+        open_folders(outs=[folder], progress=report) as here,
+    ):
+        return run_export(
+            opened,
+            format,
+            here.outs[0],
+            label=label,
+            unsure=unsure,
+            instances=instances,
+            min_area=min_area,
+            polygons=polygons,
+            copy_images=copy_images,
+            nested=nested,
+            val_share=val_share,
+            boxes=boxes,
+            overwrite=overwrite,
+            progress=here.progress,
+        )
 
 
 def compare(
@@ -205,29 +480,49 @@ def compare(
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
     time_limit: float | None = None,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> Comparison:
     """Try every combination of voters, features and segmenters on shared segments, and write the page about them.
 
     Parameters
     ----------
-    with_folder, without_folder
-        As for `annotate`.
-    truth
+    with_folder, without_folder : path or str
+        Folders of images.
+    truth : path or str
         As for `evaluate`.
-    out
+    out : path or str
         Folder for the results; what is there is not done again.
-    voters, features, segmenters
+    voters, features, segmenters : sequence of str
         Names of the registries.
-    settings
+    settings : Settings, optional
         Everything else; its voter is the reference.
-    label, threshold
-        The class that counts, where the truth has several; overlap above which an image is found.
-    time_limit
-        Seconds that one vote may take; None: no limit.
-    n_jobs, progress
+    label : str, optional
+        The class that counts, where the truth has several.
+    threshold : float
+        Overlap above which an image is found.
+    time_limit : float, optional
+        Seconds that one vote may take; default: no limit.
+    n_jobs : int
+        Number of processes.
+    progress : callable, optional
         As for `annotate`.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import tempfile, segvote
+    >>> from segvote.datasets import write_scenes
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = write_scenes(folder, n_with=4, n_without=4, size=(120, 90))
+    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
+    >>> folders = [f"{folder}/{name}" for name in ("with", "without", "masks", "out")]
+    >>> found = segvote.compare(*folders, voters=["ekde", "negmin"], features=["color"], settings=quick, n_jobs=1)
+    >>> [one.combination.voter for one in found.results]
+    ['ekde', 'negmin']
     """
     plan = Plan(tuple(voters), tuple(features), tuple(segmenters), time_limit=time_limit)
     with draw_progress() as bar:

@@ -17,12 +17,24 @@ def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> N
 
     Parameters
     ----------
-    run
+    run : Run, path or str
         A run, or its folder.
-    port
+    port : int
         Where to listen on 127.0.0.1; 0: any free port.
-    browser
+    browser : bool
         Open the page; otherwise its address is printed alone.
+
+    Examples
+    --------
+    >>> import segvote
+    >>> segvote.open_review("out")  # doctest: +SKIP
+    review   http://127.0.0.1:41217/…/
+
+    A folder that no run was written to is refused:
+
+    >>> segvote.open_review("nowhere")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    segvote.errors.BadInputError: nowhere is not a run folder
     """
     folder = run.folder.path if isinstance(run, Run) else Path(run)
     opened = ExitStack()

@@ -12,7 +12,7 @@ from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
 from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research, voter_option
 from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
@@ -21,9 +21,8 @@ from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.bag_record import BagRecord
 from segvote.run.settings import DETAILS, Settings, apply_detail
-from segvote.run.video_bags import FRAMES
+from segvote.run.video.bags import FRAMES
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.memory import limit_memory
 from segvote.types import WITH
 from segvote.voters import VOTERS
 
@@ -173,16 +172,15 @@ def annotate(
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
     own = choose_segments(segments, ucm)
-    with (
-        limit_memory(memory),
-        open_workers(workers, scheduler, [*folders, target, own]) as (*opened, own),
-        show_progress() as progress,
-    ):
+    with open_workers(workers, scheduler, [*folders, target, own]) as cluster, show_progress() as progress:
         run = start(
-            *opened,
+            *folders,
+            target,
             apply_detail(Settings(**chosen), detail),
             segments=own,
             n_jobs=jobs,
+            memory=memory,
+            scheduler=cluster,
             strict=strict,
             progress=progress,
         )

@@ -16,8 +16,8 @@ import typer
 from typer.models import CommandInfo
 
 from segvote import __version__
-from segvote.cli.help import Command, CommandList
-from segvote.cli.stopping import find_exit_code, listen_for_stop
+from segvote.cli.terminal.help import Command, CommandList
+from segvote.cli.terminal.stopping import find_exit_code, listen_for_stop
 from segvote.errors import SegvoteError
 from segvote.plain_text import make_plain
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS

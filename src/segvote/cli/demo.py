@@ -9,7 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import choice
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.datasets import DEFECTS
 from segvote.run.settings import Settings
 

@@ -7,7 +7,7 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import choice
 from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.io import EXPORTS
 
 

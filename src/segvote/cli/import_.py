@@ -11,7 +11,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT

@@ -73,8 +73,8 @@ def find_version(package: str) -> str | None:
 
 def find_weights() -> dict[str, dict[str, str]]:
     """Per network that has weights: the path where they were found, or the reason why not."""
-    from segvote.features.lite0 import find_lite0_weights
-    from segvote.features.vgg19 import find_vgg19_weights
+    from segvote.features.networks.lite0 import find_lite0_weights
+    from segvote.features.networks.vgg19 import find_vgg19_weights
 
     return {"lite0": _look_for(find_lite0_weights), "vgg19": _look_for(find_vgg19_weights)}
 

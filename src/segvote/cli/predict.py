@@ -9,7 +9,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.progress import show_progress
+from segvote.cli.terminal.progress import show_progress
 from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.plain_text import make_plain
 from segvote.steps.prediction.predict import predict as run_predict
@@ -51,9 +51,16 @@ def predict(
     """
     from segvote._api import predict as predict_folder
 
-    with open_workers(workers, scheduler, [model, folder, out]) as folders, show_progress() as progress:
+    with open_workers(workers, scheduler, [model, folder, out]) as cluster, show_progress() as progress:
         found = predict_folder(
-            *folders, false_positive_rate=false_positive_rate, n_jobs=jobs, strict=strict, progress=progress
+            model,
+            folder,
+            out,
+            false_positive_rate=false_positive_rate,
+            n_jobs=jobs,
+            scheduler=cluster,
+            strict=strict,
+            progress=progress,
         )
     for _, reason in found.problems:
         typer.echo(f"left out: {make_plain(reason)}", err=True)

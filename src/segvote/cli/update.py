@@ -10,8 +10,7 @@ from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
 from segvote.cli.memory import MEMORY
 from segvote.cli.paths import PathOrUri
-from segvote.cli.progress import show_progress
-from segvote.steps.memory import limit_memory
+from segvote.cli.terminal.progress import show_progress
 from segvote.steps.update import update as run_update
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}
@@ -49,7 +48,7 @@ def update(
     """
     from segvote._api import update as update_with_report
 
-    with limit_memory(memory), show_progress() as progress:
+    with show_progress() as progress:
         run = update_with_report(
             run_folder,
             add_with=add_with,
@@ -58,6 +57,7 @@ def update(
             restore=restore,
             segments=segments,
             n_jobs=jobs,
+            memory=memory,
             strict=strict,
             progress=progress,
         )

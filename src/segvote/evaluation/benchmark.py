@@ -20,6 +20,7 @@ from segvote.evaluation.compare_results import Comparison
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
+from segvote.steps.resources import N_JOBS
 
 __all__ = ["Benchmark", "PaperRow", "RowFeatures", "benchmark", "make_paper_plan"]
 
@@ -154,7 +155,7 @@ def benchmark(
     class_name: str | None = None,
     n_frames: int = 3,
     max_items: int | None = 200,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Benchmark:
     """Run the experiments of a data set that lies on disk.

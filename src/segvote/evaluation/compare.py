@@ -39,6 +39,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
+from segvote.steps.resources import N_JOBS
 from segvote.voters import VOTERS
 
 __all__ = ["Plan", "compare", "format_reason", "list_combinations"]
@@ -93,7 +94,7 @@ def compare(
     *,
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Comparison:
     """Try every combination of a plan on two folders of images.

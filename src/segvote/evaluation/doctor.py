@@ -28,6 +28,7 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
 from segvote.steps.reopening import Voted, reopen, vote
+from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import gather_table
 from segvote.steps.vote import fit_annotator
 from segvote.steps.workers import run_on_all
@@ -106,7 +107,7 @@ def diagnose_folders(
     without_folder: Path | str,
     out: Path | str | None = None,
     settings: Settings | None = None,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Diagnosis:
     """Examine two folders of images.
@@ -129,7 +130,7 @@ def diagnose_folders(
     run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)
-        good, segmented = _extract_bags(run, bags, settings, n_jobs, progress)
+        good, segmented = _extract_bags(run, bags, settings, Resources(n_jobs), progress)
     duplicates = find_duplicates([one.bag for one in segmented if not one.problem], progress)
     # An image that is in both folders says nothing about either.
     shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one, pair.other)}
@@ -153,13 +154,13 @@ def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None
 
 
 def _extract_bags(
-    run: RunFolder, bags: Sequence[Bag], settings: Settings, n_jobs: int, progress: Progress
+    run: RunFolder, bags: Sequence[Bag], settings: Settings, resources: Resources, progress: Progress
 ) -> tuple[list[SegmentedImage], list[SegmentedImage]]:
     """Those that can vote, and all."""
     extractor = make_features(settings.features, **settings.feature_options)
     if extractor.needs_fit:
         raise BadInputError(f"the doctor wants features that need no codebook; got {settings.features}, try lite0")
-    results = run_on_all(BagExtractor(run, settings, extractor), list(bags), n_jobs)
+    results = run_on_all(BagExtractor(run, settings, extractor), list(bags), resources)
     segmented = list(count_along(results, "segment and extract features", len(bags), progress))
     return [one for one in segmented if not one.problem], segmented
 

@@ -17,12 +17,12 @@ import numpy as np
 from segvote.datasets.truth_files import order_corners, read_voc_boxes
 from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
+from segvote.io.encodings.rle import decode_rle, encode_rle
 from segvote.io.images import list_images
 from segvote.io.imports.base import clean_name, match_name, read_number
 from segvote.io.imports.coco import parse_coco_boxes
 from segvote.io.imports.detect import read_any
 from segvote.io.masks import IGNORE, OBJECT, read_mask
-from segvote.io.rle import decode_rle, encode_rle
 from segvote.io.tables import read_csv, read_json
 from segvote.types import Annotation
 

@@ -13,9 +13,9 @@ from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
-from segvote.run.frame_annotations import get_frame_mask_path
 from segvote.run.run import Run
-from segvote.run.video_frames import StoredFrame, list_frame_stems, list_stored_frames
+from segvote.run.video.annotations import get_frame_mask_path
+from segvote.run.video.frames import StoredFrame, list_frame_stems, list_stored_frames
 from segvote.types import WITH
 
 __all__ = ["VideoResult", "count_video", "find_video_truth", "list_video_truth", "measure_video"]

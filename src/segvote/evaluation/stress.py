@@ -27,6 +27,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
+from segvote.steps.resources import N_JOBS
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
@@ -107,7 +108,7 @@ def stress(
     n_draws: int = 3,
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> list[StressCurve]:
     """Measure every voter of a plan under every kind of stress, with the plan's first features and segmenter.

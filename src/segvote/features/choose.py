@@ -18,8 +18,8 @@ FEATURES = Registry(
         "bow": "segvote.features.bow:BowFeatures",
         "color": "segvote.features.color:ColorFeatures",
         "lbp": "segvote.features.lbp:LbpFeatures",
-        "lite0": "segvote.features.lite0:Lite0Features",
-        "vgg19": "segvote.features.vgg19:Vgg19Features",
+        "lite0": "segvote.features.networks.lite0:Lite0Features",
+        "vgg19": "segvote.features.networks.vgg19:Vgg19Features",
     },
 )
 
@@ -64,7 +64,7 @@ def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
 
 def _find_class(name: str) -> type[FeatureExtractor]:
     if name.endswith(".onnx"):
-        from segvote.features.backbone import BackboneFeatures
+        from segvote.features.networks.backbone import BackboneFeatures
 
         return BackboneFeatures
     if name not in FEATURES:

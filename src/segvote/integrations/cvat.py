@@ -15,7 +15,7 @@ from PIL import Image
 
 from segvote.errors import MissingPartError
 from segvote.integrations.models import open_predictors
-from segvote.io.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
 
 __all__ = ["CvatFunction", "create"]
 

@@ -5,11 +5,13 @@ from segvote.kernels.lists import estimate_lists
 from segvote.kernels.neighbours import Neighbours, build_vote_graph, search_neighbours, search_with_recall
 from segvote.kernels.otsu import otsu_threshold
 from segvote.kernels.sampled import SampledKernel, make_kernel
-from segvote.kernels.workspace import Workspace, use_workspace
+from segvote.kernels.workspace import MEMORY, ParallelMap, Workspace
 
 __all__ = [
+    "MEMORY",
     "KernelMatrix",
     "Neighbours",
+    "ParallelMap",
     "SampledKernel",
     "Workspace",
     "build_vote_graph",
@@ -19,5 +21,4 @@ __all__ = [
     "search_neighbours",
     "search_with_recall",
     "sum_kernel",
-    "use_workspace",
 ]

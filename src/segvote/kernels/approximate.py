@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from segvote.kernels.lists import Lists, centre_points, make_lists, measure_lengths
-from segvote.kernels.workspace import SharedArray, get_workspace, list_blocks
+from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
 __all__ = ["Bags", "ListSearch", "search_all", "search_approximately", "search_in_blocks", "split_numbers"]
 
@@ -51,6 +51,7 @@ def search_approximately(
     query_bags: np.ndarray | None,
     voter_bags: np.ndarray | None,
     least_recall: float,
+    workspace: Workspace = MEMORY,
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Find most of the k nearest voters of other bags.
 
@@ -60,13 +61,14 @@ def search_approximately(
         As in `search_neighbours`.
     least_recall
         Part of the true neighbours of a sample that has to be found.
+    workspace
+        Where lists and neighbours lie.
 
     Returns
     -------
     squared_distances, indices, recall
         As from `search_with_recall`; or None where the lists find fewer: the features have no structure.
     """
-    workspace = get_workspace()
     lists = make_lists(voters, workspace)
     homes = lists.get_homes() if queries is voters else lists.find_homes(queries)
     bags = None
@@ -81,7 +83,7 @@ def search_approximately(
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
     order = np.argsort(homes, kind="stable")
     # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
-    return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
+    return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k, workspace), min(recall, 0.9999)
 
 
 def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
@@ -90,10 +92,13 @@ def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
 
 
 def search_in_blocks(
-    search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], blocks: Sequence[np.ndarray], k: int
+    search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    blocks: Sequence[np.ndarray],
+    k: int,
+    workspace: Workspace,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What `search` finds for blocks that hold the number of each query once, put together in the current workspace."""
-    workspace, n_queries = get_workspace(), sum(map(len, blocks))
+    """What `search` finds for blocks that hold the number of each query once, put together in the workspace."""
+    n_queries = sum(map(len, blocks))
     squared = workspace.make_array((n_queries, k), np.float64)
     indices = workspace.make_array((n_queries, k), np.int64)
     for rows, found in zip(blocks, workspace.run(search, blocks), strict=True):

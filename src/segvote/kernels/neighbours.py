@@ -4,8 +4,8 @@ Small sets are searched exactly: faiss proposes a few more than k candidates, wh
 vectors in float64 and ordered by (distance, index), so that rounding, threads and ties change nothing.
 Beyond `EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), and are measured from the full vectors,
 provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
-exactly, however long it takes. Queries are searched in blocks, by threads or by others, and what is found lies in
-memory or in files: see `Workspace`.
+exactly, however long it takes. Queries are searched in blocks, by threads or other processes, and what is found lies
+in memory or in files: see `Workspace`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy import sparse
 from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
 from segvote.kernels.checks import check_finite
 from segvote.kernels.lists import centre_points
-from segvote.kernels.workspace import SharedArray, Workspace, get_workspace, list_blocks
+from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
 __all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_recall"]
 
@@ -45,23 +45,26 @@ class Neighbours:
         (n_segments, k) integers; -1 where there are fewer.
     recall
         Part of the true neighbours among them: 1 where all pairs were looked at.
+    workspace
+        Where the vote graph made of them lies.
     """
 
     squared: np.ndarray
     indices: np.ndarray
     recall: float = 1.0
+    workspace: Workspace = MEMORY
 
     def __len__(self) -> int:
         return len(self.squared)
 
     @classmethod
-    def search(cls, X: np.ndarray, n_neighbors: int, bags: np.ndarray) -> Neighbours:
+    def search(cls, X: np.ndarray, n_neighbors: int, bags: np.ndarray, workspace: Workspace = MEMORY) -> Neighbours:
         """Of segments (n_segments, d) of the bags (n_segments,)."""
-        return cls(*search_with_recall(X, X, n_neighbors, bags, bags))
+        return cls(*search_with_recall(X, X, n_neighbors, bags, bags, workspace), workspace)
 
     def build_graph(self) -> sparse.csr_matrix:
         """(n_segments, n_segments) their votes, see `build_vote_graph`."""
-        return build_vote_graph(self.squared, self.indices, len(self))
+        return build_vote_graph(self.squared, self.indices, len(self), self.workspace)
 
     def find_nearest(self, chosen: np.ndarray) -> np.ndarray:
         """(n_segments,) squared distance to the nearest neighbour that is (n_segments,) chosen; inf: there is none."""
@@ -102,10 +105,11 @@ def search_with_recall(
     n_neighbors: int,
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
+    workspace: Workspace = MEMORY,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """As `search_neighbours`, and the part of the true neighbours found: 1 exactly where all pairs were looked at.
 
-    The recall of a large set is that of queries spread evenly over it.
+    The recall of a large set is that of queries spread evenly over it. What is found lies in the workspace.
     """
     check_finite(queries=queries, voters=voters)
     k = n_neighbors
@@ -113,21 +117,21 @@ def search_with_recall(
         return np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64), 1.0
     bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     if len(queries) * len(voters) > EXACT_PAIRS:
-        found = search_approximately(queries, voters, k, query_bags, voter_bags, LEAST_RECALL)
+        found = search_approximately(queries, voters, k, query_bags, voter_bags, LEAST_RECALL, workspace)
         if found is not None:
             return found
-    return *_search_exactly(queries, voters, k, bags), 1.0
+    return *_search_exactly(queries, voters, k, bags, workspace), 1.0
 
 
 def _search_exactly(
-    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None, workspace: Workspace
 ) -> tuple[np.ndarray, np.ndarray]:
-    workspace, centre = get_workspace(), voters.mean(axis=0, dtype=np.float64)
+    centre = voters.mean(axis=0, dtype=np.float64)
     points = _centre_in(workspace, voters, centre)
     asked = points if queries is voters else _centre_in(workspace, queries, centre)
     shared = bags and (workspace.share(bags[0]), workspace.share(bags[1]))
     search = _ExactSearch(workspace.share(asked), workspace.share(points), k, shared)
-    return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
+    return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k, workspace)
 
 
 def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -194,7 +198,9 @@ def _order(
     return squared, indices
 
 
-def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
+def build_vote_graph(
+    squared_distances: np.ndarray, indices: np.ndarray, n_voters: int, workspace: Workspace = MEMORY
+) -> sparse.csr_matrix:
     """Turn neighbours into votes with a bandwidth of each query's own.
 
     ``s_i`` is half the distance to the farthest neighbour, and squared distances are taken relative to the
@@ -202,9 +208,8 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
 
     Returns
     -------
-    (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
+    (n_queries, n_voters) float64 sparse matrix in the workspace; rows sum to one, or are empty where nobody is near.
     """
-    workspace = get_workspace()
     n_neighbours = [(indices[rows] >= 0).sum(axis=1) for rows in list_blocks(len(indices), ROWS_PER_BLOCK)]
     pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_neighbours]))])
     n_votes = int(pointers[-1])

@@ -1,7 +1,7 @@
-"""Where the large arrays of a vote lie, and who searches: memory and threads, or files that are mapped and others.
+"""Where the large arrays of a vote lie, and what searches: memory and threads, or mapped files and other processes.
 
-Inside ``with use_workspace(…)`` whatever grows with the number of segments is made in that workspace. The numbers are
-the same wherever they lie and whoever computes them: work is split into the same blocks, each computed by one thread.
+A function that makes arrays which grow with the number of segments takes a `Workspace` and makes them there. The
+numbers are the same wherever they lie: work is split into the same blocks, each computed by one thread.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import secrets
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import UnwritableFileError
 
-__all__ = ["MEMORY", "SharedArray", "Workspace", "get_workspace", "list_blocks", "use_workspace"]
+__all__ = ["MEMORY", "ParallelMap", "SharedArray", "Workspace", "list_blocks"]
 
 # Takes a function and items, yields the results in the order of the items.
-MapAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
+ParallelMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -37,14 +36,14 @@ class Workspace:
     ----------
     folder
         Where arrays are mapped from files, which go when the arrays go; None: in memory.
-    others
-        Who does the work in the place of threads: processes that see the folder under the same path.
+    parallel_map
+        Does the work in the place of threads, by processes that see the folder under the same path; None: threads.
     n_threads
         As many blocks are under way at once, each with memory of its own; None: one for each core.
     """
 
     folder: Path | None = None
-    others: MapAll | None = None
+    parallel_map: ParallelMap | None = None
     n_threads: int | None = None
 
     def make_array(self, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
@@ -68,7 +67,7 @@ class Workspace:
 
     def share(self, array: np.ndarray) -> SharedArray:
         """The array for other processes, by its file; what lies in no file of this workspace is copied to one."""
-        if self.others is not None and _find_file(array) is None:
+        if self.parallel_map is not None and _find_file(array) is None:
             copy = self.make_array(array.shape, array.dtype)
             copy[:] = array
             array = copy
@@ -76,8 +75,8 @@ class Workspace:
 
     def run(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for every item in order, each computed by one thread."""
-        if self.others is not None:
-            yield from self.others(function, items)
+        if self.parallel_map is not None:
+            yield from self.parallel_map(function, items)
         elif len(items) == 1:
             # All threads may help; where that could change an answer there is more than one item.
             yield function(items[0])
@@ -104,22 +103,6 @@ class SharedArray:
 
 
 MEMORY = Workspace()
-_workspace: ContextVar[Workspace] = ContextVar("workspace", default=MEMORY)
-
-
-def get_workspace() -> Workspace:
-    """The workspace of the ``with`` around us; outside of any: memory."""
-    return _workspace.get()
-
-
-@contextlib.contextmanager
-def use_workspace(workspace: Workspace) -> Iterator[None]:
-    """Make large arrays in `workspace` for the time of the ``with``."""
-    token = _workspace.set(workspace)
-    try:
-        yield
-    finally:
-        _workspace.reset(token)
 
 
 def list_blocks(n: int, size: int) -> list[slice]:

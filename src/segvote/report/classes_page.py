@@ -14,7 +14,7 @@ from segvote.report.gallery import UNCERTAIN, count_false_positives
 from segvote.report.markup import escape, format_share
 from segvote.report.summary import format_problems
 from segvote.report.thumbnails import make_triplet
-from segvote.run.class_runs import ClassRuns
+from segvote.run.classes.runs import ClassRuns
 from segvote.run.run import Run
 from segvote.types import WITH
 

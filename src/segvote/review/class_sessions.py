@@ -12,7 +12,7 @@ from starlette.routing import Mount, Route
 
 from segvote.review.routes import make_app
 from segvote.review.session import Session
-from segvote.run.class_runs import ClassRuns
+from segvote.run.classes.runs import ClassRuns
 
 __all__ = ["ClassSessions", "make_class_app"]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation
-from segvote.io.rle import encode_rle
+from segvote.io.encodings.rle import encode_rle
 from segvote.review.estimate import Estimate, Overlaps
 from segvote.review.frames import Frames
 from segvote.review.masks import Masks, measure_redrawn

@@ -9,6 +9,7 @@ from segvote.run.run import Run
 from segvote.run.settings import read_settings
 from segvote.steps.outcome import Outcome, write_files
 from segvote.steps.reopening import Voted
+from segvote.steps.resources import Resources
 
 __all__ = ["export_run", "is_written"]
 
@@ -35,7 +36,7 @@ def export_run(voted: Voted, n_jobs: int = 1, progress: Progress = ignore_progre
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
         annotator, result = voted.annotator, voted.result
         outcome = Outcome(settings, opened.extractor, opened.bags, opened.table, annotator, result, opened.corrections)
-        write_files(folder, outcome, inputs, key, problems, n_jobs, progress)
+        write_files(folder, outcome, inputs, key, problems, Resources(n_jobs), progress)
     written = Run(folder.path)
     write_report(written)
     return written

@@ -10,9 +10,9 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image
 from segvote.io.overlays import encode_jpeg
-from segvote.io.videos import open_video
+from segvote.io.video.reading import open_video
 from segvote.run.run import Run
-from segvote.run.video_frames import read_frame_labels
+from segvote.run.video.frames import read_frame_labels
 
 __all__ = ["Frames"]
 

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.io.encodings.polygons import rasterise
 from segvote.io.images import resize_labels
-from segvote.io.polygons import rasterise
 
 __all__ = ["TOOLS", "Stroke", "check_stroke", "draw_stroke", "snap_to_superpixels"]
 

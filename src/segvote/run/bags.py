@@ -8,10 +8,10 @@ from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.picture_views import Reading
-from segvote.io.videos import hash_video
+from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems
 from segvote.run.sources import Source, list_skipped, list_sources
-from segvote.run.video_bags import is_video
+from segvote.run.video.bags import is_video
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags", "name_bags"]
@@ -52,7 +52,7 @@ def list_bags(
 ) -> list[Bag]:
     """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
 
-    `frames` says which sub-folders are videos, see `segvote.run.video_bags`; `reading` how files become images.
+    `frames` says which sub-folders are videos, see `segvote.run.video.bags`; `reading` how files become images.
     """
     bags = list_all_bags(with_folder, without_folder, frames, reading)
     check_shared(bags)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from segvote.io.arrays import read_arrays
+from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
-from segvote.io.rle import decode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, read_actions
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.video_frames import read_frame_labels
+from segvote.run.video.frames import read_frame_labels
 from segvote.types import WITH, WITHOUT
 
 __all__ = [

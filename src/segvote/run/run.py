@@ -16,13 +16,13 @@ from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_json
 from segvote.run.bag_record import BagRecord, read_bag
-from segvote.run.frame_annotations import list_frame_annotations
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
 from segvote.run.notebook import format_run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import read_settings
-from segvote.run.video_frames import get_poster_path
+from segvote.run.video.annotations import list_frame_annotations
+from segvote.run.video.frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
 
 __all__ = ["Run"]

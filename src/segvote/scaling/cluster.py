@@ -1,8 +1,8 @@
 """Workers of Dask in the place of local processes: images are read, segmented and drawn there, the vote is here.
 
-Inside ``with open_cluster(…)`` every step of the pipeline that works on one bag at a time is sent to the workers. They
-share the run folder and the folders of images with this process, or are sent the files, and have the same versions of
-everything that may change a mask: the files they write are the bytes that one machine would write.
+A `Cluster` is handed to the steps, which send it all that works on one bag at a time. The workers see the run folder
+and the folders of images under the same paths as this process, and have the same versions of everything that may
+change a mask: the files they write are the bytes that one machine would write.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.io.atomic import explain_failure
 from segvote.run.record import list_versions
-from segvote.scaling.carrying import Carrier
-from segvote.steps.workers import work_with
 
 __all__ = ["Cluster", "open_cluster"]
 
@@ -45,16 +43,10 @@ class Cluster:
     ----------
     client
         A connected ``distributed.Client``.
-
-    Attributes
-    ----------
-    shares_disk
-        Whether the workers see the folders of this machine; if not, files are sent to them and back.
     """
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self.shares_disk = True
 
     @property
     def dashboard(self) -> str:
@@ -72,13 +64,16 @@ class Cluster:
                     "Install the same ones"
                 )
 
-    def see(self, folders: Iterable[Path | str]) -> bool:
-        """Whether every worker sees every folder, or the nearest one above that is there, as it is here."""
+    def check_folders(self, folders: Iterable[Path | str]) -> None:
+        """Refuse workers that do not see a folder, or the nearest one above that is there, as it is here."""
         for folder in map(Path, folders):
             with _open_probe(folder) as probe:
-                if not all(self._ask(_exists, str(probe)).values()):
-                    return False
-        return True
+                blind = [worker for worker, sees in self._ask(_exists, str(probe)).items() if not sees]
+            if blind:
+                raise BadInputError(
+                    f"expected workers that see {folder}; {blind[0]} does not. Mount it there under the same path, "
+                    "or use --jobs"
+                )
 
     def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """What every worker answers, by its address."""
@@ -89,7 +84,7 @@ class Cluster:
                 f"expected segvote {__version__} on every worker; one has no module {error.name}. Install it there"
             ) from error
 
-    def run_on_all(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for every item, in order.
 
         A worker that dies is replaced, or done without: what it had under way is done again by another.
@@ -160,7 +155,7 @@ def _explain_loss() -> Iterator[None]:
 def open_cluster(
     n_workers: int | None = None, scheduler: str | None = None, folders: Iterable[Path | str] = ()
 ) -> Iterator[Cluster]:
-    """Let workers of Dask do the pipeline's work inside a ``with``.
+    """Workers of Dask for the time of a ``with``.
 
     Parameters
     ----------
@@ -171,8 +166,8 @@ def open_cluster(
         address (``tcp://host:8786``) of what ``dask scheduler`` started, with workers of ``dask worker``. Whoever can
         reach that address can run programs on all of its machines, and they on this one: see ``docs/scaling.md``.
     folders
-        Of images and of runs: where a worker does not see one of them, all are sent the files they need, and send back
-        what they make. Without any, it is taken for granted that they see all.
+        Of images and of runs: a worker that does not see one of them is refused. Without any, it is taken for granted
+        that they see all.
 
     Yields
     ------
@@ -191,9 +186,8 @@ def open_cluster(
         if n_workers is not None:
             cluster.client.register_plugin(_make_deaf())
         cluster.check_versions()
-        cluster.shares_disk = n_workers is not None or cluster.see(folders)
-        others = cluster.run_on_all if cluster.shares_disk else Carrier(cluster.run_on_all)
-        stack.enter_context(work_with(others, cluster.shares_disk))
+        if scheduler is not None:
+            cluster.check_folders(folders)
         yield cluster
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 from segvote.io.remote.addresses import name_path_or_uri
+from segvote.kernels import ParallelMap
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import list_bags
 from segvote.run.inputs import Inputs
@@ -15,6 +16,7 @@ from segvote.run.settings import Settings
 from segvote.steps.job import annotate_bags
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.prepare import check_names
+from segvote.steps.resources import N_JOBS, make_resources
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["annotate"]
@@ -27,7 +29,9 @@ def annotate(
     settings: Settings | None = None,
     *,
     segments: Path | str | None = None,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
+    memory: str | int | None = None,
+    parallel_map: ParallelMap | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
@@ -45,6 +49,10 @@ def annotate(
         Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; None: segment.
     n_jobs
         Number of processes; the answer does not depend on it.
+    memory
+        Bytes that the vote may take, or a size like ``4GB``; what is larger is mapped from files. None: no bound.
+    parallel_map
+        Does the work in the place of processes of this machine, such as the `map` of `segvote.scaling.Cluster`.
     strict
         An unreadable image is an error instead of a line in the report.
     progress
@@ -54,7 +62,7 @@ def annotate(
     -------
     Run
     """
-    settings = settings or Settings()
+    settings, resources = settings or Settings(), make_resources(n_jobs, memory, parallel_map)
     check_names(settings)
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run = RunFolder(out)
@@ -64,7 +72,7 @@ def annotate(
     with run.lock():
         _check_owner(run, inputs)  # again: somebody else may have begun there meanwhile
         return annotate_bags(
-            run, bags, inputs, settings, LabelMaps.open(segments), n_jobs=n_jobs, strict=strict, progress=progress
+            run, bags, inputs, settings, LabelMaps.open(segments), resources=resources, strict=strict, progress=progress
         )
 
 

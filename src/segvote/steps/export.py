@@ -15,7 +15,7 @@ from segvote.io.atomic import remove_leftovers
 from segvote.io.exports.base import ExportOptions
 from segvote.io.images import resize_labels
 from segvote.progress import Progress, count_along, ignore_progress
-from segvote.run.class_runs import ClassRuns, find_class_record
+from segvote.run.classes.runs import ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, find_painted, fix_segments, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from segvote.features import FeatureExtractor
 from segvote.features.base import check_outputs
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import hash_file, read_image, resize_image
-from segvote.io.videos import list_video_files
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
@@ -85,16 +82,6 @@ class BagExtractor:
             return self._extract(bag)
         except (UnreadableImageError, BadInputError) as error:
             return SegmentedImage(bag, problem=str(error))
-
-    def list_files(self, bag: Bag) -> list[Path]:
-        """All files that are read for a bag."""
-        maps = [] if self.read_label_map is None else self.read_label_map.list_files(bag)
-        return [*list_video_files(bag.path), *maps]
-
-    def move(self, find: Callable[[Path], Path]) -> BagExtractor:
-        """The same for folders that lie elsewhere; the extractor stays where it is."""
-        run, maps = RunFolder(find(self.run.path)), self.read_label_map and self.read_label_map.move(find)
-        return BagExtractor(run, self.settings, self.extractor, self.state_key, maps)
 
     def find(self, bag: Bag) -> SegmentedImage | None:
         """An image whose segments and features are on disk, whole; None where there is something to do."""

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports.base import match_name
 from segvote.io.imports.detect import read_any
-from segvote.io.rle import encode_rle
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, read_corrections

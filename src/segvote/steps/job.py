@@ -20,6 +20,7 @@ from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
+from segvote.steps.resources import Resources
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
 
@@ -35,7 +36,7 @@ def annotate_bags(
     settings: Settings,
     label_maps: LabelMaps | None = None,
     *,
-    n_jobs: int = 2,
+    resources: Resources = Resources(),
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
@@ -50,11 +51,13 @@ def annotate_bags(
         All of them, in their order.
     inputs
         Where they lie, for the record.
-    settings, label_maps, n_jobs, strict, progress
+    settings, label_maps, strict, progress
         As for `segvote.steps.annotate.annotate`.
+    resources
+        What the steps may use.
     """
     extractor = check_names(settings)
-    _Job(run, inputs, settings, extractor, n_jobs, progress).carry_out(bags, label_maps, strict)
+    _Job(run, inputs, settings, extractor, resources, progress).carry_out(bags, label_maps, strict)
     return Run(run.path)
 
 
@@ -67,11 +70,11 @@ class _Job:
         inputs: Inputs,
         settings: Settings,
         extractor: FeatureExtractor,
-        n_jobs: int,
+        resources: Resources,
         progress: Progress,
     ) -> None:
         self.run, self.inputs, self.settings, self.extractor = run, inputs.to_record(), settings, extractor
-        self.n_jobs, self.progress = n_jobs, progress
+        self.resources, self.progress = resources, progress
 
     def carry_out(self, bags: Sequence[Bag], label_maps: LabelMaps | None, strict: bool) -> None:
         self._claim(len(bags))
@@ -79,7 +82,7 @@ class _Job:
         bags = move_bags(bags, corrections)
         with self.run.time_step("extract"):
             segmented = extract_bags(
-                self.run, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
+                self.run, bags, self.settings, self.extractor, label_maps, self.resources, self.progress
             )
         good = keep_readable(segmented, strict)
         key = make_result_key(self.settings, good, corrections)
@@ -87,14 +90,14 @@ class _Job:
             return
         self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
         with self.run.time_step("gather"):
-            table = gather_table(self.run, good, self.extractor, settings=self.settings)
+            table = gather_table(self.run, good, self.extractor, settings=self.settings, resources=self.resources)
         user_labels = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
             annotator = self._vote(table, good)
             result = annotator.correct(user_labels)
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
         outcome = Outcome(self.settings, self.extractor, good, table, annotator, result, corrections)
-        write_outcome(self.run, outcome, self.inputs, key, list_problems(segmented), self.n_jobs, self.progress)
+        write_outcome(self.run, outcome, self.inputs, key, list_problems(segmented), self.resources, self.progress)
 
     def _claim(self, n_bags: int) -> None:
         """Say whose folder this is before anything else is in it."""

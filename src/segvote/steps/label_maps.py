@@ -49,17 +49,6 @@ class LabelMaps:
         cut = _cut_by_contours if path.suffix == CONTOURS else _cut_by_labels
         return hash_file(path), lambda working, n_segments: cut(path, working, n_segments)
 
-    def list_files(self, bag: Bag) -> list[Path]:
-        """The file that a bag is cut by; none where there is none."""
-        try:
-            return [self._find(bag)]
-        except BadInputError:
-            return []
-
-    def move(self, find: Callable[[Path], Path]) -> LabelMaps:
-        """The same for a folder that lies elsewhere."""
-        return LabelMaps(find(self.folder))
-
     def _find(self, bag: Bag) -> Path:
         below = bag.name.split("/", 1)[1]
         for name in (bag.name, below):

@@ -6,25 +6,19 @@ holds; pages of mapped files are the system's, which takes them back when somebo
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import shutil
-from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from segvote.errors import BadInputError, TooLargeError
-from segvote.kernels import Workspace
+from segvote.errors import TooLargeError
+from segvote.kernels import MEMORY, Workspace
 from segvote.method import SegmentAnnotator
 from segvote.run.settings import METHOD, Settings
-from segvote.steps.workers import get_others
+from segvote.steps.resources import Resources, format_size
 
-__all__ = ["Need", "choose_workspace", "estimate_need", "format_size", "limit_memory", "parse_size"]
+__all__ = ["Need", "choose_workspace", "estimate_need"]
 
-UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?B?)\s*", re.IGNORECASE)
 # Python and all packages, and the blocks in which features are centred and weighed.
 BASE = 250 * 10**6
 # Of one thread's block of queries: candidates, their bags, those measured.
@@ -33,8 +27,6 @@ PER_THREAD = 150 * 10**6
 PER_SEGMENT = 1000
 # The features with what a voter of another kind makes of them.
 COPIES = 4
-
-_bound: ContextVar[int | None] = ContextVar("bound", default=None)
 
 
 @dataclass(frozen=True)
@@ -56,40 +48,8 @@ class Need:
     files: int
 
 
-def parse_size(text: str | int) -> int:
-    """Bytes of a size as people write it: ``4GB``, ``500 MB``, ``1.5g``, or a plain number of bytes."""
-    match = SIZE.fullmatch(str(text))
-    if match is None or float(match[1]) == 0:
-        raise BadInputError(f"expected a size like 4GB, 500MB or a number of bytes, got {str(text)!r:.40}")
-    unit = match[2].upper().removesuffix("B")
-    return int(float(match[1]) * UNITS[f"{unit}B" if unit else ""])
-
-
-def format_size(n_bytes: int) -> str:
-    """A size as `parse_size` reads it, rounded up: 512MB, 4.1GB."""
-    unit = "GB" if n_bytes >= 10**9 else "MB"
-    tenths = -(-n_bytes * 10 // UNITS[unit])
-    return f"{tenths / 10:g}{unit}" if unit == "GB" else f"{-(-tenths // 10)}{unit}"
-
-
-@contextlib.contextmanager
-def limit_memory(memory: str | int | None) -> Iterator[None]:
-    """Let votes inside the ``with`` take no more than this; None: what they like.
-
-    Parameters
-    ----------
-    memory
-        As `parse_size` reads it.
-    """
-    token = _bound.set(None if memory is None else parse_size(memory))
-    try:
-        yield
-    finally:
-        _bound.reset(token)
-
-
-def choose_workspace(folder: Path, settings: Settings, n_segments: int, n_dims: int) -> Workspace:
-    """Where a vote's arrays lie: in memory if they fit and nobody else is to see them, else in files in `folder`.
+def choose_workspace(folder: Path, settings: Settings, n_segments: int, n_dims: int, resources: Resources) -> Workspace:
+    """Where a vote's arrays lie: in memory if they fit and no other process needs them, else in files in `folder`.
 
     Parameters
     ----------
@@ -99,11 +59,13 @@ def choose_workspace(folder: Path, settings: Settings, n_segments: int, n_dims: 
         Whose voter is going to vote.
     n_segments, n_dims
         Of the features.
+    resources
+        The bound of memory, and what searches in the place of threads.
     """
-    bound, others = _bound.get(), get_others()
+    bound, parallel_map = resources.memory, resources.parallel_map
     need = estimate_need(settings, n_segments, n_dims)
-    if others is None and (bound is None or need.in_memory <= bound):
-        return Workspace()
+    if parallel_map is None and (bound is None or need.in_memory <= bound):
+        return MEMORY
     if bound is not None:
         _check_bound(bound, need, n_segments)
     free = shutil.disk_usage(folder).free
@@ -113,7 +75,7 @@ def choose_workspace(folder: Path, settings: Settings, n_segments: int, n_dims: 
             f"{format_size(free)} left. Make room there, or give more --memory"
         )
     spare = 0 if bound is None else (bound - need.on_disk) // PER_THREAD
-    return Workspace(folder, others, None if bound is None else min(1 + spare, _count_cores()))
+    return Workspace(folder, parallel_map, None if bound is None else min(1 + spare, _count_cores()))
 
 
 def _check_bound(bound: int, need: Need, n_segments: int) -> None:

@@ -17,6 +17,7 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.stale import remove_stale
 from segvote.steps.prediction.model import write_model
+from segvote.steps.resources import Resources
 from segvote.steps.table import Table
 from segvote.steps.write import write_results
 
@@ -66,12 +67,12 @@ def write_outcome(
     inputs: dict[str, Any],
     key: str,
     problems: Sequence[dict[str, str]],
-    n_jobs: int,
+    resources: Resources,
     progress: Progress,
 ) -> None:
     """Write masks, heat maps, COCO file, votes, model and record; what is half old, half new is not complete."""
     run.write_record(make_record(inputs, outcome.settings, key, complete=False))
-    write_files(run, outcome, inputs, key, problems, n_jobs, progress)
+    write_files(run, outcome, inputs, key, problems, resources, progress)
 
 
 def write_files(
@@ -80,14 +81,14 @@ def write_files(
     inputs: dict[str, Any],
     key: str,
     problems: Sequence[dict[str, str]],
-    n_jobs: int,
+    resources: Resources,
     progress: Progress,
 ) -> None:
     """As `write_outcome`, for a run folder whose record says already that it is not complete."""
     settings = outcome.settings
     with run.time_step("write"):
         decided = (outcome.bags, outcome.table, outcome.result, outcome.annotator.excluded_)
-        records = write_results(run, *decided, settings, n_jobs, progress, outcome.corrections)
+        records = write_results(run, *decided, settings, resources, progress, outcome.corrections)
     with run.time_step("model"):
         write_model(run, settings, outcome.extractor, outcome.table, outcome.annotator, outcome.result)
     remove_stale(run, [record.stem for record in records])

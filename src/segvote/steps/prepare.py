@@ -10,7 +10,7 @@ from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
-from segvote.io.videos import open_video
+from segvote.io.video.reading import open_video
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag
@@ -20,6 +20,7 @@ from segvote.run.settings import METHOD, Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import LabelMaps
+from segvote.steps.resources import Resources
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import VOTERS
@@ -46,28 +47,28 @@ def extract_bags(
     settings: Settings,
     extractor: FeatureExtractor,
     label_maps: LabelMaps | None,
-    n_jobs: int,
+    resources: Resources,
     progress: Progress,
 ) -> list[SegmentedImage]:
     """Segments and features of all bags, in their order; what is on disk already is not done again."""
     state_key = _learn_words(run, bags, settings, extractor, progress)
-    segmented = extract_with(BagExtractor(run, settings, extractor, state_key, label_maps), bags, n_jobs, progress)
+    segmented = extract_with(BagExtractor(run, settings, extractor, state_key, label_maps), bags, resources, progress)
     totals: dict[str, float] = {}
     for one in segmented:
         for name, seconds in one.seconds.items():
             totals[name] = totals.get(name, 0.0) + seconds
-    run.log(step="bags", n_jobs=n_jobs, worker_seconds=totals)
+    run.log(step="bags", n_jobs=resources.n_jobs, worker_seconds=totals)
     return segmented
 
 
 def extract_with(
-    bag_extractor: BagExtractor, bags: Sequence[Bag], n_jobs: int, progress: Progress = ignore_progress
+    bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources, progress: Progress = ignore_progress
 ) -> list[SegmentedImage]:
     """All bags by an extractor that is ready, in their order."""
     # What is known is looked up here: no process has to start for it.
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
-    results = run_on_all(bag_extractor, missing, n_jobs)
+    results = run_on_all(bag_extractor, missing, resources)
     known |= {one.bag.name: one for one in count_along(results, "segment and extract features", len(missing), progress)}
     return [known[bag.name] for bag in bags]
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
 
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
-from segvote.kernels import Neighbours, Workspace, use_workspace
+from segvote.kernels import MEMORY, Neighbours, Workspace
 from segvote.method.prior import measure_border_prior, measure_motion_prior
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.memory import choose_workspace
+from segvote.steps.resources import Resources
 from segvote.types import WITH
 from segvote.voters import VOTERS
 
@@ -63,7 +64,7 @@ class Table:
     contrasts: list[np.ndarray]
     standardiser: Standardiser
     motion: Sequence[np.ndarray | None] = ()
-    workspace: Workspace = field(default_factory=Workspace)
+    workspace: Workspace = MEMORY
 
     def make_geometry(self, motion_prior: float) -> Geometry:
         """Where the segments lie, numbered over all bags; `motion_prior` as in `Settings`."""
@@ -95,8 +96,7 @@ class Table:
 
     def find_neighbours(self, n_neighbors: int) -> Neighbours:
         """The nearest segments of other bags of every segment."""
-        with use_workspace(self.workspace):
-            return Neighbours.search(self.X, n_neighbors, self.bags)
+        return Neighbours.search(self.X, n_neighbors, self.bags, self.workspace)
 
 
 def gather_table(
@@ -106,18 +106,18 @@ def gather_table(
     standardiser: Standardiser | None = None,
     *,
     settings: Settings | None = None,
+    resources: Resources = Resources(),
 ) -> Table:
     """Read the shards of all bags, one at a time, into one array.
 
     On the scale of another run, if its standardiser is given; else on one of their own, that the voter of the settings
-    wants.
+    wants. `resources` decides where the array lies.
     """
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    workspace = (
-        Workspace() if settings is None else choose_workspace(run.path, settings, int(offsets[-1]), extractor.n_dims)
-    )
-    X = workspace.make_array((int(offsets[-1]), extractor.n_dims), np.float32)
+    shape = int(offsets[-1]), extractor.n_dims
+    workspace = MEMORY if settings is None else choose_workspace(run.path, settings, *shape, resources)
+    X = workspace.make_array(shape, np.float32)
     shards = np.split(X, offsets[1:-1])
     for place, shard in zip(shards, _read_shards(run, bags), strict=True):
         place[:] = shard

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError
+from segvote.kernels import ParallelMap
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.inputs import Inputs
@@ -20,6 +21,7 @@ from segvote.run.settings import Settings, read_settings
 from segvote.steps.extract import make_segments_key
 from segvote.steps.job import annotate_bags
 from segvote.steps.label_maps import LabelMaps
+from segvote.steps.resources import N_JOBS, make_resources
 from segvote.types import WITH, WITHOUT
 
 __all__ = ["update"]
@@ -35,7 +37,9 @@ def update(
     remove: Iterable[str] = (),
     restore: Iterable[str] = (),
     segments: Path | str | None = None,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
+    memory: str | int | None = None,
+    parallel_map: ParallelMap | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
@@ -53,13 +57,14 @@ def update(
         Names of images that were removed earlier and are to come back.
     segments
         Folder of your own label maps, if the run was made with one: for all images.
-    n_jobs, strict, progress
+    n_jobs, memory, parallel_map, strict, progress
         As for `annotate`.
 
     Returns
     -------
     Run
     """
+    resources = make_resources(n_jobs, memory, parallel_map)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     folder.read_record()  # what is no run folder is refused before a lock is put into it
     with folder.lock():
@@ -71,7 +76,9 @@ def update(
             _check_own_segments(record["bags"], bags, settings)
         with _kept_in_mind(folder, record, inputs):
             maps = LabelMaps.open(segments)
-            return annotate_bags(folder, bags, inputs, settings, maps, n_jobs=n_jobs, strict=strict, progress=progress)
+            return annotate_bags(
+                folder, bags, inputs, settings, maps, resources=resources, strict=strict, progress=progress
+            )
 
 
 def _change_inputs(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.kernels import Neighbours, use_workspace
+from segvote.kernels import Neighbours
 from segvote.method import SegmentAnnotator
 from segvote.method.ballot import Ballot
 from segvote.run.settings import METHOD, Settings
@@ -51,19 +51,20 @@ def fit_annotator(
     user_labels
         (n_segments,) corrections: -1 unknown, 0 background, 1 object; None: there are none.
     """
-    annotator = make_annotator(settings)
+    annotator, n_neighbors = make_annotator(settings), count_neighbours(settings)
+    if neighbours is None and n_neighbors:
+        neighbours = table.find_neighbours(n_neighbors)
     if neighbours is not None and annotator.voter is not None:
         annotator.voter.take_neighbours(neighbours)
         neighbours = None
-    with use_workspace(table.workspace):
-        return annotator.fit(
-            table.X,
-            table.positive[table.bags],
-            images=table.bags,
-            geometry=table.make_geometry(settings.motion_prior),
-            user_labels=user_labels,
-            neighbours=neighbours,
-        )
+    return annotator.fit(
+        table.X,
+        table.positive[table.bags],
+        images=table.bags,
+        geometry=table.make_geometry(settings.motion_prior),
+        user_labels=user_labels,
+        neighbours=neighbours,
+    )
 
 
 def decide_votes(table: Table, votes: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,68 +1,46 @@
-"""The same function on many items, in several processes or threads; results in order, a killed worker survived.
+"""A parallel map: the same function on many items, in processes or threads, or by the map of `Resources`.
 
-Who does the work can be exchanged for the time of a ``with``: by other machines, of which this layer knows nothing.
+Results come in the order of the items; a killed worker process is survived.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from segvote.errors import SegvoteError
+from segvote.steps.resources import Resources
 
-__all__ = ["MapAll", "get_others", "run_in_threads", "run_on_all", "work_with"]
+__all__ = ["run_in_threads", "run_on_all"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# Takes a function and items, yields the results in the order of the items.
-MapAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
-# Who does the work in the place of this machine's processes, and whether they see its disk.
-_others: ContextVar[tuple[MapAll | None, bool]] = ContextVar("others", default=(None, True))
 # How often a broken pool is set up again before giving up.
 MAX_RESTARTS = 3
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
 
 
-@contextlib.contextmanager
-def work_with(others: MapAll | None, shares_disk: bool = True) -> Iterator[None]:
-    """Let others do, inside the ``with``, what `run_on_all` is asked for; None: the processes of this machine."""
-    token = _others.set((others, shares_disk))
-    try:
-        yield
-    finally:
-        _others.reset(token)
-
-
-def get_others() -> MapAll | None:
-    """Who does the work in the place of this machine's processes and sees its disk; None: nobody."""
-    others, shares_disk = _others.get()
-    return others if shares_disk else None
-
-
-def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], resources: Resources) -> Iterator[Result]:
     """Yield ``function(item)`` for every item, in order.
 
     Each process computes with one thread, so that the number of processes cannot change a result.
     """
-    others, _ = _others.get()
-    if others is not None:
-        yield from others(function, items)
+    if resources.parallel_map is not None:
+        yield from resources.parallel_map(function, items)
         return
-    if n_jobs == 1 or len(items) < MIN_PARALLEL:
+    if resources.n_jobs == 1 or len(items) < MIN_PARALLEL:
         yield from map(function, items)
         return
     done, restarts = 0, 0
     while done < len(items):
         try:
-            for result in _run_pool(function, items[done:], n_jobs):
+            for result in _run_pool(function, items[done:], resources.n_jobs):
                 yield result
                 done += 1
         except _find_broken_pool_error() as error:
@@ -74,13 +52,13 @@ def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], n_jobs
                 ) from error
 
 
-def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], resources: Resources) -> Iterator[Result]:
     """As `run_on_all`, for functions that let go of the interpreter most of the time: no process has to start."""
-    others, _ = _others.get()
-    if others is not None:
-        yield from others(function, items)
+    if resources.parallel_map is not None:
+        yield from resources.parallel_map(function, items)
         return
     waiting: deque[Future[Result]] = deque()
+    n_jobs = resources.n_jobs
     with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from segvote.io.exports.coco import Shape, measure_shape, write_shapes
 from segvote.io.images import read_image, read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
-from segvote.io.videos import list_video_files
 from segvote.masks import scale_heat
 from segvote.masks.drawing import SuperpixelMap, draw_mask_along
 from segvote.method import Result
@@ -24,11 +23,11 @@ from segvote.run.bag_record import BagRecord
 from segvote.run.bags import name_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, lay_over
-from segvote.run.frame_annotations import list_frame_annotations
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.run.video_frames import list_frame_files
+from segvote.run.video.annotations import list_frame_annotations
+from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
 from segvote.steps.superpixels import fetch_superpixels, get_superpixels_path
 from segvote.steps.table import Table
@@ -61,7 +60,7 @@ def write_results(
     result: Result,
     excluded: np.ndarray,
     settings: Settings,
-    n_jobs: int,
+    resources: Resources,
     progress: Progress,
     corrections: Corrections | None = None,
 ) -> list[BagRecord]:
@@ -69,17 +68,17 @@ def write_results(
     arrays = {name: getattr(result, name) for name in ("scores", "votes", "weights", "thresholds")}
     write_arrays(run.votes_path, False, **arrays, decisions=result.selected)
     tasks = _list_tasks(bags, table, result, excluded, corrections or Corrections())
-    return write_pictures(run, tasks, settings, n_jobs, progress)
+    return write_pictures(run, tasks, settings, resources, progress)
 
 
 def write_pictures(
-    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, n_jobs: int, progress: Progress
+    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, resources: Resources, progress: Progress
 ) -> list[BagRecord]:
     """Write masks, heat maps and the COCO file of them; returns the records with the areas of the masks."""
     writer = MaskWriter(run, settings)
     # Threads do where the work is reading and writing pictures; processes take seconds to start.
     run_all = run_on_all if any(map(writer.is_long, tasks)) else run_in_threads
-    written = list(count_along(run_all(writer, tasks, n_jobs), "write masks", len(tasks), progress))
+    written = list(count_along(run_all(writer, tasks, resources), "write masks", len(tasks), progress))
     records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
     _write_annotations(run, tasks, records, [one.shapes for one in written], settings.label)
     write_stacks(run, records)
@@ -135,17 +134,6 @@ class MaskWriter:
         if not self._wants_superpixels(task):
             return bool(task.record.n_frames)
         return not get_superpixels_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
-
-    def list_files(self, task: WriteTask) -> list[Path]:
-        """All files that are read for a bag."""
-        segments, run = task.record.segments, self.run
-        kept = [run.segments_path(segments), get_superpixels_path(run, segments, self.settings.n_superpixels)]
-        frames = list_frame_files(run, segments) if task.record.n_frames else []
-        return [*list_video_files(task.image_path), *kept, *frames]
-
-    def move(self, find: Callable[[Path], Path]) -> MaskWriter:
-        """The same for a run folder that lies elsewhere."""
-        return MaskWriter(RunFolder(find(self.run.path)), self.settings)
 
     def _wants_superpixels(self, task: WriteTask) -> bool:
         return bool(self.settings.n_superpixels and not task.record.n_frames and task.decisions.any())

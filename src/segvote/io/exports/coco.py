@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
 from segvote.io.exports.streams import RecordFile, open_records
-from segvote.io.polygons import bridge_holes, trace_polygons
-from segvote.io.rle import encode_rle
 from segvote.types import Annotation, Part
 
 __all__ = ["Shape", "measure_shape", "write_coco", "write_coco_file", "write_shapes"]

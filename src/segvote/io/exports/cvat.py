@@ -10,9 +10,9 @@ from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from segvote.io.atomic import atomic_path, explain_failure
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.rle import count_runs
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
-from segvote.io.polygons import bridge_holes, trace_polygons
-from segvote.io.rle import count_runs
 from segvote.io.scratch import open_scratch
 from segvote.types import Annotation, Part
 

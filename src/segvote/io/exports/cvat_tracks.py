@@ -14,8 +14,8 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from segvote.io.atomic import atomic_path
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
 from segvote.io.exports.base import split_instances
-from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.types import Annotation, Part
 
 __all__ = ["TrackFile", "open_track_file"]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts
 from segvote.io.exports.streams import open_records
-from segvote.io.polygons import bridge_holes, trace_polygons
-from segvote.io.rle import encode_rle
 from segvote.types import Annotation, Part
 
 __all__ = ["write_datumaro"]

@@ -13,10 +13,10 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from segvote.io.atomic import write_text
-from segvote.io.brush import encode_brush
+from segvote.io.encodings.brush import encode_brush
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts
 from segvote.io.exports.streams import open_records
-from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.types import Annotation, Part
 
 __all__ = ["write_label_studio"]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
 from segvote.io.exports.base import ExportOptions, FileNamer, copy_image, list_parts, measure_box
 from segvote.io.masks import encode_png
-from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.io.tables import write_json
 from segvote.types import Annotation, Part
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io.atomic import write_text
+from segvote.io.encodings.polygons import bridge_holes, trace_polygons
 from segvote.io.exports.base import (
     ExportOptions,
     FileNamer,
@@ -20,7 +21,6 @@ from segvote.io.exports.base import (
     list_parts,
     measure_box,
 )
-from segvote.io.polygons import bridge_holes, trace_polygons
 from segvote.types import Annotation
 
 __all__ = ["write_yolo"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS
-from segvote.io.polygons import rasterise
+from segvote.io.encodings.polygons import rasterise
 from segvote.memory_budget import check_budget
 from segvote.types import Part
 

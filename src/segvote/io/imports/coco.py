@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.io.encodings.rle import decode_rle
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_number, read_score
-from segvote.io.rle import decode_rle
 from segvote.io.tables import read_json
 from segvote.types import Annotation
 

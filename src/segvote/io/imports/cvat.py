@@ -15,9 +15,9 @@ from xml.parsers import expat
 import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
+from segvote.io.encodings.rle import fill_runs
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons
 from segvote.io.regular_files import open_regular
-from segvote.io.rle import fill_runs
 from segvote.types import Annotation
 
 __all__ = ["read_cvat_xml"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.io.brush import decode_brush
+from segvote.io.encodings.brush import decode_brush
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_score
 from segvote.io.tables import read_json
 from segvote.types import Annotation

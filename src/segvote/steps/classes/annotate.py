@@ -23,11 +23,12 @@ from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_json
+from segvote.kernels import ParallelMap
 from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
-from segvote.run.class_folders import ClassFolders, ClassImage, list_class_images
-from segvote.run.class_runs import ClassRecord, ClassRuns, find_class_record
+from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
+from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
@@ -40,6 +41,7 @@ from segvote.steps.classes.sharing import share_parts
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
+from segvote.steps.resources import N_JOBS, Resources, make_resources
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
 from segvote.types import WITH, WITHOUT, Annotation
@@ -53,7 +55,9 @@ def annotate_classes(
     settings: Settings | None = None,
     *,
     segments: Path | str | None = None,
-    n_jobs: int = 2,
+    n_jobs: int = N_JOBS,
+    memory: str | int | None = None,
+    parallel_map: ParallelMap | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> ClassRuns:
@@ -68,14 +72,14 @@ def annotate_classes(
         The folder to write; an unfinished or earlier run on the same root is continued.
     settings
         See `Settings`; the labels are the names of the folders.
-    segments, n_jobs, strict, progress
+    segments, n_jobs, memory, parallel_map, strict, progress
         As for `annotate`.
 
     Returns
     -------
     ClassRuns
     """
-    settings = settings or Settings()
+    settings, resources = settings or Settings(), make_resources(n_jobs, memory, parallel_map)
     extractor = check_names(settings)
     folder, root = RunFolder(out), Path(root)
     _check_owner(folder, root)
@@ -84,7 +88,7 @@ def annotate_classes(
         _check_owner(folder, root)  # again: somebody else may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
-        job = _Job(folder, root, settings, extractor, n_jobs, progress)
+        job = _Job(folder, root, settings, extractor, resources, progress)
         job.carry_out(found, LabelMaps.open(segments), strict)
     return ClassRuns(folder.path)
 
@@ -98,11 +102,11 @@ class _Job:
         root: Path,
         settings: Settings,
         extractor: FeatureExtractor,
-        n_jobs: int,
+        resources: Resources,
         progress: Progress,
     ) -> None:
         self.folder, self.root, self.settings, self.extractor = folder, root, settings, extractor
-        self.n_jobs, self.progress = n_jobs, progress
+        self.resources, self.progress = resources, progress
         self.images: list[ClassImage] = []
         self.segmented: list[SegmentedImage] = []
         self._annotator: SegmentAnnotator | None = None
@@ -111,7 +115,7 @@ class _Job:
         # Some class will draw masks of them: what that needs is made along with the segments.
         bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
         segmented = extract_bags(
-            self.folder, bags, self.settings, self.extractor, label_maps, self.n_jobs, self.progress
+            self.folder, bags, self.settings, self.extractor, label_maps, self.resources, self.progress
         )
         check_strict(segmented, strict)
         kept = [(image, one) for image, one in zip(found.images, segmented, strict=True) if not one.problem]
@@ -122,7 +126,9 @@ class _Job:
 
     @cached_property
     def _table(self) -> Table:
-        return gather_table(self.folder, self.segmented, self.extractor, settings=self.settings)
+        return gather_table(
+            self.folder, self.segmented, self.extractor, settings=self.settings, resources=self.resources
+        )
 
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
@@ -140,7 +146,7 @@ class _Job:
             share_parts(self.folder, run, good)
             user_labels = fix_table(run, good, corrections)
             outcome = self._vote(settings, good, user_labels, corrections)
-            write_outcome(run, outcome, inputs, key, list_problems(segmented), self.n_jobs, self.progress)
+            write_outcome(run, outcome, inputs, key, list_problems(segmented), self.resources, self.progress)
         return key
 
     def _vote(

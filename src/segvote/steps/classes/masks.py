@@ -13,7 +13,7 @@ from segvote.io.atomic import write_bytes
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.images import resize_labels
 from segvote.io.masks import encode_png
-from segvote.run.class_runs import ClassRecord, list_joined
+from segvote.run.classes.runs import ClassRecord, list_joined
 from segvote.run.corrections import find_painted, read_corrections
 from segvote.run.output_names import name_frames
 from segvote.run.run import Run

@@ -15,11 +15,12 @@ from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_csv, write_json
+from segvote.kernels import ParallelMap
 from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import list_unsorted_bags, name_bags
-from segvote.run.class_runs import find_class_record
+from segvote.run.classes.runs import find_class_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
@@ -28,12 +29,15 @@ from segvote.steps.extract import BagExtractor
 from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
 from segvote.steps.prepare import check_strict, extract_with
+from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import gather_table
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Prediction", "Predictions", "open_model", "predict"]
+__all__ = ["FALSE_POSITIVE_RATE", "Prediction", "Predictions", "open_model", "predict"]
 
+# Of images without the object, how many may be predicted to show it where a call does not say.
+FALSE_POSITIVE_RATE = 0.01
 # Images whose features are in memory at the same time.
 N_AT_ONCE = 64
 
@@ -109,8 +113,9 @@ def predict(
     folder: Path | str,
     out: Path | str,
     *,
-    false_positive_rate: float = 0.01,
-    n_jobs: int = 2,
+    false_positive_rate: float = FALSE_POSITIVE_RATE,
+    n_jobs: int = N_JOBS,
+    parallel_map: ParallelMap | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Predictions:
@@ -126,19 +131,19 @@ def predict(
         Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
     false_positive_rate
         Largest share of images without the object that may be predicted to show it.
-    n_jobs, strict, progress
+    n_jobs, parallel_map, strict, progress
         As for `annotate`.
     """
     predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
-    model, target = predictor.model, RunFolder(out)
+    model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, parallel_map=parallel_map)
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames, model.settings.reading)
     with target.lock():
         _check_owner(target, Path(folder))  # again: somebody else may have begun there meanwhile
         _claim(target, Path(folder))
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
-        segmented = extract_with(bag_extractor, bags, n_jobs, progress)
-        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, n_jobs, progress)
+        segmented = extract_with(bag_extractor, bags, resources, progress)
+        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources, progress)
 
 
 class _Job:
@@ -148,7 +153,7 @@ class _Job:
         self.target, self.predictor, self.model = target, predictor, predictor.model
 
     def carry_out(
-        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], n_jobs: int, progress: Progress
+        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], resources: Resources, progress: Progress
     ) -> Predictions:
         stems = name_bags([one.bag for one in good])
         tasks, best = [], []
@@ -156,7 +161,7 @@ class _Job:
         for one, scores, areas in scored:
             tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
             best.append(float(scores.max()))
-        records = write_pictures(self.target, tasks, self.model.settings, n_jobs, progress)
+        records = write_pictures(self.target, tasks, self.model.settings, resources, progress)
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)

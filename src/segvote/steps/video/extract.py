@@ -15,12 +15,12 @@ from segvote.features.video_pooling import FramePooler
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
-from segvote.io.videos import Frame, VideoStream, open_video
+from segvote.io.video.reading import Frame, VideoStream, open_video
 from segvote.run.bags import Bag
 from segvote.run.run_folder import make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.run.video_frames import (
+from segvote.run.video.frames import (
     FrameMaps,
     StoredFrame,
     get_poster_path,

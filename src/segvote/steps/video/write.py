@@ -12,12 +12,18 @@ from segvote.io.exports.cvat_tracks import TrackFile, open_track_file
 from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import blend_heat, blend_mask, write_jpeg
-from segvote.io.video_files import FilmWriter, open_film_writer
-from segvote.io.videos import open_video
-from segvote.run.frame_annotations import get_frame_mask_path
+from segvote.io.video.files import FilmWriter, open_film_writer
+from segvote.io.video.reading import open_video
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.run.video_frames import StoredFrame, get_poster_path, list_frame_stems, list_stored_frames, walk_frames
+from segvote.run.video.annotations import get_frame_mask_path
+from segvote.run.video.frames import (
+    StoredFrame,
+    get_poster_path,
+    list_frame_stems,
+    list_stored_frames,
+    walk_frames,
+)
 from segvote.steps.video.timeline import measure_moment, write_timeline
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import numpy as np
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
-from segvote.io.picture_views import split_view
-from segvote.io.video_files import read_film
+from segvote.io.video.files import read_film
 
 __all__ = [
     "Frame",
@@ -29,7 +28,6 @@ __all__ = [
     "is_frame_folder",
     "is_video_file",
     "list_frames",
-    "list_video_files",
     "open_video",
 ]
 
@@ -152,11 +150,6 @@ def list_frames(folder: Path | str) -> list[Path]:
     """Pictures directly in a folder, in the order of the numbers in their names (``f2`` before ``f10``)."""
     entries = (path for path in Path(folder).iterdir() if not path.name.startswith("."))
     return sorted((path for path in entries if path.suffix.lower() in IMAGE_EXTENSIONS), key=_order_naturally)
-
-
-def list_video_files(path: Path) -> list[Path]:
-    """The files of a video, or of an image: itself, or the frames in the folder that it is."""
-    return list_frames(path) if path.is_dir() else [split_view(path)[0]]
 
 
 def _order_naturally(path: Path) -> tuple[list[tuple[int, int | str]], str]:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features.network import NetworkFeatures
+from segvote.features.networks.network import NetworkFeatures
+from segvote.features.networks.torch_file import read_torch_file
 from segvote.features.pooling import check_pooling
 from segvote.features.resizing import choose_sides, resize_image
-from segvote.features.torch_file import read_torch_file
 
 if TYPE_CHECKING:
-    from segvote.features.onnx_graph import GraphBuilder
+    from segvote.features.networks.onnx_graph import GraphBuilder
 
 __all__ = ["Lite0Features", "build_lite0", "find_lite0_weights", "fold_norm", "prepare_lite0"]
 
@@ -127,7 +127,7 @@ def build_lite0(weights: Weights, classify: bool = False) -> bytes:
     bytes
         The serialised model; outputs (1, channels, height / stride, width / stride), finest first, or (1, 1000).
     """
-    from segvote.features.onnx_graph import GraphBuilder
+    from segvote.features.networks.onnx_graph import GraphBuilder
 
     graph = GraphBuilder()
     values = [_add_convolution(graph, "image", *fold_norm(weights, "_conv_stem", "_bn0"), stride=2)]

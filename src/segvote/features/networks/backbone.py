@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.features.network import NetworkFeatures, make_session
-from segvote.features.onnx_files import get_first_line, list_weight_files, read_onnx
+from segvote.features.networks.network import NetworkFeatures, make_session
+from segvote.features.networks.onnx_files import get_first_line, list_weight_files, read_onnx
 from segvote.features.pooling import check_pooling
 from segvote.features.resizing import choose_sides, resize_image
 

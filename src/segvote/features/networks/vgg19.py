@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features.network import NetworkFeatures
+from segvote.features.networks.network import NetworkFeatures
+from segvote.features.networks.vgg19_weights import STAGES, read_vgg19_weights
 from segvote.features.pooling import check_pooling
 from segvote.features.resizing import choose_sides, resize_image
-from segvote.features.vgg19_weights import STAGES, read_vgg19_weights
 
 __all__ = ["Vgg19Features", "build_vgg19", "find_vgg19_weights"]
 
@@ -102,7 +102,7 @@ def build_vgg19(layers: list[tuple[np.ndarray, np.ndarray]]) -> bytes:
     bytes
         The serialised model; outputs (1, 256, h / 4, w / 4), (1, 512, h / 8, w / 8), (1, 512, h / 16, w / 16).
     """
-    from segvote.features.onnx_graph import GraphBuilder
+    from segvote.features.networks.onnx_graph import GraphBuilder
 
     graph, value, outputs, remaining = GraphBuilder(), "image", {}, iter(layers)
     for stage, (_, repeats) in enumerate(STAGES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from segvote.cli.stopping import check_stop
+from segvote.cli.terminal.stopping import check_stop
 from segvote.io.progress_bar import draw_progress
 from segvote.progress import Progress
 

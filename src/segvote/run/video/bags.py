@@ -1,8 +1,8 @@
 """Which files and folders below *with* and *without* are videos.
 
 A film file is a video by its extension. A sub-folder is a video when it holds nothing but numbered pictures of one size
-in which each looks like the next (`segvote.io.videos.is_frame_folder`); `frames="video"` takes every sub-folder with
-pictures for one, `frames="images"` none.
+in which each looks like the next (`segvote.io.video.reading.is_frame_folder`); `frames="video"` takes every sub-folder
+with pictures for one, `frames="images"` none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from segvote.errors import BadInputError
-from segvote.io.videos import VIDEO_EXTENSIONS, is_frame_folder, is_video_file, list_frames
+from segvote.io.video.reading import VIDEO_EXTENSIONS, is_frame_folder, is_video_file, list_frames
 
 __all__ = ["FRAMES", "find_videos", "is_video", "split_videos"]
 

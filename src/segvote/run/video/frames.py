@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.io.videos import VideoStream, list_frames
+from segvote.io.video.reading import VideoStream, list_frames
 from segvote.run.output_names import name_frames
 from segvote.run.run_folder import RunFolder
 
@@ -24,7 +24,6 @@ __all__ = [
     "FrameMaps",
     "StoredFrame",
     "get_poster_path",
-    "list_frame_files",
     "list_frame_stems",
     "list_stored_frames",
     "read_ahead",
@@ -102,11 +101,6 @@ def read_frame_labels(run: RunFolder, key: str, frame: int) -> np.ndarray:
 
 def _get_maps_path(run: RunFolder, key: str, number: int) -> Path:
     return run.segments_path(f"{key}.frames/{number:05d}")
-
-
-def list_frame_files(run: RunFolder, key: str) -> list[Path]:
-    """All files of a video in the run folder, but for its segments."""
-    return [*sorted(_get_maps_path(run, key, 0).parent.glob("*.npz")), get_poster_path(run, key)]
 
 
 def get_poster_path(run: RunFolder, key: str) -> Path:

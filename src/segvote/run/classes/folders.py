@@ -70,7 +70,7 @@ def list_class_images(root: Path, frames: str = "auto", reading: Reading | None 
     root
         Holds one folder for each class, and perhaps ``none``; hidden folders do not count.
     frames
-        Which sub-folders of a class folder are videos; see `segvote.run.video_bags`.
+        Which sub-folders of a class folder are videos; see `segvote.run.video.bags`.
     reading
         How files become images.
     """

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.io.rle import count_runs
+from segvote.io.encodings.rle import count_runs
 
 __all__ = ["decode_brush", "encode_brush"]
 

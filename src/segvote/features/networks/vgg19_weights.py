@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, TooLargeError
-from segvote.features.onnx_files import get_first_line, list_weight_files, read_onnx
-from segvote.features.torch_file import read_torch_file
+from segvote.features.networks.onnx_files import get_first_line, list_weight_files, read_onnx
+from segvote.features.networks.torch_file import read_torch_file
 from segvote.memory_budget import check_budget
 
 __all__ = ["STAGES", "list_vgg19_shapes", "read_vgg19_weights"]

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, TooLargeError
-from segvote.features.tensor_pickle import Storage, Tensor, read_pickle
+from segvote.features.networks.tensor_pickle import Storage, Tensor, read_pickle
 from segvote.memory_budget import check_budget
 
 __all__ = ["read_torch_file"]

@@ -1,0 +1,1 @@
+"""How the terminal is spoken to: help, progress, and what Ctrl-C does."""

@@ -1,0 +1,1 @@
+"""Masks as numbers and outlines, as files of other tools hold them: run lengths, brush strokes, polygons."""

@@ -1,0 +1,1 @@
+"""Videos: files, and folders of frames."""
