@@ -97,4 +97,4 @@ dist: install
 	rm -rf $(VENV)-wheel dist/demo
 
 clean:
-	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) demo-out docs/_build docs/auto_gallery dist
+	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) demo-out docs/_build docs/auto_examples docs/auto_gallery dist

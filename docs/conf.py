@@ -24,10 +24,10 @@ extensions = [
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # the notebook is stored with what it printed; a test runs it
-exclude_patterns = ["_build", "_ext", "gallery", "**.ipynb_checkpoints", "auto_gallery/*.ipynb", "auto_gallery/*.py"]
+exclude_patterns = ["_build", "_ext", "examples", "gallery", "**.ipynb_checkpoints", "auto_*/*.ipynb", "auto_*/*.py"]
 sphinx_gallery_conf = {
-    "examples_dirs": "gallery",
-    "gallery_dirs": "auto_gallery",
+    "examples_dirs": ["examples", "gallery"],
+    "gallery_dirs": ["auto_examples", "auto_gallery"],
     "filename_pattern": r"plot_",
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("gallery_pictures.save_both",),

@@ -1,19 +1,28 @@
 """The Python face: explicit signatures, runs in a notebook's words, images in memory, examples that run."""
 
+import asyncio
 import doctest
 import inspect
+import io
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import threading
+import urllib.request
 
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
 import segvote
 from segvote import _api, registry
-from segvote._api import in_memory, opened
+from segvote._api import in_memory, opened, reviewing
 from segvote.errors import BadInputError, MissingPartError
 from segvote.io.images import read_image
+from segvote.io.progress_bar import draw_progress
 from segvote.method import annotator, table
 from segvote.run import run as run_module
 from segvote.run import settings
@@ -113,20 +122,69 @@ def test_an_array_that_is_no_picture_is_named():
 
 def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
     served = []
-    monkeypatch.setattr(_api, "serve", lambda folder, port, announce: (served.append(folder), announce("http://x/")))
+    monkeypatch.setattr(
+        reviewing, "serve", lambda folder, port, announce: (served.append(folder), announce("http://x/"))
+    )
     segvote.open_review(run, browser=False)
-    assert served == [run.folder.path]
+    run.review(browser=False)
+    assert served == [run.folder.path] * 2
     assert "http://x/" in capsys.readouterr().out
+
+
+def test_review_opens_inside_the_event_loop_of_a_notebook_until_interrupted(run, monkeypatch):
+    pytest.importorskip("uvicorn")
+    answers = []
+
+    def ask_and_interrupt(address):
+        with urllib.request.urlopen(address) as answer:
+            answers.append(answer.status)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    async def run_cell():
+        started = lambda address: threading.Thread(target=ask_and_interrupt, args=(address,)).start()  # noqa: E731
+        monkeypatch.setattr(reviewing, "print", lambda line: started(line.split()[-1]), raising=False)
+        segvote.open_review(run, browser=False)
+
+    loop = asyncio.new_event_loop()  # asyncio.run would take the interrupt for itself
+    loop.run_until_complete(run_cell())
+    loop.close()
+    assert answers == [200]
+
+
+def test_a_script_needs_no_guard_for_its_processes(scenes, tmp_path):
+    lines = [
+        "import segvote",
+        "settings = segvote.Settings(features='color', n_segments=30, size=120)",
+        f"run = segvote.annotate({str(scenes / 'with')!r}, {str(scenes / 'without')!r}, 'out', settings, n_jobs=2)",
+        "print('once', len(run))",
+    ]
+    (tmp_path / "script.py").write_text("\n".join(lines))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("once ") and done.stdout.count("once") == 1
+
+
+def test_progress_in_a_notebook_is_one_table_updated_in_place(monkeypatch):
+    display_module = pytest.importorskip("IPython.display")
+    shown = []
+
+    class Handle:
+        def update(self, content, raw):
+            shown[-1] = content["text/plain"]
+
+    monkeypatch.setattr(
+        display_module, "display", lambda content, **_: (shown.append(content["text/plain"]), Handle())[1]
+    )
+    with draw_progress(console=Console(file=io.StringIO(), force_jupyter=True)) as progress:
+        for done in range(4):
+            progress("vote", done, 3)
+        progress("nothing to do", 0, 0)
+        progress("write masks", 2, 2)
+    assert [line.split() for line in shown[0].splitlines()] == [["vote", "3/3"], ["write", "masks", "2/2"]]
+    assert len(shown) == 1
 
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_progress_is_drawn_where_somebody_watches(watched):
-    import io
-
-    from rich.console import Console
-
-    from segvote.io.progress_bar import draw_progress
-
     console = Console(file=io.StringIO(), force_terminal=watched, width=100)
     with draw_progress(console=console) as progress:
         progress("vote", 1, 3)

@@ -39,21 +39,21 @@ os.chdir(tempfile.mkdtemp())  # everything below is written there
 write_scenes(".", n_with=8, n_without=20, seed=1, size=(240, 180), object_area=(0.05, 0.12))
 
 figure, axes = plt.subplots(2, 4, figsize=(8, 3.2), dpi=75, layout="constrained")
-for row, tag in zip(axes, ("with", "without")):
-    for one, path in zip(row, sorted(Path(tag).iterdir())):
+for row, name in zip(axes, ("with", "without")):
+    for one, path in zip(row, sorted(Path(name).iterdir())):
         one.imshow(imread(path))
-        one.set_title(f"{tag}/{path.name}", fontsize=8)
+        one.set_title(f"{name}/{path.name}", fontsize=8)
         one.axis("off")""",
     """\
 ## Annotate
 
-One call. `n_jobs=1` keeps it in this process; in a script take more, and call it from under `if __name__ ==
-"__main__":`. The settings are smaller than the defaults because the pictures are small.""",
+One call, with a bar below the cell while it works. The settings are smaller than the defaults because the pictures are
+small.""",
     """\
 import segvote
 
 settings = segvote.Settings(size=240, n_segments=100, label="cup")
-run = segvote.annotate("with", "without", "run", settings, n_jobs=1)
+run = segvote.annotate("with", "without", "run", settings)
 run""",
     """\
 A run is a folder. It holds masks, heat maps, a COCO file, `report.html`, and everything later commands re-use. Called
@@ -62,42 +62,43 @@ again, the same line does nothing twice.""",
 for path in sorted(Path("run").glob("[!.]*")):
     print(path.name + "/" * path.is_dir())""",
     """\
-Each bag (here an image) has a row. `uncertainty` says where to look first: 0 means two clear levels of scores,
-0.25 and more is uncertain.""",
+How far to trust the whole, and where to look first. `uncertainty` is 0 where scores have two clear levels;
+from 0.5 on, look at the mask.""",
     """\
-for bag in sorted(run.bags, key=lambda bag: -bag.uncertainty)[:4]:
-    print(f"{bag.name:20} uncertainty {bag.uncertainty:.2f}, covers {bag.area:5.1%}, {bag.n_selected} of {bag.n_segments}")""",
+print(run.format_confidence())
+for image in sorted(run, key=lambda image: -image.uncertainty)[:4]:
+    print(f"{image.name:20} uncertainty {image.uncertainty:.2f}, covers {image.mask.mean():5.1%}")""",
+    "`plot` draws an image, its scores and its mask.",
+    """\
+figure = run.plot(0)
+figure.set_dpi(60)""",
     """\
 ## Evaluate
 
 Where there is truth, one can measure. *CorLoc* is the share of images whose mask overlaps the truth by more than half.
 The *limit* is the best that these segments could have given.""",
     """\
-from segvote.cli.evaluate import format_evaluation
-from segvote.evaluation.evaluate import evaluate
-
-print(format_evaluation(evaluate(run, "masks")))""",
+figures = segvote.evaluate(run, "masks").to_dict()
+for name in ("corloc", "miou", "limit_miou", "segment_ap"):
+    print(f"{name:12} {figures[name]:.3f}")""",
     """\
 ## Who voted
 
 Every score is a sum of votes, so it can be explained. Take the best segment of the first image: who voted for it?""",
     """\
-from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
-from segvote.steps.reopening import reopen, vote
-
-voted = vote(reopen(run))
-segment = find_segment(run, 0, "", voted.result.scores)
-explanation = explain_segment(voted, bag=0, segment=segment)
-print(format_explanation(explanation, run, n_lines=4))""",
+explanation = run.explain(0)
+print(f"score {explanation.score:+.3f}, object above {explanation.threshold:+.3f} in this image")
+for sign in (+1, -1):
+    for line in explanation.list_best(sign)[:4]:
+        print(f"{line.amount:+.4f}  {run.images[line.bag].name}, {line.place}")""",
     "In pictures: the segment, and the four that gave it most.",
     """\
-from segvote.io.overlays import blend_mask
-
-loudest = [(line.bag, line.segment) for line in explanation.list_best(+1)[:4]]
+best = [(line.bag, line.segment) for line in explanation.list_best(+1)[:4]]
 figure, axes = plt.subplots(1, 5, figsize=(9, 1.7), dpi=75, layout="constrained")
-for one, (bag, number) in zip(axes, [(0, segment), *loudest]):
-    one.imshow(blend_mask(run.read_image(bag), run.read_segments(bag)["labels"] == number))
-    one.set_title(run.bags[bag].name, fontsize=8)
+for one, (bag, number) in zip(axes, [(0, explanation.segment), *best]):
+    one.imshow(run.images[bag].image)
+    one.contour(run.read_segments(bag)["labels"] == number, [0.5], colors="#f8d350")
+    one.set_title(run.images[bag].name, fontsize=8)
     one.axis("off")""",
     """\
 ## Images never seen
@@ -125,7 +126,7 @@ print(segvote.export("run", "yolo"))""",
 ## Where to go on
 
 [Choosing images](choosing-images.md) makes more difference than any setting. [Reviewing](review.md) corrects what is
-wrong with clicks. [The gallery](auto_gallery/index) shows how voting works. [Why did it select that?](why.md) answers
+wrong with clicks: `run.review()` opens the page from here, until you press the stop button. [Examples](auto_examples/index) has more to do, [the gallery](auto_gallery/index) shows how voting works. [Why did it select that?](why.md) answers
 what people ask.""",
 ]
 

@@ -20,7 +20,7 @@ from segvote.steps.update import update
 # By the page and a word of the block.
 NOT_RUN = {
     ("datasets.md", "DATASETS["): "needs a data set that is not ours to give",
-    ("compare.md", "Plan("): "takes minutes; tests/steps compares on small scenes",
+    ("compare.md", "segvote.compare("): "takes minutes; tests/steps compares on small scenes",
 }
 TINY = {"size": (96, 72), "object_area": (0.1, 0.2)}
 CODE = [(page.name, block) for page in PAGES for block in list_blocks(page.read_text()) if block.language == "python"]

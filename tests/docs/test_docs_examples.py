@@ -8,9 +8,11 @@ import subprocess
 import sys
 
 import pytest
-from markdown_pages import DOCS
+from markdown_pages import DOCS, PAGES, list_blocks
 
-SCRIPTS = sorted((DOCS / "gallery").glob("plot_*.py"))
+EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
+SCRIPTS = [*EXAMPLES, *sorted((DOCS / "gallery").glob("plot_*.py"))]
+PUBLIC = {"segvote", "segvote.datasets", "segvote.metrics"}
 TUTORIAL = DOCS / "tutorial.ipynb"
 EXECUTE = """
 import sys, nbformat, nbclient
@@ -53,6 +55,44 @@ def test_the_tutorial_is_the_one_that_is_written_down():
 def test_the_tutorial_names_no_folder_of_the_machine_it_was_made_on():
     assert "/tmp/" not in TUTORIAL.read_text()
     assert "/home/" not in TUTORIAL.read_text()
+
+
+def list_imports(code):
+    """Modules of segvote, and the names taken from them."""
+    nodes = list(ast.walk(ast.parse(code)))
+    plain = [(one.name, None) for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    taken = [(node.module, one.name) for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names]
+    return [(module, name) for module, name in [*plain, *taken] if module.split(".")[0] == "segvote"]
+
+
+def assert_public(code):
+    for module, name in list_imports(code):
+        assert module in PUBLIC
+        assert name is None or name in importlib.import_module(module).__all__
+
+
+def test_the_tutorial_imports_only_public_names():
+    assert_public("\n".join("".join(cell["source"]) for cell in list_code_cells()))
+
+
+def test_there_are_eight_examples():
+    assert len(EXAMPLES) == 8
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+def test_an_example_imports_only_public_names(script):
+    assert_public(script.read_text())
+
+
+# Pages for those who add parts, run clusters or serve other tools name the modules they mean.
+INSIDE = {"house.md", "api.md", "scaling.md", "integrations.md"}
+
+
+@pytest.mark.parametrize("page", [one for one in PAGES if one.name not in INSIDE], ids=lambda page: page.name)
+def test_python_of_a_page_imports_only_public_names(page):
+    for block in list_blocks(page.read_text()):
+        if block.language == "python":
+            assert_public(block.code)
 
 
 @pytest.mark.slow

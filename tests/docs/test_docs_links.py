@@ -6,7 +6,7 @@ import pytest
 from markdown_pages import DOCS, PAGES, ROOT, list_anchors, list_blocks, list_links, read_page
 
 TUTORIAL = DOCS / "tutorial.ipynb"
-MADE_BY_BUILD = re.compile(r"^auto_gallery/")
+MADE_BY_BUILD = re.compile(r"^auto_(examples|gallery)/")
 ALL_PAGES = [*PAGES, TUTORIAL]
 
 
@@ -43,11 +43,11 @@ def test_every_page_is_listed_once():
 
 
 def test_links_into_the_gallery_name_its_scripts():
-    scripts = {path.stem for path in (DOCS / "gallery").glob("plot_*.py")}
-    texts = [path.read_text() for path in [*PAGES, *(DOCS / "gallery").glob("*.py")]]
-    named = {name for text in texts for name in re.findall(r"auto_gallery[/_](plot_\w+)", text)}
+    scripts = {path.stem for folder in ("examples", "gallery") for path in (DOCS / folder).glob("plot_*.py")}
+    texts = [path.read_text() for path in [*PAGES, *(DOCS / "gallery").glob("*.py"), *(DOCS / "examples").glob("*.py")]]
+    named = {name for text in texts for name in re.findall(r"auto_(?:examples|gallery)[/_](plot_\w+)", text)}
     assert named <= scripts
-    assert len(scripts) >= 6
+    assert len(scripts) >= 14
 
 
 @pytest.mark.parametrize("name", sorted({page.name for page in PAGES}))

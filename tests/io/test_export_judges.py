@@ -4,7 +4,7 @@ These packages pin versions of numpy, Pillow and OpenCV that clash with ours, so
 own, into which segvote is installed too::
 
     python -m venv judges
-    judges/bin/pip install label-studio-sdk datumaro labelme cityscapesScripts "cvat-sdk[masks]" pycocotools
+    judges/bin/pip install label-studio-sdk datumaro supervision labelme cityscapesScripts "cvat-sdk[masks]" pycocotools
     judges/bin/pip install pytest hypothesis pytest-timeout scikit-image && judges/bin/pip install --no-deps -e .
     judges/bin/python -m pytest --noconftest -m slow tests/io/test_export_judges.py
 
@@ -12,6 +12,7 @@ Where a package is missing its tests are skipped.
 """
 
 import json
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -21,7 +22,7 @@ from PIL import Image
 
 from segvote.io import EXPORTS
 from segvote.io.encodings.brush import decode_brush, encode_brush
-from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.base import ExportOptions, measure_box
 from segvote.io.exports.cityscapes import CITYSCAPES_IDS
 from segvote.types import Annotation, Part
 
@@ -180,6 +181,50 @@ def test_the_official_tools_know_our_numbers_and_file_names(tmp_path):
     for path in sorted(folder.rglob("*.png")):
         info = helpers.getCsFileInfo(str(path))
         assert (info.city, info.sequenceNb, info.frameNb, info.type) == ("segvote", "a-b-c-d", "000000", "gtFine")
+
+
+# YOLO, in the two layouts that readers of one folder know
+
+
+def write_yolo(annotations, folder, **options):
+    EXPORTS["yolo"](annotations, folder, ExportOptions(copy_images=True, labels=("car",), **options))
+    return ["train", "val"] if options.get("val_share") else [""]
+
+
+@pytest.mark.parametrize("val_share", [0, 0.2])
+def test_supervision_reads_our_yolo_folder(tmp_path, annotations, val_share):
+    supervision = pytest.importorskip("supervision")
+    square = np.zeros((40, 60), bool)
+    square[10:30, 20:50] = True
+    # Two folders with an image of the same name, one of them without the object.
+    copies = [replace(annotations[0], name=f"{name}/a.jpg", height=40, width=60, parts=()) for name in ("with", "no")]
+    Image.new("RGB", (60, 40)).save(annotations[0].image_path)
+    copies[0] = replace(copies[0], parts=(Part("car", square),))
+    parts = write_yolo(copies * 5, tmp_path / "out", val_share=val_share)
+    n_images, masks = 0, []
+    for part in parts:
+        folders = [str(tmp_path / "out" / kind / part) for kind in ("images", "labels")]
+        read = supervision.DetectionDataset.from_yolo(*folders, str(tmp_path / "out/data.yaml"), force_masks=True)
+        n_images += len(read)
+        masks += [mask for _, _, found in read for mask in (found.mask if found.mask is not None else ())]
+    assert (n_images, len(masks)) == (10, 5)
+    for mask in masks:  # it also draws the outline: a row and a column more
+        assert (mask & square).sum() == square.sum()
+        assert mask.sum() <= 21 * 31
+
+
+@pytest.mark.parametrize("val_share", [0, 0.2])
+def test_datumaro_reads_the_boxes_of_our_yolo_folder(tmp_path, annotations, val_share):
+    datumaro = pytest.importorskip("datumaro")
+    write_yolo(annotations, tmp_path / "out", boxes=True, val_share=val_share)
+    items = list(datumaro.Dataset.import_from(str(tmp_path / "out"), "yolo"))
+    found = {item.id: [shape.get_bbox() for shape in item.annotations] for item in items}
+    assert {item.subset for item in items} == ({"train", "val"} if val_share else {"default"})
+    for annotation in annotations:
+        mask = annotation.parts[0].mask
+        expected = [measure_box(mask)] if mask.any() else []
+        np.testing.assert_allclose(found.pop(PurePosixPath(annotation.name).stem), expected, atol=1e-3)
+    assert found == {}
 
 
 # labelme

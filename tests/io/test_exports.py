@@ -364,6 +364,14 @@ def test_yolo_splits_into_train_and_val_on_request(tmp_path):
     assert path.read_text().startswith("train: images/train\nval: images/val\n")
 
 
+def test_yolo_writes_boxes_on_request_without_exponents(tmp_path):
+    mask = np.zeros((40, 100_000), bool)
+    mask[10:20, 1:4] = mask[30:40, 1:2] = True
+    annotation = Annotation("a.jpg", *mask.shape, (Part("car", mask),))
+    EXPORTS["yolo"]([annotation], tmp_path, ExportOptions(boxes=True))
+    assert (tmp_path / "labels/a.txt").read_text() == "0 0.000025000 0.625000000 0.000030000 0.750000000\n"
+
+
 def test_a_split_that_leaves_nothing_to_train_on_is_refused():
     with pytest.raises(BadInputError, match="share for validation"):
         ExportOptions(val_share=1.0)

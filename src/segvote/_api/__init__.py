@@ -7,11 +7,11 @@ returned then reads from the mirror of the folder on this machine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from segvote._api.in_memory import ImageMasks, annotate_images
 from segvote._api.opened import OpenedRun, RunImage, load_run
+from segvote._api.reviewing import open_review
 from segvote._api.workers import open_workers
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
@@ -24,8 +24,6 @@ from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
 from segvote.report.compare_page import write_comparison
-from segvote.review.opening import open_browser
-from segvote.review.server import serve
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.remote import open_run
 from segvote.run.run import Run
@@ -85,8 +83,7 @@ def annotate(
         Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; default:
         images are segmented.
     n_jobs : int
-        Number of processes; the answer does not depend on it. With more than one, a script calls this from under
-        ``if __name__ == "__main__"``.
+        Number of processes; the answer does not depend on it.
     memory : str or int, optional
         Bytes that the vote may take, or a size like ``"4GB"``; what is larger is mapped from files. Default: no bound.
     scheduler : str or Cluster, optional
@@ -370,6 +367,7 @@ def export(
     copy_images: bool = False,
     nested: bool = False,
     val_share: float = 0.0,
+    boxes: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Path:
@@ -400,6 +398,8 @@ def export(
         ``yolo``: keep the images' folders instead of one flat folder.
     val_share : float
         ``yolo``: part of the images for validation.
+    boxes : bool
+        YOLO: boxes around the objects instead of outlines, for readers of detections.
     overwrite : bool
         Write into a folder that holds something already.
     progress : callable, optional
@@ -433,6 +433,7 @@ def export(
             copy_images=copy_images,
             nested=nested,
             val_share=val_share,
+            boxes=boxes,
             overwrite=overwrite,
             progress=here.progress,
         )
@@ -508,39 +509,3 @@ def compare(
         )
     write_comparison(comparison, [], f"Voters on {Path(with_folder).resolve().parent.name}")
     return comparison
-
-
-def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> None:
-    """Look at the masks in the browser and correct them, until interrupted: Ctrl-C, or the stop button of a notebook.
-
-    Parameters
-    ----------
-    run : Run, path or str
-        A run, or its folder.
-    port : int
-        Where to listen on 127.0.0.1; 0: any free port.
-    browser : bool
-        Open the page; otherwise its address is printed alone.
-
-    Examples
-    --------
-    >>> import segvote
-    >>> segvote.open_review("out")  # doctest: +SKIP
-    review   http://127.0.0.1:41217/…/
-
-    A folder that no run was written to is refused:
-
-    >>> segvote.open_review("nowhere")  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    segvote.errors.BadInputError: nowhere is not a run folder
-    """
-    folder = run.folder.path if isinstance(run, Run) else Path(run)
-    opened = ExitStack()
-
-    def announce(address: str) -> None:
-        print(f"review   {address}")
-        if browser:
-            opened.enter_context(open_browser(address))
-
-    with opened, suppress(KeyboardInterrupt):
-        serve(folder, port, announce)

@@ -62,7 +62,7 @@ def annotate_images(
     settings
         See `Settings`.
     n_jobs
-        Number of processes; more than one needs ``if __name__ == "__main__"`` in a script.
+        Number of processes; the answer does not depend on it.
     progress
         Called with step, done, total; None: a bar where somebody watches.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from segvote._api.reviewing import open_review
 from segvote.errors import MissingPartError
 from segvote.evaluation.doctor import Diagnosis, diagnose_run
 from segvote.evaluation.explain import SegmentExplanation, explain_segment, find_segment
@@ -149,6 +150,10 @@ class OpenedRun(Run):
         text = "" if segment is None else str(segment) if isinstance(segment, int) else "{},{}".format(*segment)
         found = find_segment(self, index, text, self._voted.result.scores)
         return explain_segment(self._voted, index, found)
+
+    def review(self, browser: bool = True) -> None:
+        """Look at the masks in the browser and correct them, until interrupted; see `segvote.open_review`."""
+        open_review(self, browser=browser)
 
     def diagnose(self) -> Diagnosis:
         """Images that are likely mislabelled, near-duplicates, files that could not be read."""

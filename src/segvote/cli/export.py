@@ -40,6 +40,7 @@ def export(
     copy_images: bool = typer.Option(False, "--copy-images", help="Put the pictures where the format expects them."),
     nested: bool = typer.Option(False, "--nested", help="yolo: keep the images' folders instead of one flat folder."),
     val_share: float = typer.Option(0.0, min=0.0, max=0.99, help="yolo: part of the images for validation; 0: none."),
+    boxes: bool = typer.Option(False, "--boxes", help="yolo: boxes instead of outlines, for detectors and Datumaro."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Write into a folder that holds something already."),
 ) -> None:
     """Write the masks of a run in the format of another tool."""
@@ -58,6 +59,7 @@ def export(
             copy_images=copy_images,
             nested=nested,
             val_share=val_share,
+            boxes=boxes,
             overwrite=overwrite,
             progress=progress,
         )

@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from segvote.io.notebook_progress import NotebookProgress
 from segvote.progress import Progress
 
 __all__ = ["RateColumn", "draw_progress"]
@@ -47,9 +48,25 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
         Where to draw; default: stderr, or the cell of a notebook.
     """
     console = console or Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
+    if console.is_jupyter:
+        yield _check_first(check, NotebookProgress().report)
+    elif console.is_terminal:
+        with _open_bar(console) as report:
+            yield _check_first(check, report)
+    else:
         yield lambda step, done, total: check()
-        return
+
+
+def _check_first(check: Callable[[], None], draw: Progress) -> Progress:
+    def report(step: str, done: int, total: int) -> None:
+        check()
+        draw(step, done, total)
+
+    return report
+
+
+@contextlib.contextmanager
+def _open_bar(console: Console) -> Iterator[Progress]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description:22}"),
@@ -62,7 +79,6 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
         tasks: dict[str, int] = {}
 
         def report(step: str, done: int, total: int) -> None:
-            check()
             if step not in tasks:
                 tasks[step] = bar.add_task(step, total=total)
             bar.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]

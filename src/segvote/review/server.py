@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,30 @@ def serve(folder: Path | str, port: int = 0, announce: Callable[[str], None] = p
     """
     with open_server(open_reviewed(folder), port) as (server, listener, address):
         announce(address)
-        server.run(sockets=[listener])
+        if _is_in_event_loop():
+            _run_in_thread(server, listener)
+        else:
+            server.run(sockets=[listener])
+
+
+def _is_in_event_loop() -> bool:
+    """Whether this thread runs an event loop already, as the kernel of a notebook does; a second one is refused."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run_in_thread(server: Any, listener: socket.socket) -> None:
+    """Serve until this thread is interrupted."""
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="segvote review")
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 @contextlib.contextmanager

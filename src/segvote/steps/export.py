@@ -37,6 +37,7 @@ def export(
     copy_images: bool = False,
     nested: bool = False,
     val_share: float = 0.0,
+    boxes: bool = False,
     overwrite: bool = False,
     progress: Progress = ignore_progress,
 ) -> Path:
@@ -54,7 +55,7 @@ def export(
         What the object is called there; default: what the run calls it. Classes keep their names.
     unsure
         Width of the band that is too close to call; see `find_unsure`. 0: none.
-    instances, min_area, polygons, copy_images, nested, val_share
+    instances, min_area, polygons, copy_images, nested, val_share, boxes
         See `ExportOptions`.
     overwrite
         Write into a folder that holds something already.
@@ -72,7 +73,15 @@ def export(
     run = run if isinstance(run, Run | ClassRuns) else _open(Path(run))
     labels, annotations = _choose_annotations(run, label, unsure)
     options = ExportOptions(
-        labels, polygons, instances, min_area, copy_images, nested, val_share, f"segvote {__version__}"
+        labels,
+        polygons=polygons,
+        instances=instances,
+        min_area=min_area,
+        copy_images=copy_images,
+        nested=nested,
+        val_share=val_share,
+        boxes=boxes,
+        model_version=f"segvote {__version__}",
     )
     target = run.folder.path / "exports" / format if folder is None else Path(folder)
     _check_target(target, overwrite)

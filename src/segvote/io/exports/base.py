@@ -58,6 +58,8 @@ class ExportOptions:
         YOLO: keep the folders of the images; otherwise all lie in one, under names that differ.
     val_share
         YOLO: this part of the images, evenly spread, is for validation; 0: no split.
+    boxes
+        YOLO: boxes around the objects instead of outlines, for readers of detections.
     model_version
         What made the masks, for formats that say so.
     image_prefix
@@ -71,6 +73,7 @@ class ExportOptions:
     copy_images: bool = False
     nested: bool = False
     val_share: float = 0.0
+    boxes: bool = False
     model_version: str = "segvote"
     image_prefix: str = "/data/local-files/?d="
 

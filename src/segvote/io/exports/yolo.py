@@ -1,4 +1,6 @@
-"""YOLO segmentation: one text line per connected region, ``class x1 y1 x2 y2 …`` in fractions of the image's size."""
+"""YOLO: a text file per image, in fractions of its size; a line per connected region, ``class x1 y1 x2 y2 …``, or per
+box, ``class x y width height`` with x and y of its centre.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import numpy as np
 
 from segvote.io.atomic import write_text
 from segvote.io.encodings.polygons import bridge_holes, trace_polygons
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, check_name, copy_image, list_parts
+from segvote.io.exports.base import (
+    ExportOptions,
+    FileNamer,
+    LabelTable,
+    check_name,
+    copy_image,
+    list_parts,
+    measure_box,
+)
 from segvote.types import Annotation
 
 __all__ = ["write_yolo"]
@@ -27,12 +37,13 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
         ``data.yaml``.
     """
     labels, namer = LabelTable(options.labels), FileNamer()
+    format_lines = _format_boxes if options.boxes else _format_outlines
     for number, annotation in enumerate(annotations):
         part = "" if not options.val_share else VAL if options.is_for_validation(number) else TRAIN
         # Most readers of YOLO look into one folder; the path makes the name different.
         name = check_name(annotation.name) if options.nested else check_name(annotation.name).replace("/", "_")
         stem = namer.choose_stem(name)
-        write_text(folder / "labels" / part / f"{stem}.txt", "".join(_format_lines(annotation, labels, options)))
+        write_text(folder / "labels" / part / f"{stem}.txt", "".join(format_lines(annotation, labels, options)))
         if options.copy_images:
             suffix = PurePosixPath(annotation.name).suffix
             copy_image(annotation, folder / "images" / part / f"{stem}{suffix}")
@@ -41,13 +52,23 @@ def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportO
     return path
 
 
-def _format_lines(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+def _format_outlines(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
     size = np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
         number = labels.find(part.label)
         for polygon in trace_polygons(part.mask):
             points = " ".join(f"{value:.9g}" for value in (bridge_holes(polygon) / size).ravel())
             yield f"{number} {points}\n"
+
+
+def _format_boxes(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
+    size = np.array([annotation.width, annotation.height])
+    for part in list_parts(annotation, options):
+        left, top, width, height = measure_box(part.mask)
+        centre = np.array([left + width / 2, top + height / 2]) / size
+        # Datumaro refuses exponents.
+        numbers = " ".join(f"{value:.9f}" for value in (*centre, *(np.array([width, height]) / size)))
+        yield f"{labels.find(part.label)} {numbers}\n"
 
 
 def _format_data(names: list[str], is_split: bool) -> str:

@@ -1,0 +1,40 @@
+"""
+Two folders to masks
+====================
+
+Photographs of scikit-learn and scikit-image are arranged into scenes: half of them show a coffee cup, all show other things.
+Which of it is the cup, nobody says.
+"""
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+import segvote
+from segvote.datasets import write_scenes
+
+folder = Path(tempfile.mkdtemp())
+write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))
+settings = segvote.Settings(size=240, n_segments=100, label="cup")
+run = segvote.annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
+
+# %%
+# The run says how far to trust it, and knows what it is least sure of.
+
+print(run.format_confidence())
+for image in sorted(run, key=lambda one: -one.uncertainty)[:3]:
+    print(f"{image.name:20} uncertainty {image.uncertainty:.2f}, covers {image.mask.mean():.1%}")
+
+# %%
+# ``plot`` draws an image, the scores above the threshold of this image, and the mask.
+
+figure, grid = plt.subplots(2, 3, figsize=(9, 4.6), layout="constrained")
+run.plot(0, grid[0])
+run.plot(7, grid[1])
+
+# %%
+# The folder holds the masks, a COCO file and a report. Where there is truth, measure:
+
+found = segvote.evaluate(run, folder / "masks").to_dict()
+print(f"CorLoc {found['corloc']:.2f}, mean IoU {found['miou']:.2f}; the segments allow {found['limit_miou']:.2f}")
