@@ -90,7 +90,7 @@ class _Job:
             table = gather_table(self.run, good, self.extractor, settings=self.settings)
         user_labels = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
-            annotator = self._vote(table, good)
+            annotator = self._vote(table, good).teach(user_labels)
             result = annotator.correct(user_labels)
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
         outcome = Outcome(self.settings, self.extractor, good, table, annotator, result, corrections)
