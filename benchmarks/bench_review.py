@@ -4,7 +4,7 @@ Two questions. (1) At 20,000 segments: the median time of a correction, written 
 page, as a share of the first vote. (2) A simulated person with photographs and their truth: mean IoU against the
 number of clicks (a correction, or an image accepted as it is), for the queue with re-vote, for images in random order,
 and for corrections that nobody votes on. The person sees, and judges, the mask as the page draws it. Measured are the
-masks as an export would draw them, after 0, 10, 25 and 50 clicks, and the decided segments, after every click. The
+masks as an export would draw them, after 0, 10, 25, 50 and 100 clicks, and the decided segments, after every click. The
 truth is used by the person and by the measure, nowhere else. The last line is JSON.
 """
 
@@ -51,7 +51,7 @@ DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
 PURE, WORTH = 0.85, 0.01
 OBJECT, BACKGROUND = 255, 0  # of the truth; what lies between is not judged
 # After how many clicks masks are drawn and measured.
-DRAWN_AT = (0, 10, 25, 50)
+DRAWN_AT = (0, 10, 25, 50, 100)
 
 
 def make_segments(n_bags: int, n_per_bag: int, n_dims: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -266,7 +266,7 @@ class Simulation:
         said = apply_user(shown, replace(shown.user, user_labels=fixed))
         if not votes:
             return said
-        return _apply(said, self.voted.annotator, fixed)
+        return _apply(said, self.voted.untaught.teach(fixed), fixed)
 
 
 def run_person(folder: Path, masks: Path, n_clicks: int, n_seeds: int) -> dict[str, list[Curve]]:

@@ -1,5 +1,7 @@
 """The method on arrays: it finds what is planted, agrees with the formulas, and says when it does not know."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_tables import make_scene
@@ -8,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from segvote.errors import BadInputError
 from segvote.method import Geometry, SegmentAnnotator
+from segvote.method.seeded import select_seeded, walk_from_labels
 
 
 def fit(scene, **options):
@@ -106,6 +109,43 @@ def test_corrections_can_turn_a_vote_to_another_hypothesis():
     turned = annotator.revote(y[::20], labels)
     assert not turned.result_.selected[truth].any()
     assert turned.result_.selected.any()
+
+
+def fit_wrong():
+    """Folders that differ by scene, which is all that the vote finds; two labels say what the object is."""
+    X, y, images, _, truth = make_scene()
+    scene = y & ~truth
+    X[scene] = np.eye(X.shape[1])[1] * 3 + 0.15 * np.random.default_rng(1).normal(size=(scene.sum(), X.shape[1]))
+    labels = np.full(len(X), -1, dtype=np.int8)
+    labels[np.flatnonzero(truth)[0]], labels[np.flatnonzero(scene)[0]] = 1, 0
+    return SegmentAnnotator(n_neighbors=8).fit(X, y, images=images), labels, truth
+
+
+def test_two_labels_in_the_vote_turn_it_and_passed_on_alone_they_do_not():
+    annotator, labels, truth = fit_wrong()
+    assert (annotator.correct(labels).selected == truth).mean() < 0.6
+    assert (annotator.teach(labels).correct(labels).selected == truth).mean() > 0.99
+    assert annotator.teach(None) is annotator
+
+
+def test_on_a_run_called_low_the_walk_starts_from_an_object_label():
+    annotator, labels, truth = fit_wrong()
+    annotator.confidence_ = replace(annotator.confidence_, value=0.1)
+    taught = annotator.teach(labels)
+    ballot = taught._ballot
+    np.testing.assert_array_equal(taught._voting, ballot.revote(select_seeded(ballot, taught.n_steps)))
+    assert (taught.correct(labels).selected == truth).mean() > 0.99
+
+
+def test_the_walk_from_labels_is_the_chance_to_meet_an_object_label_first():
+    annotator, labels, _ = fit_wrong()
+    ballot = annotator.revote(annotator._table.positive, labels)._ballot
+    free = np.flatnonzero(ballot.table.is_candidate & (labels < 0))
+    votes = ballot.graph.toarray()[free]
+    # At the end every free segment has the mean of its neighbours.
+    weights = walk_from_labels(ballot, 20_000)
+    np.testing.assert_allclose(weights[free], votes @ weights, atol=1e-6)
+    assert weights[labels == 1].tolist() == [1.0] and not weights[~ballot.table.is_candidate].any()
 
 
 def test_a_vote_with_other_labels_is_that_of_a_new_fit():

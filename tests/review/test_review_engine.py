@@ -11,6 +11,7 @@ from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports.coco import read_coco
+from segvote.review import voting
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.review.frames import Frames
@@ -18,6 +19,7 @@ from segvote.review.strokes import Stroke
 from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
+from segvote.steps import reopening
 from segvote.steps.annotate import annotate
 from segvote.steps.export import export
 from segvote.steps.reopening import list_segmented_images
@@ -116,17 +118,42 @@ def test_a_correction_is_a_line_of_its_own_in_who_voted(engine):
     assert (line.bag, line.segment, line.amount > 0) == (0, 7, bool(turned))
 
 
-def test_every_score_that_changed_has_a_correction_to_thank(engine):
+def test_what_a_correction_was_passed_on_to_has_it_to_thank(engine):
     first = wait_for(engine, 0)
     best = int(np.argmax(first.scores[first.get_slice(0)]))
     after = click(engine, 0, [best], 0)
-    changed = np.flatnonzero(after.scores != first.scores)
+    voted = engine.settle().annotator.scores_  # with the correction in the vote, before it was passed on
+    changed = np.flatnonzero(after.scores != voted)
     assert 1 < len(changed) < len(first.scores)
     for flat in changed[:20]:
         bag = int(np.searchsorted(after.offsets, flat, side="right")) - 1
         explanation = engine.explain(bag, int(flat - after.offsets[bag]))
         amount = sum(line.amount for line in explanation.lines if line.kind == "correction")
-        assert amount == pytest.approx(after.scores[flat] - first.scores[flat], abs=1e-9)
+        assert amount == pytest.approx(after.scores[flat] - voted[flat], abs=1e-9)
+
+
+def test_a_click_is_answered_at_once_while_an_earlier_one_is_voted_on(engine, run, monkeypatch):
+    first = wait_for(engine, 0)
+    begun, released, teach = threading.Event(), threading.Event(), voting.teach
+
+    def teach_later(*arguments):
+        begun.set()
+        assert released.wait(60)
+        return teach(*arguments)
+
+    monkeypatch.setattr(voting, "teach", teach_later)
+    one, other = (int(np.argmax(first.scores[first.get_slice(bag)])) for bag in (0, 1))
+    engine.set_segments(0, [one], 0)
+    assert begun.wait(60)
+    last = engine.set_segments(1, [other], 0)
+    flat = int(first.offsets[1]) + other
+    wait_until(lambda: engine.snapshot.scores[flat] != first.scores[flat])  # passed on, though the vote is held up
+    assert engine.heard < last
+    released.set()
+    after = wait_for(engine, last)
+    fresh = reopening.vote(reopening.reopen(Run(run.folder.path))).result
+    np.testing.assert_array_equal(after.scores, fresh.scores)
+    np.testing.assert_array_equal(after.decisions, fresh.selected)
 
 
 def test_a_moved_image_counts_as_the_other_kind_and_its_file_stays(engine, run):

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, build_vote_graph, estimate_lists, otsu_threshold, search_neighbours
 from segvote.method.ballot import Ballot
-from segvote.method.confidence import Confidence, measure_confidence, measure_uncertainty
+from segvote.method.confidence import LEVELS, Confidence, measure_confidence, measure_uncertainty
 from segvote.method.consistency import measure_consistency
 from segvote.method.decide import select_above
 from segvote.method.explanation import Explanation, group_by_bag
@@ -36,6 +36,7 @@ from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.mislabelled import choose_excluded, measure_suspicion
 from segvote.method.prior import measure_border_prior, measure_connectivity
 from segvote.method.residual import ResidualVotes, pass_on
+from segvote.method.seeded import select_seeded
 from segvote.method.support import find_unsupported
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.walk import Voice, walk
@@ -216,6 +217,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self._names, numbers = _number_images(ids)
         positive = _label_images(labels, numbers, len(self._names))
         self._table = make_table(X, positive, numbers, geometry)
+        self._likeness = Likeness(self._table.X, self._table.images)
         self._fit_table(neighbours, _check_user_labels(user_labels, len(X)))
         return self
 
@@ -228,16 +230,17 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             self.graph_: sparse.csr_matrix | None = known.build_graph()
             self.recall_: float | None = known.recall
             del known, neighbours
+            self._connectivity = measure_connectivity(table)
             self._vote(user_labels)
         else:
             self._ask_voter()
         self._decide(user_labels)
 
-    def _vote(self, user_labels: np.ndarray) -> None:
+    def _vote(self, user_labels: np.ndarray, seeded: bool = False) -> None:
         """Steps 2 to 4: what the hypotheses agree on, without images that are likely mislabelled."""
         table = self._table
         border = table.prior * measure_border_prior(table.border, self.border_prior)
-        connectivity = measure_connectivity(table)
+        connectivity = self._connectivity
         ballot = self._make_ballot(np.zeros(table.n_images, dtype=bool), user_labels)
         agreement = weigh_hypotheses(ballot, border, connectivity, self.n_steps)
         self.excluded_, self.suspicion_ = self._find_mislabelled(ballot, agreement)
@@ -252,7 +255,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self._prior = border * (1 - HYPOTHESES[agreement.best].connectivity * connectivity)
         self._ballot = ballot
         self.agreement_: Agreement | None = agreement
-        self._learn_evidence(ballot.revote(agreement.labels))
+        labels = select_seeded(ballot, self.n_steps) if seeded else agreement.labels
+        self._learn_evidence(ballot.revote(labels))
 
     def _make_ballot(self, excluded: np.ndarray, user_labels: np.ndarray) -> Ballot:
         silent = excluded[self._table.images] & (user_labels < 0)
@@ -304,7 +308,6 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self.empty_ = self._find_empty(user_labels)
         # Nothing is above the best score, until a correction lifts it.
         self.thresholds_ = np.where(self.empty_, table.find_best(self.scores_), thresholds)
-        self._likeness = Likeness(table.X, table.images)
         plain = self._apply_thresholds(self.scores_)
         self.confidence_: Confidence = measure_confidence(ballot, self.scores_, plain, self.agreement_, held_out)
         self.result_ = self.correct(user_labels)
@@ -360,6 +363,27 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             residuals=residuals,
         )
 
+    def teach(self, user_labels: np.ndarray | None) -> SegmentAnnotator:
+        """The annotator after a vote in which corrections take part; this one where there are none.
+
+        `correct` moves what is like a correction; here corrected segments vote with the user's label, walks that
+        contradict them lose weight, and the linear classifier learns from them. Where the confidence is low the walk
+        starts from them (`seeded`). Slower, and better on the sets measured
+        (`docs/review.md`), so that ``teach(labels).correct(labels)`` is what is written.
+
+        Parameters
+        ----------
+        user_labels : (n_segments,), optional
+            As for `fit`.
+        """
+        check_is_fitted(self)
+        user_labels = _check_user_labels(user_labels, len(self._table))
+        if self.voter is not None or not (user_labels >= 0).any():
+            return self
+        # Where the method trusts itself little, an object label says more than what the walks agree on.
+        seeded = self.confidence_.level == LEVELS[0] and bool((user_labels == 1).any())
+        return self._vote_again(self._table.positive, user_labels, seeded)
+
     def revote(self, y: np.ndarray, user_labels: np.ndarray | None = None) -> SegmentAnnotator:
         """A new vote with other image labels, or with corrections that take part in it; the graph stays as it is.
 
@@ -371,12 +395,14 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             As for `fit`.
         """
         check_is_fitted(self)
+        return self._vote_again(np.asarray(y, dtype=bool), _check_user_labels(user_labels, len(self._table)), False)
+
+    def _vote_again(self, positive: np.ndarray, user_labels: np.ndarray, seeded: bool) -> SegmentAnnotator:
         other = SegmentAnnotator(**self.get_params(deep=False))
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
-        other._table = replace(self._table, positive=np.asarray(y, dtype=bool))
-        user_labels = _check_user_labels(user_labels, len(self._table))
+        other._table = replace(self._table, positive=positive)
         if self.voter is None:
-            other._vote(user_labels)
+            other._vote(user_labels, seeded)
         else:
             other._ask_voter()
         other._decide(user_labels)

@@ -1,7 +1,9 @@
-"""The part that votes while the page stays quick: one thread that loads the run, votes, and publishes snapshots.
+"""The part that votes while the page stays quick: threads that load the run, vote, and publish snapshots.
 
-An action is written to the log first, and shown; then the thread reads the log and votes on all that is new in it,
-whoever wrote it. What the page ends on is what `annotate` would write.
+An action is written to the log first, and shown; then one thread reads the log and passes on all that is new in it,
+whoever wrote it, to what is like it. A second thread holds the vote in which the corrections take part, which takes
+longer, and replaces what the first one showed; an action meanwhile is passed on at once and voted on next. What the
+page ends on is what `annotate` would write.
 """
 
 from __future__ import annotations
@@ -80,17 +82,21 @@ class Engine:
         self.snapshot = _open_snapshot(run)
         user, corrections = self._read_log()
         self.snapshot = note_written(self.snapshot, find_written(run, actions, corrections, user))
+        self._waiting = False  # for a vote
         self._thread = threading.Thread(target=self._work, name="segvote-review", daemon=True)
+        self._voter = threading.Thread(target=self._vote_on, name="segvote-vote", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+        self._voter.start()
 
     def stop(self) -> None:
         with self._wake:
             self._stop = True
             self._wake.notify_all()
-        if self._thread.ident is not None:
-            self._thread.join(timeout=5)
+        for thread in (self._thread, self._voter):
+            if thread.ident is not None:
+                thread.join(timeout=5)
         self.log.close()
 
     # What a user does. Each returns the number of the action, after it is on the disk.
@@ -233,10 +239,32 @@ class Engine:
     def _take_step(self) -> None:
         if not self.voting.is_open:
             self._load()
-        self.settle()
+        self._pass_on_labels()
+        if self.voting.is_final and self.heard >= self.corrections.last:
+            self._recover()
+        with self._wake:
+            self._waiting = self.heard < self.corrections.last
+            self._wake.notify_all()
+
+    def _recover(self) -> None:
         if self.status != "ready":
             self.status, self.problem = "ready", ""
             self.tell()
+
+    def _vote_on(self) -> None:
+        """The second thread: hold the vote that actions wait for."""
+        while self._wait_for_vote():
+            try:
+                self.settle()
+                self._recover()
+            except Exception as error:  # as in the first thread
+                self._fail(error)
+
+    def _wait_for_vote(self) -> bool:
+        with self._wake:
+            self._wake.wait_for(lambda: self._waiting or self._stop)
+            self._waiting = False
+            return not self._stop
 
     def _fail(self, error: Exception) -> None:
         told = isinstance(error, SegvoteError)
@@ -283,20 +311,29 @@ class Engine:
     def settle(self) -> Voted:
         """Vote on all that is in the log now, and hand out the outcome: what `annotate` would get."""
         self.voting.get_voted()
-        with self.voting.lock:
-            user, corrections = self._read_log()
-            self.tell()
-            started = time.perf_counter()
-            result = self.voting.vote(user, corrections)
-            with self._publishing:
-                votes = (result.scores, result.decisions, result.thresholds, result.graph, result.uncertainty)
-                self.snapshot = apply_votes(self.snapshot, *votes)
-            if self.heard != user.action:
-                self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
-            self.heard = max(self.heard, user.action)
-            voted = self.voting.get_voted()
+        user, corrections = self._read_log()
+        started = time.perf_counter()
+        voted = self.voting.vote(user, corrections)
+        if self.heard < user.action:
+            self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
+        self._pass_on_labels()
+        self.heard = max(self.heard, user.action)
+        self._mark_dirty()  # the first thread draws what changed, and asks for a vote on what came meanwhile
         self.tell()
         return voted
+
+    def _pass_on_labels(self) -> None:
+        """Show what is in the log now, as far as it can be told without a vote."""
+        with self.voting.lock:
+            user, corrections = self._read_log()
+            result = self.voting.vote_at_once(user, corrections)
+            if result is not None:
+                with self._publishing:
+                    votes = (result.scores, result.decisions, result.thresholds, result.graph, result.uncertainty)
+                    self.snapshot = apply_votes(self.snapshot, *votes)
+                if self.voting.is_final:
+                    self.heard = max(self.heard, user.action)
+        self.tell()
 
     def _measure_masks(self) -> None:
         """Draw the masks that changed, one after the other, while there is nothing else to do."""

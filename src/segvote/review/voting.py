@@ -15,7 +15,7 @@ from segvote.method import SegmentAnnotator
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
-from segvote.steps.reopening import Voted, list_segmented_images, reopen, vote
+from segvote.steps.reopening import Reopened, Voted, list_segmented_images, reopen, teach, vote
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
 
@@ -55,18 +55,22 @@ class Voting:
     ----------
     lock
         Held while the voter changes: whoever asks two questions that must agree holds it between them.
+    is_final
+        Whether the user labels of the last vote took part in it; else they were only passed on to what is like them.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.lock = threading.RLock()
+        self.is_final = True
+        self._counting = threading.Lock()  # held through a vote, which takes long: one at a time
         self._voted: Voted | None = None
         self._unlabelled: Result | None = None  # of the bag labels of the last vote
 
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with what the user has said."""
         voted = vote(reopen(self.run), keep=True)
-        voted.annotator.prepare_corrections()
+        voted.untaught.prepare_corrections()
         with self.lock:
             self._voted = voted
 
@@ -80,16 +84,36 @@ class Voting:
             raise BusyRunError("the votes are still being counted; ask again in a moment")
         return self._voted
 
-    def vote(self, user: UserInput, corrections: Corrections) -> Result:
-        """The result for the user labels and bag labels of now; those of the last vote are not voted on again."""
+    def vote_at_once(self, user: UserInput, corrections: Corrections) -> Result | None:
+        """Pass the user labels of now on to what is like them, which is quick; `is_final` says whether that is all.
+
+        None where bag labels changed, too: only `vote` can tell what becomes of that.
+        """
         with self.lock:
+            if not np.array_equal(self.get_voted().opened.table.positive, user.positive):
+                return None
             if not self._holds(user):
-                self._vote_again(user)
+                self._pass_on(user)
             # Actions that change no label, such as an accepted mask, still belong to what is written.
-            voted = self.get_voted()
-            bags = list_segmented_images(self.run, corrections)
-            self._voted = replace(voted, opened=replace(voted.opened, bags=bags, corrections=corrections))
+            self._voted = replace(self.get_voted(), opened=self._open(user, corrections))
             return self._get_result()
+
+    def vote(self, user: UserInput, corrections: Corrections) -> Voted:
+        """The vote in which the user labels and bag labels of now take part; meanwhile `vote_at_once` can be asked."""
+        with self._counting:
+            with self.lock:
+                if self.is_final and self._holds(user):
+                    self.vote_at_once(user, corrections)
+                    return self.get_voted()
+                voted, opened = self.get_voted(), self._open(user, corrections)
+            untaught, moved = voted.untaught, not np.array_equal(opened.table.positive, voted.opened.table.positive)
+            if moved:
+                untaught = untaught.revote(user.positive)
+            found = teach(opened, untaught)
+            with self.lock:
+                self._voted, self.is_final = found, True
+                self._unlabelled = None if moved else self._unlabelled
+            return found
 
     def _holds(self, user: UserInput) -> bool:
         opened = self.get_voted().opened
@@ -97,16 +121,24 @@ class Voting:
         user_labels = no_labels if opened.user_labels is None else opened.user_labels
         return np.array_equal(user_labels, user.user_labels) and np.array_equal(opened.table.positive, user.positive)
 
-    def _vote_again(self, user: UserInput) -> None:
-        voted = self.get_voted()
-        table = replace(voted.opened.table, positive=user.positive)
-        user_labels = user.user_labels if (user.user_labels >= 0).any() else None
-        annotator = voted.annotator
-        if not np.array_equal(table.positive, voted.opened.table.positive):
-            annotator = annotator.revote(table.positive)
-            self._unlabelled = None
-        opened = replace(voted.opened, table=table, user_labels=user_labels)
-        self._voted = Voted(opened, annotator, annotator.correct(user_labels))
+    def _open(self, user: UserInput, corrections: Corrections) -> Reopened:
+        """The run as a vote on this input of the user finds it."""
+        opened = self.get_voted().opened
+        return replace(
+            opened,
+            bags=list_segmented_images(self.run, corrections),
+            table=replace(opened.table, positive=user.positive),
+            corrections=corrections,
+            user_labels=_drop_nothing(user.user_labels),
+        )
+
+    def _pass_on(self, user: UserInput) -> None:
+        voted, user_labels = self.get_voted(), _drop_nothing(user.user_labels)
+        annotator = voted.untaught if user_labels is None else voted.annotator
+        # Another voter than the method is never taught.
+        self.is_final = user_labels is None or annotator.voter is not None
+        opened = replace(voted.opened, user_labels=user_labels)
+        self._voted = Voted(opened, voted.untaught, annotator, annotator.correct(user_labels))
 
     def _get_result(self) -> Result:
         voted = self.get_voted()
@@ -121,7 +153,7 @@ class Voting:
         with self.lock:
             if self._unlabelled is None:
                 voted = self.get_voted()
-                self._unlabelled = _make_result(voted.annotator, voted.annotator.correct(None))
+                self._unlabelled = _make_result(voted.untaught, voted.untaught.correct(None))
             return self._unlabelled
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
@@ -141,3 +173,8 @@ class Voting:
 
 def _make_result(annotator: SegmentAnnotator, result: method.Result) -> Result:
     return Result(result.scores, result.selected, result.thresholds, annotator.graph_, result.uncertainty)
+
+
+def _drop_nothing(user_labels: np.ndarray) -> np.ndarray | None:
+    """The labels (n_segments,), or None where there are none, as a run that is opened has them."""
+    return user_labels if (user_labels >= 0).any() else None

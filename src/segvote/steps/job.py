@@ -67,17 +67,14 @@ def annotate_bags(
 
 @dataclass(frozen=True)
 class _Look:
-    """The vote on images described in one way."""
+    """The vote on images described in one way; looks are judged by the vote before corrections are heard."""
 
     settings: Settings
     key: str
     segmented: list[SegmentedImage]
     neighbours: Neighbours | None
+    untaught: SegmentAnnotator
     outcome: Outcome
-
-    @property
-    def annotator(self) -> SegmentAnnotator:
-        return self.outcome.annotator
 
 
 class _Job:
@@ -105,9 +102,9 @@ class _Job:
             return
         look = self._look(levels[0], bags, corrections, keep=True)
         for level in levels[1:]:
-            if wants_closer_look(look.annotator):
+            if wants_closer_look(look.untaught):
                 closer = self._look(level, bags, corrections, keep=False)
-                look = closer if is_better(closer.annotator, look.annotator) else look
+                look = closer if is_better(closer.untaught, look.untaught) else look
         if look.neighbours is not None:
             keep_neighbours(self.run, look.outcome.bags, look.settings, look.neighbours)
         problems = list_problems(look.segmented)
@@ -151,7 +148,8 @@ class _Job:
             self.progress("vote", 1, N_VOTE_PARTS)
             annotator = fit_annotator(table, level, neighbours)
             self.progress("vote", 2, N_VOTE_PARTS)
-            result = annotator.correct(user_labels)
+            taught = annotator.teach(user_labels)
+            result = taught.correct(user_labels)
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
-        outcome = Outcome(level, extractor, good, table, annotator, result, corrections)
-        return _Look(level, key, segmented, None if keep else neighbours, outcome)
+        outcome = Outcome(level, extractor, good, table, taught, result, corrections)
+        return _Look(level, key, segmented, None if keep else neighbours, annotator, outcome)

@@ -17,7 +17,7 @@ from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
 from segvote.steps.voting.knn_cache import fetch_neighbours
 
-__all__ = ["Reopened", "Voted", "list_segmented_images", "reopen", "vote"]
+__all__ = ["Reopened", "Voted", "list_segmented_images", "reopen", "teach", "vote"]
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,20 @@ class Reopened:
 
 @dataclass(frozen=True)
 class Voted:
-    """A run after the vote: the fitted method, and what it says with the corrections of now."""
+    """A run after the vote.
+
+    Attributes
+    ----------
+    opened
+        What was voted on.
+    untaught
+        The method without any correction.
+    annotator, result
+        The method after a vote in which corrections take part, and what it says with the corrections of now.
+    """
 
     opened: Reopened
+    untaught: SegmentAnnotator
     annotator: SegmentAnnotator
     result: Result
 
@@ -96,4 +107,10 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
     settings, folder = opened.run.settings, opened.run.folder
     neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)
     annotator = fit_annotator(opened.table, settings, neighbours)
-    return Voted(opened, annotator, annotator.correct(opened.user_labels))
+    return teach(opened, annotator)
+
+
+def teach(opened: Reopened, annotator: SegmentAnnotator) -> Voted:
+    """The vote in which the corrections of now take part, from one without any on the same segments."""
+    taught = annotator.teach(opened.user_labels)
+    return Voted(opened, annotator, taught, taught.correct(opened.user_labels))

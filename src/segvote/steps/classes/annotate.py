@@ -159,9 +159,10 @@ class _Job:
         # The neighbours of a segment do not depend on the class.
         known = self._annotator
         self._annotator = fit_annotator(table, settings) if known is None else known.revote(table.positive)
-        result = self._annotator.correct(user_labels)
+        annotator = self._annotator.teach(user_labels)
+        result = annotator.correct(user_labels)
         self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, self._annotator, result, corrections)
+        return Outcome(settings, self.extractor, bags, table, annotator, result, corrections)
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""

@@ -48,9 +48,6 @@ def write_model(
     """
     from safetensors.numpy import save
 
-    if (result.user_labels >= 0).any():
-        # Unseen images hold no segment that was corrected: corrections take part in the vote itself.
-        annotator = annotator.revote(table.positive, result.user_labels)
     arrays: dict[str, np.ndarray] = {
         **_pack(table.X),
         "bags": table.bags.astype(np.int32),
