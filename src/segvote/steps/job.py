@@ -26,7 +26,7 @@ from segvote.steps.vote import fit_annotator
 
 __all__ = ["annotate_bags"]
 
-N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections heard
+N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections applied
 
 
 def annotate_bags(
