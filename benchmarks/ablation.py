@@ -25,8 +25,8 @@ from segvote.method.hypotheses import HYPOTHESES
 from segvote.method.linear import LinearPosterior
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
-from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.reopening import reopen
+from segvote.steps.voting.knn_cache import fetch_neighbours
 from suite import list_sets
 
 

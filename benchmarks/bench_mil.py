@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from segvote.voters import VOTERS
 from segvote.voters.base import BaseVoter
-from segvote.voters.learning_bags import BagVoter
+from segvote.voters.mil.learning_bags import BagVoter
 
 N_FOLDS, N_REPEATS = 10, 3
 QUICK_SPECIES = (5, 9)

@@ -19,9 +19,9 @@ from sklearn.neighbors import KernelDensity
 
 from segvote.datasets import make_bags
 from segvote.kernels import search_neighbours, sum_kernel
-from segvote.voters.crane import CRANE
 from segvote.voters.ekde import EKDE
-from segvote.voters.negatives import NegMin
+from segvote.voters.negative.crane import CRANE
+from segvote.voters.negative.negatives import NegMin
 
 N_DIMS = 472
 

@@ -78,7 +78,10 @@ for segment in (of_target, of_background, odd):
     row = voter.graph_[[segment]]
     for neighbour, amount in zip(row.indices, row.data, strict=True):
         axes.plot(
-            *X[[segment, neighbour]].T, color=RED if y[neighbour] else BLUE, linewidth=20 * amount, solid_capstyle="round"
+            *X[[segment, neighbour]].T,
+            color=RED if y[neighbour] else BLUE,
+            linewidth=20 * amount,
+            solid_capstyle="round",
         )
     bandwidth = np.linalg.norm(X[row.indices] - X[segment], axis=1).max() / 2
     axes.add_patch(plt.Circle(X[segment], bandwidth, fill=False, color=GREY, linewidth=1.2))

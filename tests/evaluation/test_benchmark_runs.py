@@ -17,8 +17,9 @@ from segvote.evaluation.benchmark import Benchmark, benchmark, make_paper_plan
 from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Comparison, Result
+from segvote.evaluation.compare_rules import RULES
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
-from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
+from segvote.report.compare_benchmark import list_benchmark_rows, list_class_rows, write_benchmark
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -127,28 +128,40 @@ def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):
 
 def test_the_paper_plan_holds_the_methods_of_the_paper_and_no_other_pairs():
     pairs = {(one.voter, one.features) for one in list_combinations(make_paper_plan())}
-    assert ("crane", "bow") in pairs
+    assert ("crane", "bow:unit") in pairs
     assert ("ekde", "lite0") in pairs
     assert ("crane", "lite0") not in pairs
     assert len(pairs) == 7
 
 
-def make_benchmark(tmp_path, found):
-    overlaps = {rule: [(1.0 if place < found else 0.0, 1.0) for place in range(100)] for rule in ("common", "own")}
-    result = Result(Combination("ward", "bow", "crane"), "k", [str(i) for i in range(100)], overlaps=overlaps)
+def make_benchmark(tmp_path, found, **options):
+    overlaps = {rule: [(1.0 if place < found else 0.0, 1.0) for place in range(100)] for rule in RULES}
+    result = Result(Combination("ward", "bow:unit", "crane"), "k", [str(i) for i in range(100)], overlaps=overlaps)
     comparison = Comparison(tmp_path, tmp_path, "ekde", 0.5, [result])
-    return Benchmark("pittcar", {"car": comparison}, {"car": 100})
+    return Benchmark("pittcar", {"car": comparison}, {"car": 100}, **options)
 
 
 @pytest.mark.parametrize(("found", "remark"), [(21, "less than one shot apart"), (30, "")])
 def test_a_difference_below_one_shot_is_called_none(tmp_path, found, remark):
     rows = list_benchmark_rows(make_benchmark(tmp_path, found))
-    assert rows[1:] == [["CRANE", "crane", "bow", f"{found / 100:.2f}", f"{found / 100:.2f}", "0.21", remark]]
+    figure = f"{found / 100:.2f}"
+    assert rows[1:] == [["CRANE", "crane", "bow:unit", figure, figure, figure, "0.21", remark]]
 
 
-def test_benchmarks_are_written_as_markdown_latex_and_json(tmp_path):
-    text = write_benchmark(make_benchmark(tmp_path, 30), tmp_path).read_text()
-    assert "| CRANE | crane | bow | 0.30 | 0.30 | 0.21 |" in text
+def test_a_class_is_compared_with_the_papers_figure_of_that_class(tmp_path):
+    known = make_benchmark(tmp_path, 30, is_whole=False, paper_classes={"car": {"CRANE": 0.305}})
+    assert list_benchmark_rows(known)[1][-2:] == ["0.30", "less than one shot apart"]
+    assert list_class_rows(known) == [["method", "car"], ["CRANE", "0.30 / 0.30 ="]]
+    other = make_benchmark(tmp_path, 30, is_whole=False, paper_classes={"train": {"CRANE": 0.3}})
+    assert list_benchmark_rows(other)[1][-2:] == ["", ""]
+    assert list_class_rows(other)[1] == ["CRANE", "0.30"]
+
+
+def test_benchmarks_are_written_as_markdown_latex_json_and_a_page(tmp_path):
+    page = write_benchmark(make_benchmark(tmp_path, 30), tmp_path).read_text()
+    text = (tmp_path / "benchmark.md").read_text()
+    assert "| CRANE | crane | bow:unit | 0.30 | 0.30 | 0.30 | 0.21 |" in text
+    assert "is inferred" in text and "is inferred" in page and "<td>0.21</td>" in page
     assert json.loads((tmp_path / "benchmark.json").read_text())["items"] == {"car": 100}
     assert "tabular" in (tmp_path / "benchmark.tex").read_text()
 
@@ -168,6 +181,8 @@ def test_the_command_prints_the_table(videos, tmp_path):
     assert done.exit_code == 0, done.output
     assert "red" in done.stdout
     assert (tmp_path / "out/benchmark.md").is_file()
+    page = (tmp_path / "out/benchmark.html").read_text()
+    assert "Heat maps: red" in page and page.count("data:image/jpeg") >= 2
 
 
 @pytest.mark.real_data

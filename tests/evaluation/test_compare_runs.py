@@ -10,7 +10,7 @@ from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_features import wants_lengths
 from segvote.evaluation.compare_results import Combination, Result, read_result, write_result
-from segvote.evaluation.compare_rules import decide_by_rules
+from segvote.evaluation.compare_rules import decide_by_rules, vote_twice
 from segvote.evaluation.compare_stage import measure_segments, scale_table
 from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import evaluate
@@ -195,6 +195,19 @@ def test_the_rules_select_what_they_say(finished_run):
     _, _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
     np.testing.assert_array_equal(crane["own"], crane["matched"])
     assert not any(one[~shown].any() for one in (*own.values(), *best.values()))
+
+
+def test_the_second_voting_as_printed_is_the_mean_of_the_adjacent_segments(finished_run):
+    table = reopen(finished_run).table
+    votes = np.random.default_rng(0).normal(size=len(table.X))
+    expected = votes.copy()
+    for edges, start in zip(table.edges, table.offsets, strict=False):
+        for one in np.unique(edges):
+            adjacent = [*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]]
+            expected[start + one] = 0.7 * votes[start + one] + 0.3 * votes[start + np.array(adjacent)].mean()
+    np.testing.assert_allclose(vote_twice(table, votes, 0.3), expected)
+    settings, shown = replace(QUICK, voter="cam", smoothing=0.3), table.positive[table.bags]
+    np.testing.assert_array_equal(decide_by_rules(table, votes, settings, 7)[2]["printed"], (expected > 0) & shown)
 
 
 def test_frames_join_to_videos():

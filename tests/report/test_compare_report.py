@@ -13,6 +13,7 @@ from segvote.cli.compare import split_names
 from segvote.errors import UnknownNameError
 from segvote.evaluation.compare import Plan, compare
 from segvote.evaluation.compare_results import Combination, Comparison, Result
+from segvote.evaluation.compare_rules import RULES
 from segvote.evaluation.stress import STRESSES, StressCurve, StressPoint
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_gallery import choose_images
@@ -34,7 +35,7 @@ QUICK = Settings(features="color", n_segments=40, size=160)
 
 def make_result(voter, ious, features="color", reason=""):
     overlaps = [(iou, 1.0) for iou in ious]
-    rules = {} if reason else {rule: overlaps for rule in ("common", "own", "matched")}
+    rules = {} if reason else dict.fromkeys(RULES, overlaps)
     names = [f"with/{place}.png" for place in range(len(ious))]
     combination = Combination("ward", features, voter)
     return Result(combination, voter, names, overlaps=rules, limits=[(1.0, 1.0)] * len(ious), reason=reason)

@@ -10,9 +10,9 @@ from sklearn.preprocessing import StandardScaler
 
 from segvote.datasets import make_bags
 from segvote.kernels import otsu_threshold
-from segvote.voters.crane import CRANE
 from segvote.voters.ekde import EKDE
-from segvote.voters.negatives import NegMin
+from segvote.voters.negative.crane import CRANE
+from segvote.voters.negative.negatives import NegMin
 
 
 @pytest.fixture(scope="module")

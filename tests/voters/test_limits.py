@@ -13,7 +13,7 @@ QUADRATIC = [name for name in VOTERS if "max_pairs" in inspect.signature(VOTERS[
 
 
 def test_the_voters_with_a_limit_are_those_that_look_at_all_pairs():
-    assert QUADRATIC == ["crane", "ekde-paper", "evidence", "f-neg", "skde"]
+    assert QUADRATIC == ["crane", "ekde-paper", "evidence", "f-neg", "negative-weighted", "skde"]
 
 
 # Sums over segments can be estimated; the others are no sums.

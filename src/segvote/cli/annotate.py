@@ -20,7 +20,7 @@ from segvote.io.picture_views import PAGES, WINDOWS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.bag_record import BagRecord
-from segvote.run.settings import DETAILS, Settings, apply_detail
+from segvote.run.settings import DETAILS, Settings
 from segvote.run.video.bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH
@@ -70,7 +70,7 @@ def annotate(
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
     fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
     detail: str = option(
-        "coarse", panel=METHOD, help=f"For small objects: {', '.join(DETAILS)}.", **choice(DETAILS, "detail")
+        DEFAULTS.detail, panel=METHOD, help=f"How closely to look: {', '.join(DETAILS)}, or a number of pixels."
     ),
     unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
@@ -176,7 +176,7 @@ def annotate(
         run = start(
             *folders,
             target,
-            apply_detail(Settings(**chosen), detail),
+            Settings(**chosen),
             segments=own,
             n_jobs=jobs,
             memory=memory,

@@ -34,7 +34,10 @@ def benchmark(
     voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
     deep_features: str = typer.Option("lite0", metavar="NAME", help="Features of the row eKDE_deep, and of ours."),
-    word_features: str = typer.Option("bow", metavar="NAME", help="Features of the paper's other rows."),
+    word_features: str = typer.Option("bow:unit", metavar="NAME", help="Features of the paper's other rows."),
+    paper_table: Path | None = typer.Option(
+        None, metavar="CSV", help="The paper's figures of single classes: a column per method."
+    ),
     segmenter: str = typer.Option(
         DEFAULTS.segmenter, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
@@ -49,15 +52,17 @@ def benchmark(
 ) -> None:
     """Run the experiments of a data set on disk and put the figures beside the paper's.
 
-    Each class is an experiment of its own; the mean is over classes. Leaves benchmark.md, .tex and .json in the folder.
+    Each class is an experiment of its own; the mean is over classes. Leaves benchmark.html, .md, .tex and .json.
     """
+    from segvote.datasets.paper_table import read_class_figures
     from segvote.evaluation.benchmark import RowFeatures, make_paper_plan
     from segvote.evaluation.benchmark import benchmark as run_benchmark
     from segvote.evaluation.compare import Plan
-    from segvote.report.compare_benchmark import list_benchmark_rows, write_benchmark
+    from segvote.report.compare_benchmark import list_benchmark_rows, list_class_rows, write_benchmark
     from segvote.report.compare_tables import format_text, list_set_rows
     from segvote.voters.options import parse_options_of_all
 
+    paper_classes = None if paper_table is None else read_class_figures(paper_table)
     row_features = RowFeatures(deep_features, word_features)
     plan = make_paper_plan(time_limit, row_features)
     if voters is not None:
@@ -72,6 +77,7 @@ def benchmark(
             plan,
             replace(DEFAULTS, segmenter=segmenter, n_segments=n_segments),
             row_features=row_features,
+            paper_classes=paper_classes,
             class_name=class_name,
             n_frames=frames,
             max_items=max_items,
@@ -82,8 +88,10 @@ def benchmark(
     beside = list_benchmark_rows(done)
     if len(beside) > 1:
         typer.echo("\nbeside the paper (CorLoc)\n" + format_text(beside))
+        if done.paper_classes:
+            typer.echo("\nclass by class, ours / the paper's\n" + format_text(list_class_rows(done)))
     for class_known, comparison in done.classes.items():
         for failed in comparison.failed:
             method = f"{failed.combination.voter}, {failed.combination.features}"
             typer.echo(f"no result: {class_known}, {method}: {failed.reason}", err=True)
-    typer.echo(f"written: {write_benchmark(done, out)}")
+    typer.echo(f"page: {write_benchmark(done, out)}")

@@ -35,6 +35,7 @@ DATASETS = Registry(
         "neutral": "segvote.datasets.neutral:load_neutral",
         "oxford-pets": "segvote.datasets.animals:load_oxford_pets",
         "pittcar": "segvote.datasets.neutral:load_pittcar",
+        "tang-segments": "segvote.datasets.tang:load_tang",
         "weizmann-horses": "segvote.datasets.animals:load_weizmann_horses",
         "youtube-objects-v1.0": "segvote.datasets.youtube_v1:load_youtube_objects_v1",
         "youtube-objects-v2.2": "segvote.datasets.youtube_v2:load_youtube_objects_v22",

@@ -6,9 +6,19 @@ The paper prints two decimals; what it calls average precision is CorLoc, per sh
 
 from __future__ import annotations
 
-from segvote.errors import UnknownNameError
+import csv
+from pathlib import Path
 
-__all__ = ["PAPER_CORLOC", "PAPER_METHODS", "PAPER_SHOTS", "get_paper_corloc", "measure_resolution"]
+from segvote.errors import BadInputError, UnknownNameError
+
+__all__ = [
+    "PAPER_CORLOC",
+    "PAPER_METHODS",
+    "PAPER_SHOTS",
+    "get_paper_corloc",
+    "measure_resolution",
+    "read_class_figures",
+]
 
 # Shots of YouTube-Objects per class, inferred: they sum to the paper's 151.
 PAPER_SHOTS: dict[str, int] = {
@@ -47,6 +57,38 @@ def get_paper_corloc(set_name: str, method: str) -> float:
             f"on {', '.join(PAPER_CORLOC)}"
         )
     return PAPER_CORLOC[column][method]
+
+
+def read_class_figures(path: Path | str) -> dict[str, dict[str, float]]:
+    """The columns of Table 1 for single classes, typed in by a reader: class to method to CorLoc.
+
+    Parameters
+    ----------
+    path
+        A CSV file with the head ``class,METHOD,…``, methods of `PAPER_METHODS`, and a line for each class. A cell may
+        be empty.
+    """
+    with open(path, encoding="utf-8", newline="") as file:
+        head, *lines = [row for row in csv.reader(file) if row] or [[]]
+    unknown = [name for name in head[1:] if name not in PAPER_METHODS]
+    if head[:1] != ["class"] or len(head) < 2 or unknown:
+        raise BadInputError(f"{path}: expected the head class,{','.join(PAPER_METHODS)}; got {','.join(head)}")
+    return {
+        line[0]: {
+            name: _read_figure(cell, path) for name, cell in zip(head[1:], line[1:], strict=False) if cell.strip()
+        }
+        for line in lines
+    }
+
+
+def _read_figure(cell: str, path: Path | str) -> float:
+    try:
+        figure = float(cell)
+    except ValueError as error:
+        raise BadInputError(f"{path}: expected a CorLoc from 0 to 1; got {cell!r}") from error
+    if not 0 <= figure <= 1:
+        raise BadInputError(f"{path}: expected a CorLoc from 0 to 1; got {cell}")
+    return figure
 
 
 def measure_resolution(shots: dict[str, int]) -> float:

@@ -18,7 +18,15 @@ from segvote.errors import BadInputError
 from segvote.io.images import list_images, read_image_size
 from segvote.types import WITH
 
-__all__ = ["CLASSES", "find_number", "load_jain_grauman", "load_youtube_objects_v1"]
+__all__ = [
+    "CLASSES",
+    "find_number",
+    "list_classes",
+    "list_shots",
+    "load_jain_grauman",
+    "load_youtube_objects_v1",
+    "name_shot",
+]
 
 CLASSES = ("aeroplane", "bird", "boat", "car", "cat", "cow", "dog", "horse", "motorbike", "train")
 
@@ -39,10 +47,10 @@ def load_youtube_objects_v1(root: Path | str, class_name: str | None = None, sub
     by_class = {
         known: [
             item
-            for shot in _list_shots(folder / known, _read_subset(folder / known, subset))
+            for shot in list_shots(folder / known, _read_subset(folder / known, subset))
             if (item := _make_stick_item(shot, folder))
         ]
-        for known in _list_classes(folder, "data")
+        for known in list_classes(folder, "data")
     }
     return oppose_classes("youtube-objects-v1.0", by_class, class_name)
 
@@ -51,12 +59,13 @@ def _find_classes(root: Path | str, below: str) -> Path:
     """Find the folder in which class folders with a certain content lie: the root, or one in it."""
     root = Path(root)
     for folder in [root, *sorted(path for path in root.glob("*") if path.is_dir())]:
-        if _list_classes(folder, below):
+        if list_classes(folder, below):
             return folder
     raise BadInputError(f"expected folders like aeroplane/{below} in {root}; give the unpacked data set")
 
 
-def _list_classes(folder: Path, below: str) -> list[str]:
+def list_classes(folder: Path, below: str) -> list[str]:
+    """Classes whose folder holds something that matches a pattern."""
     return [name for name in CLASSES if any((folder / name).glob(below))]
 
 
@@ -69,7 +78,8 @@ def _read_subset(class_folder: Path, subset: str | None) -> set[str] | None:
     return set(path.read_text().split())
 
 
-def _list_shots(class_folder: Path, videos: set[str] | None) -> list[Path]:
+def list_shots(class_folder: Path, videos: set[str] | None) -> list[Path]:
+    """Folders of the shots of a class, of certain videos or of all."""
     shots = sorted(path for path in class_folder.glob("data/*/shots/*") if path.is_dir())
     return [shot for shot in shots if videos is None or shot.parent.parent.name in videos]
 
@@ -84,14 +94,14 @@ def _make_stick_item(shot: Path, folder: Path) -> DataItem | None:
         sticks = frame.with_name(f"{frame.name}_sticks.mat")
         if sticks.is_file():
             boxes[number] = partial(_read_sticks_of, sticks, frame)
-    return DataItem(_name_shot(shot, folder), WITH, frames, is_video=True, boxes=boxes)
+    return DataItem(name_shot(shot, folder), WITH, frames, is_video=True, boxes=boxes)
 
 
 def _read_sticks_of(sticks: Path, frame: Path) -> np.ndarray:
     return read_stick_boxes(sticks, read_image_size(frame))
 
 
-def _name_shot(shot: Path, folder: Path) -> str:
+def name_shot(shot: Path, folder: Path) -> str:
     """CLASS/VIDEO/SHOT."""
     class_name, _, video, _, shot_name = shot.relative_to(folder).parts
     return f"{class_name}/{video}/{shot_name}"
@@ -114,8 +124,8 @@ def load_jain_grauman(root: Path | str, class_name: str | None = None) -> DataSe
     """
     folder = _find_classes(root, "data/*/shots/*/labels")
     by_class = {
-        known: [item for shot in _list_shots(folder / known, None) if (item := _make_mask_item(shot, folder))]
-        for known in _list_classes(folder, "data/*/shots/*/labels")
+        known: [item for shot in list_shots(folder / known, None) if (item := _make_mask_item(shot, folder))]
+        for known in list_classes(folder, "data/*/shots/*/labels")
     }
     return oppose_classes("jain-grauman", by_class, class_name)
 
@@ -131,7 +141,7 @@ def _make_mask_item(shot: Path, folder: Path) -> DataItem | None:
         for label in labels
         if find_number(label) in numbers
     }
-    return DataItem(_name_shot(shot, folder), WITH, frames, is_video=True, masks=masks)
+    return DataItem(name_shot(shot, folder), WITH, frames, is_video=True, masks=masks)
 
 
 def find_number(path: Path) -> int:

@@ -6,7 +6,8 @@ their frames at once, by the paper's threshold for videos.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from segvote.datasets.paper_table import PAPER_METHODS, get_paper_corloc, measur
 from segvote.errors import UnknownNameError
 from segvote.evaluation.benchmark_folders import WHOLE, Laid, lay_out_class
 from segvote.evaluation.compare import Plan, compare
+from segvote.evaluation.compare_features import UNIT
 from segvote.evaluation.compare_results import Comparison
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
@@ -33,7 +35,8 @@ class RowFeatures:
     """Features that stand for the paper's: its network (VGG-19) and its visual words."""
 
     deep: str = "lite0"
-    words: str = "bow"
+    # Words want blocks of length one whatever the voter, by measuring (docs/voters.md).
+    words: str = f"bow{UNIT}"
 
     def choose(self, features: str) -> str:
         """Those for a row of `PAPER_METHODS` or `OURS`."""
@@ -50,6 +53,8 @@ class PaperRow:
         The paper's name of it, and ours.
     corloc
         Mean over classes by the rule of the paper: each method's own; nan where there is no result.
+    printed
+        The same after the second voting as printed.
     common
         The same by the common rule.
     paper
@@ -64,6 +69,7 @@ class PaperRow:
     voter: str
     features: str
     corloc: float
+    printed: float
     common: float
     paper: float | None
     is_same: bool
@@ -86,6 +92,10 @@ class Benchmark:
         Whether all classes of the set were measured: the paper's mean is over all of them.
     row_features
         Features of the rows beside the paper.
+    paper_classes
+        Class to method to the paper's CorLoc of that class (`read_class_figures`); empty: not known.
+    pictures
+        Class to its comparison image by image, of which heat maps can be shown; none of whole videos.
     """
 
     name: str
@@ -93,6 +103,8 @@ class Benchmark:
     n_items: dict[str, int]
     is_whole: bool = True
     row_features: RowFeatures = RowFeatures()
+    paper_classes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    pictures: Mapping[str, Comparison] = field(default_factory=dict)
 
     @property
     def resolution(self) -> float:
@@ -120,19 +132,35 @@ class Benchmark:
         return tuple(f"{name}: {note}" for name, result in found.items() if result for note in result.notes)
 
     def _find_paper(self, method: str) -> float | None:
-        """The paper's mean over classes; None where we measured some of them only, or the paper has no figure."""
+        """The paper's figure of the classes measured: of the one, or the mean over all; None where it has none."""
         if not self.is_whole:
-            return None
+            figures = [self.paper_classes.get(name, {}).get(method) for name in self.classes]
+            known = [figure for figure in figures if figure is not None]
+            return float(np.mean(known)) if len(known) == len(figures) else None
         try:
             return get_paper_corloc(self.name, method)
         except UnknownNameError:
             return None
 
     def _make_row(self, method: str, voter: str, features: str) -> PaperRow:
-        corloc, common = (self.measure_mean(voter, features, rule) for rule in ("own", "common"))
+        corloc, printed, common = (self.measure_mean(voter, features, rule) for rule in ("own", "printed", "common"))
         paper = self._find_paper(method)
         same = paper is not None and abs(corloc - paper) < self.resolution
-        return PaperRow(method, voter, features, corloc, common, paper, same, self.list_notes(voter, features))
+        notes = self.list_notes(voter, features)
+        return PaperRow(method, voter, features, corloc, printed, common, paper, same, notes)
+
+    def list_class_pairs(self, method: str) -> dict[str, tuple[float, float | None]]:
+        """Class to our CorLoc of one of the paper's methods, by its own rule, and to the paper's figure of that class.
+
+        nan where we have no result, None where the paper's figure is not known.
+        """
+        voter, features = {**PAPER_METHODS, **OURS}[method]
+        pairs = {}
+        for name, comparison in self.classes.items():
+            result = comparison.find(voter, self.row_features.choose(features))
+            ours = np.nan if result is None else comparison.measure_corloc(result, "own").mean
+            pairs[name] = (float(ours), self.paper_classes.get(name, {}).get(method))
+        return pairs
 
 
 def make_paper_plan(time_limit: float | None = None, row_features: RowFeatures = RowFeatures()) -> Plan:
@@ -152,6 +180,7 @@ def benchmark(
     settings: Settings | None = None,
     *,
     row_features: RowFeatures = RowFeatures(),
+    paper_classes: Mapping[str, Mapping[str, float]] | None = None,
     class_name: str | None = None,
     n_frames: int = 3,
     max_items: int | None = 200,
@@ -170,6 +199,8 @@ def benchmark(
         As for `compare`; default: the paper's methods and ours.
     row_features
         Features of the rows beside the paper.
+    paper_classes
+        The paper's figures of single classes, see `read_class_figures`; None: not known.
     class_name
         One class, or None for all.
     n_frames, max_items
@@ -179,7 +210,8 @@ def benchmark(
         As for `annotate`.
     """
     data = DATASETS[name](path, class_name)
-    plan, classes, n_items = plan or make_paper_plan(), {}, {}
+    plan = plan or make_paper_plan()
+    classes, n_items, pictures = {}, {}, {}
     for wanted in data.classes:
         folder = Path(out) / wanted
         laid = lay_out_class(data, wanted, folder / "images", n_frames, max_items)
@@ -198,10 +230,12 @@ def benchmark(
             progress=_name_steps(progress, wanted),
         )
         classes[wanted], n_items[wanted] = _join_frames(comparison, laid), laid.n_items
+        if not (laid.is_video and n_frames == WHOLE):
+            pictures[wanted] = comparison
     if not classes:
         raise UnknownNameError(f"no class of {name} at {path} has truth; check that its annotations are unpacked")
     is_whole = class_name is None or len(DATASETS[name](path).classes) == 1
-    return Benchmark(name, classes, n_items, is_whole, row_features)
+    return Benchmark(name, classes, n_items, is_whole, row_features, paper_classes or {}, pictures)
 
 
 def _join_frames(comparison: Comparison, laid: Laid) -> Comparison:

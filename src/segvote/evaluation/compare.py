@@ -21,7 +21,7 @@ from segvote import __version__
 from segvote.errors import SegvoteError
 from segvote.evaluation.compare_features import wants_lengths
 from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, write_result
-from segvote.evaluation.compare_rules import decide_by_rules
+from segvote.evaluation.compare_rules import RULES, decide_by_rules
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import (
     Count,
@@ -284,6 +284,7 @@ class _Job:
             settings=self._make_settings(combination).to_dict(),
             has_lengths=wants_lengths(combination.features, combination.voter),
             reference=self.settings.voter,
+            rules=RULES,
             input=self.input,
         )
 

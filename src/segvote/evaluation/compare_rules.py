@@ -1,22 +1,24 @@
-"""Three ways from one voter's scores to masks, so that a voter is never judged by a rule that another one chose.
+"""Four ways from one voter's scores to masks, so that a voter is never judged by a rule that another one chose.
 
-``common``: second voting, then the decision rule of the settings, the same for all. ``own``: the voter's own threshold,
-one segment per image for negative mining. ``matched``: as many segments in all as eKDE selected by the common rule,
-which is how the paper sets CRANE's threshold.
+``common``: smoothing over adjacent segments, then the decision rule of the settings, the same for all. ``own``: the
+voter's own threshold, one segment per image for negative mining. ``printed``: the same after the second voting as the
+paper prints it, over all adjacent segments alike. ``matched``: as many segments in all as eKDE selected by the common
+rule, which is how the paper sets CRANE's threshold.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from segvote.method.table import weigh_adjacent
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters.thresholds import match_count
 
-__all__ = ["RULES", "decide_by_rules"]
+__all__ = ["RULES", "decide_by_rules", "vote_twice"]
 
-RULES = ("common", "own", "matched")
+RULES = ("common", "own", "printed", "matched")
 # Their papers take the best segment of each image.
 BEST_SEGMENT = frozenset({"negmin"})
 # Their threshold in the paper follows eKDE's count.
@@ -47,10 +49,36 @@ def decide_by_rules(
         Rule to (n_segments,) bool.
     """
     scores, thresholds, common = decide_votes(table, votes, settings)
-    matched = _select_count(table, votes, n_matched)
-    own = {**dict.fromkeys(BEST_SEGMENT, _select_best), **dict.fromkeys(COUNT_MATCHED, lambda *_: matched)}
-    select = own.get(settings.voter, _select_positive)
-    return scores, thresholds, {"common": common, "own": select(table, votes), "matched": matched}
+    twice = vote_twice(table, votes, settings.smoothing)
+    decisions = {
+        "common": common,
+        "own": _select_own(table, votes, settings.voter, n_matched),
+        "printed": _select_own(table, twice, settings.voter, n_matched),
+        "matched": _select_count(table, votes, n_matched),
+    }
+    return scores, thresholds, decisions
+
+
+def vote_twice(table: Table, votes: np.ndarray, share: float) -> np.ndarray:
+    """The second voting as printed: (1 - l) f_i + l times the mean of f over all adjacent segments.
+
+    Parameters
+    ----------
+    table, votes
+        The segments and (n_segments,) f.
+    share
+        l in [0, 1]. A segment without neighbours keeps its score.
+    """
+    edges = np.concatenate([own + start for own, start in zip(table.edges, table.offsets, strict=False)])
+    mean = weigh_adjacent(len(votes), edges, np.ones(len(edges)), np.full(len(edges), np.nan))
+    return (1 - share) * votes + share * (mean @ votes)
+
+
+def _select_own(table: Table, votes: np.ndarray, voter: str, n_matched: int) -> np.ndarray:
+    """By the threshold that the voter's own paper gives."""
+    if voter in COUNT_MATCHED:
+        return _select_count(table, votes, n_matched)
+    return _select_best(table, votes) if voter in BEST_SEGMENT else _select_positive(table, votes)
 
 
 def _select_positive(table: Table, votes: np.ndarray) -> np.ndarray:

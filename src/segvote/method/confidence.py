@@ -53,7 +53,7 @@ REASONS = {
     ),
     "small": (
         "the object is about as small as one segment",
-        "give larger images, or more segments: --detail fine",
+        "give larger images, or look closer: --detail fine",
     ),
     "scene": (
         "different assumptions about the background select different things: the folders may differ by scene",
@@ -80,6 +80,8 @@ class Confidence:
         The product of the four signs, in [0, 1]; NaN for a voter whose votes are not judged.
     separability, agreement, contrast, power : float
         The signs, each in [0, 1].
+    size : float
+        How many segments of the mean size the object covers, in the median image.
     cause : str
         The weakest sign, a key of `REASONS`; "" where the confidence is high.
     """
@@ -89,6 +91,7 @@ class Confidence:
     agreement: float = np.nan
     contrast: float = np.nan
     power: float = np.nan
+    size: float = np.nan
     cause: str = ""
 
     @property
@@ -97,6 +100,11 @@ class Confidence:
         if np.isnan(self.value):
             return "unknown"
         return LEVELS[int(self.value >= LOW) + int(self.value >= HIGH)]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the object is small for the segments: a closer look may show more of it."""
+        return bool(self.size <= FEW_SEGMENTS)
 
     @property
     def reason(self) -> str:
@@ -159,14 +167,20 @@ def measure_confidence(
         # Outlines cannot be judged where colours are not known.
         signs["contrast"] = 1.0
     value = float(np.prod(list(signs.values())))
-    return Confidence(value, **signs, cause="" if value >= HIGH else _find_cause(table, selected, signs))
+    size = _measure_size(table, selected)
+    return Confidence(value, **signs, size=size, cause="" if value >= HIGH else _find_cause(signs, size))
 
 
-def _find_cause(table: SegmentTable, selected: np.ndarray, signs: dict[str, float]) -> str:
-    n_selected = np.median(table.sum_by_image(selected)[table.positive])
+def _measure_size(table: SegmentTable, selected: np.ndarray) -> float:
+    """Segments of the mean size that the selection (n_segments,) covers in the median *with* image."""
+    parts = table.sum_by_image(table.shares * selected) * np.diff(table.offsets)
+    return float(np.median(parts[table.positive]))
+
+
+def _find_cause(signs: dict[str, float], size: float) -> str:
     if signs["power"] < 0.6:
         return "alike"
-    if n_selected <= FEW_SEGMENTS:
+    if size <= FEW_SEGMENTS:
         return "small"
     weakest = min(("separability", "agreement", "contrast"), key=lambda name: signs[name])
     return {"separability": "repeats", "agreement": "scene", "contrast": "outlines"}[weakest]

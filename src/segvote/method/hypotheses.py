@@ -51,8 +51,10 @@ class Agreement:
 
     Attributes
     ----------
+    judgements : (n_hypotheses,)
+        Self-consistency of each, and what the contrast of its outlines is worth.
     weights : (n_hypotheses,)
-        Sum to one.
+        exp(judgement / temperature), made to sum to one.
     labels : (n_segments,)
         Weighted mean of the selections, in [0, 1].
     selections : (n_hypotheses, n_segments) bool
@@ -61,6 +63,7 @@ class Agreement:
         Of each.
     """
 
+    judgements: np.ndarray
     weights: np.ndarray
     labels: np.ndarray
     selections: np.ndarray
@@ -95,7 +98,7 @@ def weigh_hypotheses(
     n_steps : int
         Of each walk.
     """
-    selections, found, scores = [], [], []
+    selections, found, judged = [], [], []
     for hypothesis in hypotheses:
         prior = border_prior * (1 - hypothesis.connectivity * connectivity)
         free = _select_first(ballot, prior, hypothesis.balance, n_steps)
@@ -104,11 +107,13 @@ def weigh_hypotheses(
             selected = ballot.revote(selected)
         found.append(measure_consistency(ballot.table, selected, ballot.count_share(selected)))
         contrast = np.log(max(measure_outline_contrast(ballot.table, selected), 0.1))
-        scores.append(found[-1].score + CONTRAST_WEIGHT * contrast + _measure_obedience(ballot, free))
+        judged.append(found[-1].score + CONTRAST_WEIGHT * contrast + _measure_obedience(ballot, free))
         selections.append(selected)
-    weights = np.exp((np.array(scores) - max(scores)) / TEMPERATURE)
+    judgements = np.array(judged)
+    weights = np.exp((judgements - judgements.max()) / TEMPERATURE)
     weights /= weights.sum()
-    return Agreement(weights, weights @ np.array(selections, dtype=float), np.array(selections), tuple(found))
+    labels = weights @ np.array(selections, dtype=float)
+    return Agreement(judgements, weights, labels, np.array(selections), tuple(found))
 
 
 def _select_first(ballot: Ballot, prior: np.ndarray, balance: float, n_steps: int) -> np.ndarray:

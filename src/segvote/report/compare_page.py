@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from segvote.evaluation.compare_results import Comparison
+from segvote.evaluation.compare_rules import RULES
 from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.io.tables import write_csv, write_json
@@ -59,7 +60,7 @@ def list_figures(comparison: Comparison) -> Iterator[dict]:
         record: dict = {**vars(result.combination), "reason": result.reason, "n_images": len(result.names)}
         good = result.is_good
         corloc = comparison.measure_corloc(result) if good else None
-        for rule in ("common", "own", "matched"):
+        for rule in RULES:
             record[f"corloc_{rule}"] = comparison.measure_corloc(result, rule).mean if good else None
         record["corloc_low"] = corloc.low if corloc else None
         record["corloc_high"] = corloc.high if corloc else None

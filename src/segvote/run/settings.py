@@ -8,12 +8,15 @@ from typing import Any
 from segvote.io.picture_views import Reading
 from segvote.io.records import read_fields
 
-__all__ = ["DETAILS", "METHOD", "Settings", "apply_detail", "read_settings"]
+__all__ = ["DETAILS", "METHOD", "Settings", "read_settings"]
 
 # The voter that is the method itself, see `segvote.method`.
 METHOD = "ekde"
 
 READING = Reading()  # its defaults
+
+# Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
+DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896}
 
 # What the fields were called in runs of earlier versions.
 OLD_NAMES = {
@@ -41,6 +44,8 @@ class Settings:
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
     segmenter, n_segments, size
         A name of `SEGMENTERS`, how many segments, and the longest side in pixels at which to segment.
+    detail
+        How closely images are looked at: ``auto``, a name of `DETAILS`, or the network's input in pixels.
     border_prior
         Background prior of segments on the image border; 1 switches it off.
     motion_prior
@@ -80,6 +85,7 @@ class Settings:
     segmenter: str = "ward"
     n_segments: int = 200
     size: int = 400
+    detail: str = "auto"
     border_prior: float = 0.9
     motion_prior: float = 0.7
     exclude_mislabelled: bool = True
@@ -105,30 +111,6 @@ class Settings:
     def reading(self) -> Reading:
         """How picture files become images."""
         return Reading(self.pages, self.channels, self.window)
-
-
-# Three times the segments on images of twice the size, and a network that sees them so.
-DETAILS: dict[str, dict[str, Any]] = {
-    "coarse": {},
-    "fine": {"n_segments": 600, "size": 800, "feature_options": {"size": 896}},
-}
-
-
-def apply_detail(settings: Settings, detail: str) -> Settings:
-    """The settings with a level of detail; what was chosen by hand stays as it is.
-
-    Parameters
-    ----------
-    settings
-        Of a run.
-    detail
-        A name of `DETAILS`.
-    """
-    usual = Settings()
-    level = {name: value for name, value in DETAILS[detail].items() if getattr(settings, name) == getattr(usual, name)}
-    if settings.features != usual.features:
-        level.pop("feature_options", None)  # other features have other options
-    return replace(settings, **level)
 
 
 def read_settings(data: Any, where: object) -> Settings:

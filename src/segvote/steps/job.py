@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from segvote import __version__
 from segvote.features import FeatureExtractor
+from segvote.kernels import Neighbours
 from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
-from segvote.run.corrections import fix_table, move_bags, read_corrections
+from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
 from segvote.run.inputs import Inputs
 from segvote.run.record import make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.resources import Resources
-from segvote.steps.table import Table, gather_table
+from segvote.steps.table import gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.detail import is_better, list_levels, wants_closer_look
+from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
 
 __all__ = ["annotate_bags"]
 
@@ -56,9 +59,25 @@ def annotate_bags(
     resources
         What the steps may use.
     """
-    extractor = check_names(settings)
-    _Job(run, inputs, settings, extractor, resources, progress).carry_out(bags, label_maps, strict)
+    for level in list_levels(settings, bags):
+        check_names(level)
+    _Job(run, inputs, settings, label_maps, resources, strict, progress).carry_out(bags)
     return Run(run.path)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The vote on images described in one way."""
+
+    settings: Settings
+    key: str
+    segmented: list[SegmentedImage]
+    neighbours: Neighbours | None
+    outcome: Outcome
+
+    @property
+    def annotator(self) -> SegmentAnnotator:
+        return self.outcome.annotator
 
 
 class _Job:
@@ -69,35 +88,30 @@ class _Job:
         run: RunFolder,
         inputs: Inputs,
         settings: Settings,
-        extractor: FeatureExtractor,
+        label_maps: LabelMaps | None,
         resources: Resources,
+        strict: bool,
         progress: Progress,
     ) -> None:
-        self.run, self.inputs, self.settings, self.extractor = run, inputs.to_record(), settings, extractor
-        self.resources, self.progress = resources, progress
+        self.run, self.inputs, self.settings, self.label_maps = run, inputs.to_record(), settings, label_maps
+        self.resources, self.strict, self.progress = resources, strict, progress
 
-    def carry_out(self, bags: Sequence[Bag], label_maps: LabelMaps | None, strict: bool) -> None:
+    def carry_out(self, bags: Sequence[Bag]) -> None:
         self._claim(len(bags))
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
-        with self.run.time_step("extract"):
-            segmented = extract_bags(
-                self.run, bags, self.settings, self.extractor, label_maps, self.resources, self.progress
-            )
-        good = keep_readable(segmented, strict)
-        key = make_result_key(self.settings, good, corrections)
-        if is_done(self.run, key) and self.run.read_record()["inputs"] == self.inputs:
+        levels = list_levels(self.settings, bags)
+        if any(self._is_done(level, bags, corrections) for level in levels):
             return
-        self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
-        with self.run.time_step("gather"):
-            table = gather_table(self.run, good, self.extractor, settings=self.settings, resources=self.resources)
-        user_labels = fix_table(self.run, good, corrections)
-        with self.run.time_step("vote"):
-            annotator = self._vote(table, good)
-            result = annotator.correct(user_labels)
-            self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
-        outcome = Outcome(self.settings, self.extractor, good, table, annotator, result, corrections)
-        write_outcome(self.run, outcome, self.inputs, key, list_problems(segmented), self.resources, self.progress)
+        look = self._look(levels[0], bags, corrections, keep=True)
+        for level in levels[1:]:
+            if wants_closer_look(look.annotator):
+                closer = self._look(level, bags, corrections, keep=False)
+                look = closer if is_better(closer.annotator, look.annotator) else look
+        if look.neighbours is not None:
+            keep_neighbours(self.run, look.outcome.bags, look.settings, look.neighbours)
+        problems = list_problems(look.segmented)
+        write_outcome(self.run, look.outcome, self.inputs, look.key, problems, self.resources, self.progress)
 
     def _claim(self, n_bags: int) -> None:
         """Say whose folder this is before anything else is in it."""
@@ -105,10 +119,39 @@ class _Job:
             self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
-    def _vote(self, table: Table, bags: Sequence[SegmentedImage]) -> SegmentAnnotator:
-        self.progress("vote", 0, N_VOTE_PARTS)
-        neighbours = fetch_neighbours(self.run, bags, table, self.settings)
-        self.progress("vote", 1, N_VOTE_PARTS)
-        annotator = fit_annotator(table, self.settings, neighbours)
-        self.progress("vote", 2, N_VOTE_PARTS)
-        return annotator
+    def _is_done(self, level: Settings, bags: Sequence[Bag], corrections: Corrections) -> bool:
+        """Whether the folder holds the result of this level already."""
+        record = self.run.read_record()
+        if record["settings"] != level.to_dict() or record["inputs"] != self.inputs or not record["complete"]:
+            return False
+        good = keep_readable(self._extract(level, bags, check_names(level)), self.strict)
+        return is_done(self.run, make_result_key(level, good, corrections))
+
+    def _extract(self, level: Settings, bags: Sequence[Bag], extractor: FeatureExtractor) -> list[SegmentedImage]:
+        with self.run.time_step("extract"):
+            return extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources, self.progress)
+
+    def _look(self, level: Settings, bags: Sequence[Bag], corrections: Corrections, keep: bool) -> _Look:
+        """Segment, describe and vote; what the folder holds of that is not done again.
+
+        The folder has room for the neighbours of one look: those of the first are kept, those of another held until
+        it is known which look is better.
+        """
+        extractor = check_names(level)
+        segmented = self._extract(level, bags, extractor)
+        good = keep_readable(segmented, self.strict)
+        key = make_result_key(level, good, corrections)
+        self.run.write_record(make_record(self.inputs, level, key, complete=False))
+        with self.run.time_step("gather"):
+            table = gather_table(self.run, good, extractor, settings=level, resources=self.resources)
+        user_labels = fix_table(self.run, good, corrections)
+        with self.run.time_step("vote"):
+            self.progress("vote", 0, N_VOTE_PARTS)
+            neighbours = fetch_neighbours(self.run, good, table, level, keep)
+            self.progress("vote", 1, N_VOTE_PARTS)
+            annotator = fit_annotator(table, level, neighbours)
+            self.progress("vote", 2, N_VOTE_PARTS)
+            result = annotator.correct(user_labels)
+            self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
+        outcome = Outcome(level, extractor, good, table, annotator, result, corrections)
+        return _Look(level, key, segmented, None if keep else neighbours, outcome)

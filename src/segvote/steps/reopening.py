@@ -13,9 +13,9 @@ from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, fix_table, read_corrections
 from segvote.run.run import Run
 from segvote.run.segmented_image import SegmentedImage
-from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.knn_cache import fetch_neighbours
 
 __all__ = ["Reopened", "Voted", "list_segmented_images", "reopen", "vote"]
 

@@ -18,8 +18,8 @@ from segvote.errors import BadInputError
 from segvote.kernels import SampledKernel, make_kernel, sum_kernel
 from segvote.voters.base import NO_BAG, BaseVoter
 from segvote.voters.kernel_votes import check_bandwidth, measure_relative_error, sum_votes
-from segvote.voters.learning_bags import spread_out
 from segvote.voters.limits import MAX_PAIRS
+from segvote.voters.mil.learning_bags import spread_out
 from segvote.voters.segments import Segments
 
 __all__ = ["BANDWIDTH_RULES", "PaperEKDE", "choose_bandwidths"]

@@ -44,6 +44,7 @@ from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_
 from segvote.steps.resources import N_JOBS, Resources, make_resources
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.detail import list_levels
 from segvote.types import WITH, WITHOUT, Annotation
 
 __all__ = ["annotate_classes"]
@@ -79,7 +80,8 @@ def annotate_classes(
     -------
     ClassRuns
     """
-    settings, resources = settings or Settings(), make_resources(n_jobs, memory, parallel_map)
+    resources = make_resources(n_jobs, memory, parallel_map)
+    settings = list_levels(settings or Settings())[0]  # one look: what one class wants another may not
     extractor = check_names(settings)
     folder, root = RunFolder(out), Path(root)
     _check_owner(folder, root)

@@ -1,0 +1,69 @@
+"""Detail where it is needed: small objects, and runs that are not sure, are looked at with larger network inputs.
+
+Every image is described at the size that serves most photographs. Where the vote is not sure of itself, or what it
+selected is small, all images are described once more at twice that size, vote again, and the vote that agrees more with
+itself is kept: lesions and frayed edges want the closer look, a dog among cats the wider one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from segvote.errors import BadInputError
+from segvote.method import SegmentAnnotator
+from segvote.run.bags import Bag
+from segvote.run.settings import DETAILS, METHOD, Settings
+
+__all__ = ["apply_detail", "is_better", "list_levels", "wants_closer_look"]
+
+# The features whose network takes inputs of any size.
+SCALABLE = "lite0"
+
+
+def list_levels(settings: Settings, bags: Sequence[Bag] = ()) -> list[Settings]:
+    """The settings of each look that a run may take, the widest first; only one unless the detail is ``auto``.
+
+    Videos are looked at once: each of their frames would have to be described again.
+    """
+    if settings.detail != "auto":
+        return [apply_detail(settings, settings.detail)]
+    alone = settings.voter != METHOD or settings.features != SCALABLE or "size" in settings.feature_options
+    if alone or any(bag.is_video for bag in bags):
+        return [settings]
+    return [settings, _set_size(settings, DETAILS["fine"])]
+
+
+def apply_detail(settings: Settings, detail: str) -> Settings:
+    """The settings with the network's input of a level; a size that was chosen by hand stays.
+
+    Parameters
+    ----------
+    settings
+        Of a run.
+    detail
+        A name of `DETAILS`, or the longest side of the network's input in pixels.
+    """
+    size = DETAILS.get(detail, -1) if not detail.isdigit() else int(detail)
+    if size == -1:
+        raise BadInputError(f"expected a detail of {', '.join(DETAILS)} or a number of pixels, got {detail!r}")
+    if size is None or "size" in settings.feature_options:
+        return settings
+    if settings.features != SCALABLE:
+        raise BadInputError(f"--detail {detail} needs the features {SCALABLE}, not {settings.features}")
+    return _set_size(settings, size)
+
+
+def _set_size(settings: Settings, size: int | None) -> Settings:
+    return replace(settings, feature_options={**settings.feature_options, "size": size})
+
+
+def wants_closer_look(annotator: SegmentAnnotator) -> bool:
+    """Whether the vote is not sure of itself, or what it selected is small for its segments."""
+    return annotator.confidence_.level != "high" or annotator.confidence_.is_small
+
+
+def is_better(closer: SegmentAnnotator, wider: SegmentAnnotator) -> bool:
+    """Whether the closer look agrees more with itself."""
+    assert closer.agreement_ is not None and wider.agreement_ is not None
+    return bool(closer.agreement_.judgements.max() > wider.agreement_.judgements.max())

@@ -1,0 +1,80 @@
+"""eKDE on features fitted to the bag labels first: "fine-tuning" where there is no network to train."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from segvote.errors import BadInputError
+from segvote.kernels import Neighbours, build_vote_graph, search_neighbours
+from segvote.voters.base import N_NEIGHBORS
+from segvote.voters.ekde import EKDE
+from segvote.voters.maps.cam import CAM
+from segvote.voters.segments import Segments
+
+__all__ = ["AdaptedEKDE", "stretch"]
+
+
+def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:
+    """(n, d) ``x + (gain - 1) (u . x) u``.
+
+    Parameters
+    ----------
+    X
+        (n, d) features.
+    direction, gain
+        (d,) u, of length one or zero, and how far features are stretched along it.
+    """
+    # Sums over columns, not products: a row's rounding then does not depend on how many rows there are.
+    along = np.einsum("ij,j->i", X.astype(np.float64), direction)
+    return (X + (gain - 1) * along[:, None] * direction).astype(X.dtype)
+
+
+class AdaptedEKDE(EKDE):
+    """The walk of `EKDE` on features that are stretched along the direction which tells the bags apart.
+
+    The direction is that of a logistic regression on the mean features of bags (`CAM`): what a step of training the
+    last linear layer of a network with its head on image labels changes.
+
+    Parameters
+    ----------
+    gain
+        How far features are stretched; 1 is `EKDE`.
+    n_neighbors, n_steps, balance
+        As for `EKDE`.
+
+    Attributes
+    ----------
+    direction_
+        (d,) of length one.
+    """
+
+    def __init__(
+        self, gain: float = 8.0, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60, balance: float = 0.0
+    ) -> None:
+        super().__init__(n_neighbors, n_steps, balance)
+        self.gain = gain
+
+    @property
+    def n_searched(self) -> int:
+        return 0  # neighbours of the features as they came are not these
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if not self.gain > 0:
+            raise BadInputError(f"gain must be above 0; got {self.gain}")
+        classifier = CAM()
+        classifier._learn(segments)
+        length = float(np.linalg.norm(classifier.coef_))
+        self.direction_ = classifier.coef_ / length if length > 0 else classifier.coef_
+        return super()._learn(segments)
+
+    def _find_neighbours(self, segments: Segments) -> Neighbours:
+        return Neighbours.search(self._adapt(segments.X), self.n_neighbors, segments.bags)
+
+    def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
+        known = self._segments
+        squared, indices = search_neighbours(self._adapt(X), self._adapt(known.X), self.n_neighbors, bags, known.bags)
+        return build_vote_graph(squared, indices, len(known))
+
+    def _adapt(self, X: np.ndarray) -> np.ndarray:
+        return stretch(X, self.direction_, self.gain)

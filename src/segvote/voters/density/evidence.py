@@ -1,0 +1,114 @@
+"""Evidence confidence: diverse density evaluated at the observed segments, no search.
+
+``log DD(x) = sum_with log(1 - prod_j (1 - k(x, x_ij))) + sum_without sum_j log(1 - k(x, x_ij))`` with one Gaussian
+kernel k. It is the same question diverse density asks, put to every segment instead of to every point of space:
+quadratic in the number of segments, but without local maxima, and several concepts may hold at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.kernels.gaussian import fill_up
+from segvote.voters.base import BaseVoter
+from segvote.voters.kernel_votes import find_typical_distance
+from segvote.voters.limits import MAX_PAIRS, check_pairs
+from segvote.voters.mil.learning_bags import group_bags
+from segvote.voters.segments import Segments
+
+__all__ = ["Evidence"]
+
+QUERIES_PER_BLOCK = 128
+# A *with* bag in which nothing is near counts as if it were filed wrongly this often: its logarithm stays finite.
+MISFILED = 1e-3
+# A segment equal to a negative is background to this precision.
+LARGEST_KERNEL = 1 - 1e-6
+
+
+class Evidence(BaseVoter):
+    """Diverse density at the segments themselves.
+
+    The sum over the bags of each label is multiplied by all bags over those heard, because a segment's own bag is not
+    heard.
+
+    Parameters
+    ----------
+    bandwidth
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
+    max_pairs
+        More pairs of segments than this are refused.
+
+    References
+    ----------
+    The name is that of arXiv 1812.06228; diverse density: Maron, Lozano-Pérez, NIPS 1997.
+    """
+
+    N_TYPICAL = 10
+
+    wants_lengths = True
+
+    def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
+        self.bandwidth = bandwidth
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        self._check(len(segments), len(segments))
+        X, bags = segments.X, segments.bags
+        if self.bandwidth is None:
+            self.bandwidth_ = find_typical_distance(X, X, self.N_TYPICAL, bags, bags)
+        else:
+            self.bandwidth_ = float(self.bandwidth)
+        self._groups = group_bags(segments)
+        self._group_bags = bags[self._groups.rows[self._groups.starts]]
+        self._center = self._groups.X.mean(axis=0)
+        self._voters = _append_norms(self._groups.X - self._center)
+        return self._score(X, bags, segments.prior)
+
+    def _check(self, n_queries: int, n_voters: int) -> None:
+        if self.bandwidth is not None and not self.bandwidth > 0:
+            raise BadInputError(f"bandwidth must be above 0 or None; got {self.bandwidth}")
+        check_pairs("evidence confidence", n_queries, n_voters, self.max_pairs)
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        self._check(len(X), len(self._voters))
+        votes = np.empty(len(X))
+        for start in range(0, len(X), QUERIES_PER_BLOCK):
+            rows = slice(start, start + QUERIES_PER_BLOCK)
+            votes[rows] = self._list_bag_votes(X[rows], bags[rows]).sum(axis=1)
+        return votes
+
+    def _list_bag_votes(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        """(n, n_bags) what every bag adds to log DD; 0 for one's own."""
+        groups = self._groups
+        background = np.add.reduceat(np.log1p(-self._measure(X)), groups.starts, axis=1).astype(np.float64)
+        some_object = np.log(MISFILED - (1 - MISFILED) * np.expm1(background))
+        votes = np.where(groups.labels, some_object, background)
+        votes[bags[:, None] == self._group_bags] = 0.0
+        for side in (groups.labels, ~groups.labels):
+            heard = (bags[:, None] != self._group_bags[side]).sum(axis=1, keepdims=True)
+            votes[:, side] *= side.sum() / np.maximum(heard, 1)
+        return votes
+
+    def _measure(self, X: np.ndarray) -> np.ndarray:
+        """(n, n_voters) float32 kernels by one product."""
+        queries = _prepend_norms(fill_up(X) - self._center)
+        half = queries @ self._voters.T
+        half *= np.float32(1 / self.bandwidth_**2)
+        return np.minimum(np.exp(np.minimum(half, 0, out=half), out=half), np.float32(LARGEST_KERNEL))[: len(X)]
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """A bag speaks through its most similar segment."""
+        amounts = self._list_bag_votes(x[None, :], np.array([bag]))[0]
+        speakers = self._groups.find_best(self._measure(x[None, :])[0])
+        heard = self._group_bags != bag
+        return self._groups.rows[speakers[heard]], amounts[heard], -self.threshold_
+
+
+def _append_norms(X: np.ndarray) -> np.ndarray:
+    return np.column_stack([X, np.ones(len(X)), -0.5 * np.einsum("ij,ij->i", X, X)]).astype(np.float32)
+
+
+def _prepend_norms(X: np.ndarray) -> np.ndarray:
+    """The other half of a product that is minus half the squared distance."""
+    return np.column_stack([X, -0.5 * np.einsum("ij,ij->i", X, X), np.ones(len(X))]).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Voters that learn from whole bags: multiple-instance learning."""

@@ -1,0 +1,1 @@
+"""Voters that use the segments of *without* bags only."""

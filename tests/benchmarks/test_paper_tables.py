@@ -1,0 +1,34 @@
+"""The paper's experiments: the draw of images, and all pairs of bandwidths against the class they stand for."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from segvote.voters.paper import PaperEKDE
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+paper = pytest.importorskip("paper")
+bandwidths = pytest.importorskip("paper_bandwidths")
+
+
+def test_images_are_drawn_evenly_over_the_sorted_names(tmp_path):
+    (tmp_path / "all").mkdir()
+    for number in range(10):
+        (tmp_path / "all" / f"{number}.jpg").touch()
+    for count, names in ((5, "02468"), (0, "0123456789"), (20, "0123456789")):
+        paper.link_images(tmp_path / "all", tmp_path / "some", count)
+        assert [path.stem for path in sorted((tmp_path / "some").iterdir())] == list(names)
+
+
+@pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
+def test_all_pairs_of_bandwidths_score_as_the_printed_voter_does():
+    rng = np.random.default_rng(0)
+    bags = np.repeat(np.arange(8), 6)
+    X = rng.normal(size=(48, 3)) + 2 * ((bags < 4) & (np.arange(48) % 6 == 0))[:, None]
+    table = SimpleNamespace(positive=np.arange(8) < 4, bags=bags)
+    for pair, scores in bandwidths.score_pairs(X, table, grid=(0.5, 1.0, 2.0)):
+        voter = PaperEKDE(*pair).fit(X, bags < 4, bags=bags)
+        np.testing.assert_allclose(scores[bags < 4], voter.scores_[bags < 4], rtol=1e-3, atol=1e-4)

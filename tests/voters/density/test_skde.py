@@ -1,0 +1,77 @@
+"""SKDE: the difference of densities, and hills that are hills."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from segvote.errors import BadInputError
+from segvote.voters.density.skde import SKDE, TINY, _Climb, shift_to_modes
+
+
+def measure_slow(planted, segment, bandwidth):
+    other = planted.bags != planted.bags[segment]
+    kernels = np.exp(-((planted.X - planted.X[segment]) ** 2).sum(axis=1) / (2 * bandwidth**2)) * other
+    with_, without = planted.y == 1, planted.y == 0
+    return kernels[with_].sum() / with_.sum() - kernels[without].sum() / without.sum()
+
+
+def _shift(points, voters, amounts, bandwidth):
+    """The formula: f at the points and the mean shift there."""
+    kernels = np.exp(-0.5 * cdist(points, voters, "sqeuclidean") / bandwidth**2)
+    height = kernels @ amounts
+    pull = (kernels * amounts) @ voters - height[:, None] * points
+    return height, pull / np.maximum(kernels @ np.abs(amounts), TINY)[:, None]
+
+
+def test_a_climb_measures_what_the_formula_says(planted, rng):
+    amounts = rng.normal(size=len(planted.X))
+    climb = _Climb(planted.X[:7].copy(), planted.X, amounts, 1.5)
+    heights, moves = _shift(planted.X[:7], planted.X, amounts, 1.5)
+    np.testing.assert_allclose(climb._heights, heights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(climb._moves, moves, rtol=1e-9, atol=1e-9)
+
+
+def test_votes_are_the_difference_of_densities_without_the_own_bag(planted):
+    fitted = SKDE(bandwidth=1.2).fit(planted.X, planted.y, bags=planted.bags)
+    votes = fitted.scores_ + fitted.threshold_
+    for segment in (0, 5, 150, 239):
+        assert votes[segment] == pytest.approx(measure_slow(planted, segment, 1.2), rel=1e-4, abs=1e-8)
+
+
+def test_the_shift_points_up_the_gradient(planted, rng):
+    amounts = np.where(planted.y == 1, 1.0, -1.0) / 120
+    point, step, bandwidth = planted.X[:1] + 0.3, 1e-5, 1.5
+    gradient = [
+        (
+            _shift(point + step * row, planted.X, amounts, bandwidth)[0][0]
+            - _shift(point - step * row, planted.X, amounts, bandwidth)[0][0]
+        )
+        / (2 * step)
+        for row in np.eye(6)
+    ]
+    move = _shift(point, planted.X, amounts, bandwidth)[1][0]
+    mass = np.exp(-0.5 * ((planted.X - point) ** 2).sum(axis=1) / bandwidth**2) @ np.abs(amounts)
+    np.testing.assert_allclose(move * mass, np.array(gradient) * bandwidth**2, rtol=1e-5, atol=1e-10)
+
+
+def test_climbing_never_descends_and_ends_on_a_hill(planted):
+    amounts = np.where(planted.y == 1, 1.0, -1.0) / 120
+    starts = planted.X[planted.y == 1][:20]
+    ends, _ = shift_to_modes(starts, planted.X, amounts, 1.5)
+    before, _ = _shift(starts, planted.X, amounts, 1.5)
+    after, move = _shift(ends, planted.X, amounts, 1.5)
+    assert (after >= before).all()
+    top = np.argmax(after)
+    assert np.linalg.norm(move[top]) < 0.01
+
+
+def test_the_highest_mode_is_the_planted_object(planted):
+    fitted = SKDE().fit(planted.X, planted.y, bags=planted.bags)
+    assert np.linalg.norm(fitted.modes_[0] - planted.X[planted.truth].mean(axis=0)) < 1.0
+    assert (np.diff(fitted.mode_scores_) <= 0).all()
+    assert len(fitted.modes_) == len(fitted.mode_scores_)
+
+
+def test_a_bandwidth_of_zero_is_refused(planted):
+    with pytest.raises(BadInputError, match="bandwidth"):
+        SKDE(bandwidth=0).fit(planted.X, planted.y, bags=planted.bags)
