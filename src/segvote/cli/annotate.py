@@ -69,9 +69,7 @@ def annotate(
     ),
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
     fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
-    detail: str = option(
-        DEFAULTS.detail, panel=METHOD, help=f"How closely to look: {', '.join(DETAILS)}, or a number of pixels."
-    ),
+    detail: str = option(DEFAULTS.detail, panel=METHOD, help=f"Look closely: {', '.join(DETAILS)}, or pixels."),
     unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
         DEFAULTS.pages,

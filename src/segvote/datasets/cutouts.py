@@ -70,7 +70,7 @@ def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
     path = Path(folders[0], name) if folders else Path(name)
     if not path.is_file():
         raise MissingPartError(
-            f"made scenes need {name} of {package}, which is absent; reinstall scikit-image and scikit-learn"
+            f"synthetic scenes need {name} of {package}, which is absent; reinstall scikit-image and scikit-learn"
         )
     with Image.open(path) as picture:
         pixels = np.asarray(picture.convert(mode), dtype=np.float32) / 255

@@ -242,7 +242,7 @@ class _Job:
 
     def _vote(self, stage: Stage, settings: Settings, has_lengths: bool) -> Count:
         """Count the votes, or read them: another decision rule asks for no new vote."""
-        # What comes after the vote has no say in it.
+        # What comes after the vote does not change it.
         plain = replace(settings, decision="", label="")
         decided = {"settings": plain.to_dict(), "has_lengths": has_lengths, "input": self.input}
         path = self.out / "votes" / f"{make_key(version=__version__, **decided)}.npz"

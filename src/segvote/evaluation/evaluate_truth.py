@@ -102,7 +102,7 @@ def list_truth(path: Path | str, label: str | None = None) -> dict[str, TruthRea
 
 
 def find_truth(readers: Mapping[str, TruthReader], name: str) -> TruthReader | None:
-    """The reader for a bag, by its path, its path below the tag's folder, or the unique end of a path."""
+    """The reader for a bag, by its path, its path below ``with`` or ``without``, or the unique end of a path."""
     stem = _cut_extension(name)
     below = stem.split("/", 1)[-1]
     for wanted in (stem, below):

@@ -23,13 +23,13 @@ def flip_tags(table: Table, level: float, rng: np.random.Generator) -> tuple[Tab
     level
         Part of the bags, in [0, 1); at least one bag of each kind stays where it is.
     """
-    tags = table.positive.copy()
+    labels = table.positive.copy()
     for kind in (True, False):
         # One order for all levels: a bag that is wrong at 5 % is wrong at 20 % too.
         members = rng.permutation(np.flatnonzero(table.positive == kind))
         wrong = members[: min(round(level * len(members)), len(members) - 1)]
-        tags[wrong] = not kind
-    return replace(table, positive=tags), np.arange(len(tags))
+        labels[wrong] = not kind
+    return replace(table, positive=labels), np.arange(len(labels))
 
 
 def draw_bags(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:

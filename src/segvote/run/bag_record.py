@@ -36,7 +36,7 @@ class BagRecord:
     n_selected, area
         Segments selected as object, and the share of the image that the mask covers.
     score, threshold, uncertainty
-        Mean score of the selected segments (of the best segment for a *without* bag: its false alarm); the score above
+        Mean score of the selected segments (of the best segment for a *without* bag); the score above
         which segments are selected; 0 certain to 1 uncertain.
     n_frames
         Frames of a video; 0 for an image.

@@ -29,7 +29,7 @@ from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
 
 __all__ = ["annotate_bags"]
 
-N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections heard
+N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections applied
 
 
 def annotate_bags(

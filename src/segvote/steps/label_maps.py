@@ -28,8 +28,8 @@ SegmentByMap = Callable[[np.ndarray, int], Segmentation]
 class LabelMaps:
     """Called with a bag; gives the content hash of its file and what segments the image by it.
 
-    Files are named like the image, in the same nesting below the folder, with or without the tag's folder on top. A
-    label map (``.png`` of 8 or 16 bit, ``.tif`` or ``.npy``) is taken as it is, with a tree by Ward's rule; a contour
+    Files are named like the image, nested alike below the folder; ``with`` or ``without`` on top may be left out.
+    A label map (``.png`` of 8 or 16 bit, ``.tif`` or ``.npy``) is used as it is, with a tree by Ward's rule; a contour
     map (``.mat``) is cut to the number of segments asked for, with its own tree.
     """
 
@@ -46,8 +46,8 @@ class LabelMaps:
 
     def __call__(self, bag: Bag) -> tuple[str, SegmentByMap]:
         path = self._find(bag)
-        cut = _cut_by_contours if path.suffix == CONTOURS else _cut_by_labels
-        return hash_file(path), lambda working, n_segments: cut(path, working, n_segments)
+        segment = _segment_by_contours if path.suffix == CONTOURS else _segment_by_labels
+        return hash_file(path), lambda working, n_segments: segment(path, working, n_segments)
 
     def _find(self, bag: Bag) -> Path:
         below = bag.name.split("/", 1)[1]
@@ -61,11 +61,11 @@ class LabelMaps:
         )
 
 
-def _cut_by_labels(path: Path, working: np.ndarray, n_segments: int) -> Segmentation:
+def _segment_by_labels(path: Path, working: np.ndarray, n_segments: int) -> Segmentation:
     return build_segmentation(working, check_labels(_read_labels(path), working.shape[:2]))
 
 
-def _cut_by_contours(path: Path, working: np.ndarray, n_segments: int) -> Segmentation:
+def _segment_by_contours(path: Path, working: np.ndarray, n_segments: int) -> Segmentation:
     height, width = working.shape[:2]
     try:
         from segvote.segmentation.ucm import segment_ucm

@@ -102,7 +102,7 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
     opened
         The run.
     keep
-        Whether to store who is near whom for the next time, where that is not stored yet.
+        Whether to store the neighbours for the next time, where they are not stored yet.
     """
     settings, folder = opened.run.settings, opened.run.folder
     neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)

@@ -130,7 +130,7 @@ class MaskWriter:
         return _measure_mask(mask, self.settings.label)
 
     def is_long(self, task: WriteTask) -> bool:
-        """Whether a bag takes far longer than reading and writing its pictures: videos, and images yet to be cut."""
+        """Whether a bag takes far longer than its pictures take to read and write: a video, or superpixels to make."""
         if not self._wants_superpixels(task):
             return bool(task.record.n_frames)
         return not get_superpixels_path(self.run, task.record.segments, self.settings.n_superpixels).exists()

@@ -95,12 +95,12 @@ def write_coco_file(annotations: Iterable[Annotation], path: Path, options: Expo
     return write_shapes(shapes, path, options)
 
 
-def write_shapes(described: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> Path:
+def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> Path:
     """As `write_coco_file`, of images whose shapes are measured already; what parts they have does not matter then."""
     labels, images = LabelTable(options.labels), []
     with open_records(path, "annotations") as records:
         n_parts = 0
-        for image_id, (annotation, shapes) in enumerate(described, start=1):
+        for image_id, (annotation, shapes) in enumerate(measured, start=1):
             images.append(_describe_image(annotation, image_id))
             for shape in shapes:
                 n_parts += 1

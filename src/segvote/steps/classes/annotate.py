@@ -139,8 +139,8 @@ class _Job:
         with run.lock():
             corrections = read_corrections(run)
             bags = move_bags([image.make_bag(name) for image in found.images], corrections)
-            tagged = [replace(one, bag=bag) for one, bag in zip(segmented, bags, strict=True)]
-            good = keep_readable(tagged, strict=False)
+            labelled = [replace(one, bag=bag) for one, bag in zip(segmented, bags, strict=True)]
+            good = keep_readable(labelled, strict=False)
             key = make_result_key(settings, good, corrections)
             if is_done(run, key):
                 return key

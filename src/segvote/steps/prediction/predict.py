@@ -183,8 +183,8 @@ class _Job:
 
     def _make_task(self, one: SegmentedImage, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
         choice = self.predictor.choose(scores, areas)
-        tagged = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
-        record = record_bag(tagged, stem, scores, choice.decisions, areas, choice.threshold)
+        labelled = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
+        record = record_bag(labelled, stem, scores, choice.decisions, areas, choice.threshold)
         free = np.full(len(scores), -1, dtype=np.int8)
         return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
 

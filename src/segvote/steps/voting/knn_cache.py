@@ -58,7 +58,7 @@ def keep_neighbours(run: RunFolder, bags: Sequence[SegmentedImage], settings: Se
 
 
 def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighbors: int) -> str:
-    """Name of all that decides who is near whom: segments, features, and what searched. Tags do not."""
+    """Name of all that decides the neighbours: segments, features, and what searched. Bag labels do not."""
     return make_key(
         neighbours=NEIGHBOURS_VERSION,
         version=__version__,
