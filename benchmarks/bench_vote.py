@@ -18,7 +18,7 @@ import numpy as np
 
 from segvote.kernels import Neighbours
 from segvote.method import Geometry, SegmentAnnotator
-from segvote.method.annotator import N_NEIGHBORS
+from segvote.method.graph import N_NEIGHBORS
 from suite_arrays import SuiteArrays, load_suite
 
 N_IMAGES, N_SEGMENTS, N_DIMS = 60, 100, 64

@@ -163,9 +163,8 @@ def annotate(
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
     from segvote._api import annotate as run_annotate
     from segvote._api import annotate_classes
-    from segvote.voters.options import parse_options
 
-    chosen["voter_options"] = parse_options(voter, voter_option or ())
+    chosen["voter_options"] = parse_voter_options(voter, voter_option or [])
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
@@ -183,6 +182,15 @@ def annotate(
             progress=progress,
         )
     print_outcome(run)
+
+
+def parse_voter_options(voter: str, texts: list[str]) -> dict[str, Any]:
+    """Options of a voter; its class, and with it scikit-learn, is loaded only if there are some."""
+    if not texts:
+        return {}
+    from segvote.voters.options import parse_options
+
+    return parse_options(voter, texts)
 
 
 def choose_folders(

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 from segvote.method.decide import DECISIONS
 
 if TYPE_CHECKING:
-    from segvote.method.annotator import Result, SegmentAnnotator
+    from segvote.method.annotator import SegmentAnnotator
+    from segvote.method.result import Result
     from segvote.method.table import Geometry, SegmentTable
 
 __all__ = ["DECISIONS", "Geometry", "Result", "SegmentAnnotator", "SegmentTable"]
 
 # scikit-learn takes most of a second to import: only who fits something waits for it.
-_HOMES = {"Geometry": "table", "Result": "annotator", "SegmentAnnotator": "annotator", "SegmentTable": "table"}
+_HOMES = {"Geometry": "table", "Result": "result", "SegmentAnnotator": "annotator", "SegmentTable": "table"}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -29,24 +29,25 @@ from segvote.method.confidence import LEVELS, Confidence, measure_confidence, me
 from segvote.method.consistency import measure_consistency
 from segvote.method.decide import select_above
 from segvote.method.explanation import Explanation, group_by_bag
-from segvote.method.graph import exclude_voters
+from segvote.method.folds import N_FOLDS, make_folds
+from segvote.method.graph import N_NEIGHBORS, exclude_voters
 from segvote.method.hypotheses import HYPOTHESES, Agreement, weigh_hypotheses
+from segvote.method.inputs import check_user_labels, encode_labels, label_images, number_images
 from segvote.method.likeness import Likeness
 from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.mislabelled import choose_excluded, measure_suspicion
 from segvote.method.prior import measure_border_prior, measure_connectivity
-from segvote.method.residual import ResidualVotes, pass_on
+from segvote.method.residual import pass_on
+from segvote.method.result import Result
 from segvote.method.seeded import select_seeded
 from segvote.method.support import find_unsupported
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.method.walk import Voice, walk
 
-__all__ = ["Result", "SegmentAnnotator", "Voter"]
+__all__ = ["SegmentAnnotator", "Voter"]
 
-N_NEIGHBORS = 40
 # Rounds of a walk that leaves some images out: enough to rank segments.
 N_HELD_OUT_STEPS = 20
-N_FOLDS = 5
 
 
 class Voter(Protocol):
@@ -62,40 +63,6 @@ class Voter(Protocol):
     def decision_function(self, X: np.ndarray, bags: np.ndarray | None = None) -> np.ndarray: ...
 
     def explain(self, segment: int) -> Explanation: ...
-
-
-@dataclass(frozen=True)
-class Result:
-    """Which segments are object.
-
-    Attributes
-    ----------
-    scores : (n_segments,)
-        Final scores; 0 is Otsu's threshold of the whole run.
-    votes : (n_segments,)
-        Before adjacent segments and corrections were heard.
-    thresholds : (n_images,)
-        Score above which the segments of an image are object; 0 for *without* images.
-    selected : (n_segments,) bool
-        The object; never in a *without* image unless the user says so.
-    weights : (n_segments,)
-        Soft labels in [0, 1]; 0 in *without* images.
-    user_labels : (n_segments,) int8
-        -1 unknown, 0 background, 1 object.
-    uncertainty : (n_images,)
-        0 certain to 1; from 0.5 on the mask should be looked at. 0 for *without* images.
-    residuals : ResidualVotes, optional
-        What the user's corrections added to the scores.
-    """
-
-    scores: np.ndarray
-    votes: np.ndarray
-    thresholds: np.ndarray
-    selected: np.ndarray
-    weights: np.ndarray
-    user_labels: np.ndarray
-    uncertainty: np.ndarray
-    residuals: ResidualVotes | None = None
 
 
 class SegmentAnnotator(ClassifierMixin, BaseEstimator):
@@ -210,15 +177,15 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             raise BadInputError("allow_empty needs the scores of held-out images, which another voter does not give")
         X, y = validate_data(self, X, y, dtype=(np.float32, np.float64))
         check_classification_targets(y)
-        self.classes_, labels = _encode(y)
+        self.classes_, labels = encode_labels(y)
         ids = np.arange(len(X)) if images is None else np.asarray(images)
         if ids.shape != (len(X),):
             raise BadInputError(f"expected one image id per segment ({len(X)}); got shape {ids.shape}")
-        self._names, numbers = _number_images(ids)
-        positive = _label_images(labels, numbers, len(self._names))
+        self._names, numbers = number_images(ids)
+        positive = label_images(labels, numbers)
         self._table = make_table(X, positive, numbers, geometry)
         self._likeness = Likeness(self._table.X, self._table.images)
-        self._fit_table(neighbours, _check_user_labels(user_labels, len(X)))
+        self._fit_table(neighbours, check_user_labels(user_labels, len(X)))
         return self
 
     # The method ------------------------------------------------------------------------------------------------------
@@ -346,7 +313,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         user_labels : (n_segments,) int8, optional
             -1 unknown, 0 background, 1 object.
         """
-        table, user_labels = self._table, _check_user_labels(user_labels, len(self._table))
+        table, user_labels = self._table, check_user_labels(user_labels, len(self._table))
         told, residuals, scores = user_labels >= 0, None, self.scores_
         if told.any():
             residuals = pass_on(self._likeness, scores, self.thresholds_, table.images, table.positive, user_labels)
@@ -377,7 +344,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             As for `fit`.
         """
         check_is_fitted(self)
-        user_labels = _check_user_labels(user_labels, len(self._table))
+        user_labels = check_user_labels(user_labels, len(self._table))
         if self.voter is not None or not (user_labels >= 0).any():
             return self
         # Where the method trusts itself little, an object label says more than what the walks agree on.
@@ -395,7 +362,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             As for `fit`.
         """
         check_is_fitted(self)
-        return self._vote_again(np.asarray(y, dtype=bool), _check_user_labels(user_labels, len(self._table)), False)
+        return self._vote_again(np.asarray(y, dtype=bool), check_user_labels(user_labels, len(self._table)), False)
 
     def _vote_again(self, positive: np.ndarray, user_labels: np.ndarray, seeded: bool) -> SegmentAnnotator:
         other = SegmentAnnotator(**self.get_params(deep=False))
@@ -543,9 +510,9 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         state : dict
             Of `get_state`.
         """
-        self.classes_, labels = _encode(np.asarray(y))
-        self._names, numbers = _number_images(images)
-        self._table = make_table(X, _label_images(labels, numbers, len(self._names)), numbers, None)
+        self.classes_, labels = encode_labels(np.asarray(y))
+        self._names, numbers = number_images(images)
+        self._table = make_table(X, label_images(labels, numbers), numbers, None)
         self.n_features_in_ = X.shape[1]
         nobody, empty = np.full(len(X), -1, dtype=np.int8), sparse.csr_matrix((len(X), len(X)))
         self._ballot = Ballot(self._table, empty, state["excluded"].astype(bool), nobody, self.smoothing)
@@ -562,14 +529,6 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         return found + max(votes, codes), max(held, votes)
 
 
-def make_folds(positive: np.ndarray, n_folds: int) -> np.ndarray:
-    """(n_images,) number of each image's group: both kinds spread evenly, neighbours by name in different groups."""
-    folds = np.empty(len(positive), dtype=np.int64)
-    for side in (positive, ~positive):
-        folds[side] = np.arange(side.sum()) % n_folds
-    return folds
-
-
 def _select_as_many(votes: np.ndarray, selected: np.ndarray, table: SegmentTable) -> np.ndarray:
     """By other votes (n_segments,), as many of the best of each image as were selected."""
     counts = table.sum_by_image(selected)
@@ -578,51 +537,3 @@ def _select_as_many(votes: np.ndarray, selected: np.ndarray, table: SegmentTable
     ranks = np.arange(len(order)) - table.offsets[table.images[order]]
     chosen[order] = ranks < counts[table.images[order]]
     return chosen
-
-
-def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two classes, the positive one last, and which segments carry it."""
-    classes = np.unique(y)
-    if len(classes) > 2:
-        # The first sentence is the one scikit-learn's own checks look for.
-        raise BadInputError(
-            "Only binary classification is supported. Expected the two labels *with* and *without*; "
-            f"got {len(classes)} classes. Fit one annotator per class"
-        )
-    if len(classes) < 2:
-        raise BadInputError(
-            f"expected segments of two classes, *with* and *without* the object; got {len(classes)} class(es): "
-            f"{', '.join(map(str, classes[:5]))}. Add images of the missing kind"
-        )
-    if set(map(str, classes)) == {"with", "without"}:
-        classes = classes[::-1]
-    return classes, y == classes[1]
-
-
-def _number_images(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Names of the images in order of appearance, and (n_segments,) their numbers; segments of an image together."""
-    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    names = ids[starts]
-    if len(np.unique(names)) < len(names):
-        raise BadInputError("segments of one image must stand together; sort X, y and images by image")
-    return names, np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(ids))))
-
-
-def _label_images(labels: np.ndarray, numbers: np.ndarray, n_images: int) -> np.ndarray:
-    counts, sizes = np.bincount(numbers, weights=labels), np.bincount(numbers)
-    mixed = np.flatnonzero((counts > 0) & (counts < sizes))
-    if len(mixed):
-        raise BadInputError(
-            f"an image is *with* or *without*, so all its segments share one label; image {mixed[0]} has both. "
-            "Give the image's label to all its segments"
-        )
-    return counts > 0
-
-
-def _check_user_labels(user_labels: np.ndarray | None, n_segments: int) -> np.ndarray:
-    if user_labels is None:
-        return np.full(n_segments, -1, dtype=np.int8)
-    user_labels = np.asarray(user_labels)
-    if user_labels.shape != (n_segments,) or not np.isin(user_labels, (-1, 0, 1)).all():
-        raise BadInputError("user labels must be -1 (unknown), 0 (background) or 1 (object) for every segment")
-    return user_labels.astype(np.int8)

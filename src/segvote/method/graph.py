@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-__all__ = ["exclude_voters", "subgraph"]
+__all__ = ["N_NEIGHBORS", "exclude_voters", "subgraph"]
+
+N_NEIGHBORS = 40
 
 
 def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr_matrix:

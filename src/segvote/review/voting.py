@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -11,13 +12,15 @@ from scipy import sparse
 from segvote import method
 from segvote.errors import BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment
-from segvote.method import SegmentAnnotator
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
 from segvote.steps.reopening import Reopened, Voted, list_segmented_images, reopen, teach, vote
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
+
+if TYPE_CHECKING:
+    from segvote.method import SegmentAnnotator
 
 __all__ = ["Result", "Voting"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from segvote import __version__
 from segvote.features import FeatureExtractor
 from segvote.kernels import Neighbours
-from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
@@ -26,6 +26,9 @@ from segvote.steps.table import gather_table
 from segvote.steps.vote import fit_annotator
 from segvote.steps.voting.detail import is_better, list_levels, wants_closer_look
 from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
+
+if TYPE_CHECKING:
+    from segvote.method import SegmentAnnotator
 
 __all__ = ["annotate_bags"]
 

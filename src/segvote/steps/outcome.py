@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
-from segvote.method import Result, SegmentAnnotator
 from segvote.progress import Progress
 from segvote.run.corrections import Corrections
 from segvote.run.record import describe_search, make_record
@@ -20,6 +19,9 @@ from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
 from segvote.steps.write import write_results
+
+if TYPE_CHECKING:
+    from segvote.method import Result, SegmentAnnotator
 
 __all__ = ["Outcome", "is_done", "write_files", "write_outcome"]
 

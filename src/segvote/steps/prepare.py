@@ -33,7 +33,9 @@ LEARNED_EVERY = 10
 
 def check_names(settings: Settings) -> FeatureExtractor:
     """Fail on an unknown name, or names that exclude each other, before any work; returns the extractor of features."""
-    VOTERS[settings.voter](**settings.voter_options)
+    VOTERS.check(settings.voter)
+    if settings.voter_options:  # without, there is nothing to refuse, and scikit-learn takes a second to import
+        VOTERS[settings.voter](**settings.voter_options)
     if settings.unsure and settings.voter != METHOD:
         raise BadInputError(f"expected --voter {METHOD} with --unsure, got {settings.voter}; leave one of them out")
     check_decision(settings.decision)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.features import FeatureExtractor, make_features
-from segvote.method import Result, SegmentAnnotator
 from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, fix_table, read_corrections
 from segvote.run.run import Run
@@ -16,6 +16,9 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
 from segvote.steps.voting.knn_cache import fetch_neighbours
+
+if TYPE_CHECKING:
+    from segvote.method import Result, SegmentAnnotator
 
 __all__ = ["Reopened", "Voted", "list_segmented_images", "reopen", "teach", "vote"]
 

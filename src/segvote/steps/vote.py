@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from segvote.kernels import Neighbours
-from segvote.method import SegmentAnnotator
-from segvote.method.annotator import N_NEIGHBORS
 from segvote.method.ballot import Ballot
+from segvote.method.graph import N_NEIGHBORS
 from segvote.run.settings import METHOD, Settings
 from segvote.steps.table import Table
 from segvote.voters import VOTERS
+
+if TYPE_CHECKING:
+    from segvote.method import SegmentAnnotator
 
 __all__ = ["count_neighbours", "decide_votes", "fit_annotator", "make_annotator"]
 
 
 def make_annotator(settings: Settings) -> SegmentAnnotator:
     """The method with the parameters of a run, not fitted yet."""
+    # scikit-learn takes a second to import: a command that does not vote does not wait for it.
+    from segvote.method import SegmentAnnotator
+
     options = settings.voter_options
     parameters: dict[str, Any] = {
         "border_prior": settings.border_prior,

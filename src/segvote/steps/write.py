@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.masks import scale_heat
 from segvote.masks.drawing import SuperpixelMap, draw_mask_along
-from segvote.method import Result
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import name_bags
@@ -34,6 +34,9 @@ from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
 from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
+
+if TYPE_CHECKING:
+    from segvote.method import Result
 
 __all__ = ["MaskWriter", "WriteTask", "Written", "record_bag", "write_pictures", "write_results"]
 

@@ -8,7 +8,6 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.method import SegmentAnnotator
 from segvote.voters import VOTERS
 
 __all__ = ["list_options", "parse_options", "parse_options_of_all"]
@@ -28,6 +27,8 @@ def list_options(voter: str) -> dict[str, Any]:
     """
     known = _list_parameters(VOTERS[voter])
     if voter == METHOD:
+        from segvote.method import SegmentAnnotator  # scikit-learn takes a second to import
+
         shared = _list_parameters(SegmentAnnotator)
         return {name: kind for name, kind in known.items() if name in shared}
     return known

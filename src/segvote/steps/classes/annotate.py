@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from segvote.io.exports.coco import write_coco_file
 from segvote.io.remote.addresses import name_path_or_uri
 from segvote.io.tables import read_json, write_json
 from segvote.kernels import ParallelMap
-from segvote.method import SegmentAnnotator
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
@@ -46,6 +45,9 @@ from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
 from segvote.steps.voting.detail import list_levels
 from segvote.types import WITH, WITHOUT, Annotation
+
+if TYPE_CHECKING:
+    from segvote.method import SegmentAnnotator
 
 __all__ = ["annotate_classes"]
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from segvote.io.atomic import write_bytes
 from segvote.io.regular_files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.memory_budget import check_budget, measure_on_disk
-from segvote.method import Geometry, Result, SegmentAnnotator
-from segvote.method.annotator import make_folds
+from segvote.method import Geometry
+from segvote.method.folds import make_folds
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
@@ -25,6 +25,9 @@ from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate
 from segvote.steps.prediction.compacting import pack, unpack
 from segvote.steps.table import Table
 from segvote.steps.vote import make_annotator
+
+if TYPE_CHECKING:
+    from segvote.method import Result, SegmentAnnotator
 
 __all__ = ["Model", "read_model", "write_model"]
 

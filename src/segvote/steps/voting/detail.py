@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from segvote.errors import BadInputError
-from segvote.method import SegmentAnnotator
 from segvote.run.bags import Bag
 from segvote.run.settings import DETAILS, METHOD, Settings
+
+if TYPE_CHECKING:
+    from segvote.method import SegmentAnnotator
 
 __all__ = ["apply_detail", "is_better", "list_levels", "wants_closer_look"]
 
