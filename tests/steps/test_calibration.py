@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segvote.errors import BadInputError
-from segvote.method.folds import make_folds
+from segvote.method.table import make_folds
 from segvote.run.settings import Settings
 from segvote.steps.prediction.calibration import calibrate, score_by_refits, score_images
 

@@ -29,7 +29,6 @@ from segvote.method.confidence import LEVELS, Confidence, measure_confidence, me
 from segvote.method.consistency import measure_consistency
 from segvote.method.decide import select_above
 from segvote.method.explanation import Explanation, group_by_bag
-from segvote.method.folds import N_FOLDS, make_folds
 from segvote.method.graph import N_NEIGHBORS, exclude_voters
 from segvote.method.hypotheses import HYPOTHESES, Agreement, weigh_hypotheses
 from segvote.method.inputs import check_user_labels, encode_labels, label_images, number_images
@@ -41,7 +40,7 @@ from segvote.method.residual import pass_on
 from segvote.method.result import Result
 from segvote.method.seeded import select_seeded
 from segvote.method.support import find_unsupported
-from segvote.method.table import Geometry, SegmentTable, make_table
+from segvote.method.table import N_FOLDS, Geometry, SegmentTable, make_folds, make_table
 from segvote.method.walk import Voice, walk
 
 __all__ = ["SegmentAnnotator", "Voter"]

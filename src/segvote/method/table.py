@@ -10,7 +10,9 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 
-__all__ = ["Geometry", "SegmentTable", "make_table"]
+__all__ = ["N_FOLDS", "Geometry", "SegmentTable", "make_folds", "make_table"]
+
+N_FOLDS = 5  # groups in which images are left out of the vote
 
 
 @dataclass(frozen=True)
@@ -190,3 +192,11 @@ def _fill(name: str, values: np.ndarray | None, n: int, default: float) -> np.nd
     if values.shape != (n,):
         raise BadInputError(f"expected {n} {name}, one each; got shape {values.shape}")
     return values
+
+
+def make_folds(positive: np.ndarray, n_folds: int) -> np.ndarray:
+    """(n_images,) number of each image's group: both kinds spread evenly, neighbours by name in different groups."""
+    folds = np.empty(len(positive), dtype=np.int64)
+    for side in (positive, ~positive):
+        folds[side] = np.arange(side.sum()) % n_folds
+    return folds

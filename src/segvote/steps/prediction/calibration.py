@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import expit
 
 from segvote.errors import BadInputError
-from segvote.method.folds import make_folds
 from segvote.method.support import measure_p_value
+from segvote.method.table import make_folds
 from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 

@@ -17,7 +17,7 @@ from segvote.io.regular_files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method import Geometry
-from segvote.method.folds import make_folds
+from segvote.method.table import make_folds
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
