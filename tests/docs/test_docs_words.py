@@ -21,7 +21,9 @@ DIALECT = {
     r"\blists of what is alike\b|\bwho is near whom\b": "inverted lists (IVF), k-NN cache",
     r"\ball alike\b|\belected\b|\belection\b|\bnobody in particular\b": "re-vote with hard labels; intercept",
     r"\bfalse.alarms?\b": "false-positive rate",
-    r"\bsurvival factor\b|--\w+-survival\b": "background prior",
+    r"\bsurvival factor\b|--\w+-survival\b|\bsurvives? a visit\b": "background prior",
+    r"\bwhat was said\b|\bhas its own word\b": "user label",
+    r"\bcompany\b": "background that always co-occurs",
     r"\bsmall pieces\b|--n-pieces\b": "superpixels",
     r"\bmade-up\b|\bheaps\b|\bloudest\b": "histogram, highest score first",
 }
@@ -31,7 +33,7 @@ ALLOWED = re.compile(r"`[^`]*`|^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
 
 def list_dialect(text):
     prose = ALLOWED.sub("", text)
-    return [f"{found[0]!r}: write {better}" for word, better in DIALECT.items() for found in re.finditer(word, prose)]
+    return [f"{found[0]!r}: write {better}" for word, better in DIALECT.items() for found in re.finditer(word, prose, re.IGNORECASE)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -48,10 +50,10 @@ def test_the_help_uses_the_words_of_the_field():
 
 
 def test_dialect_is_noticed_in_prose_and_not_in_code():
-    text = "See the thing, `a tag`.\n\n```python\ndoubt = 3\n```\n\nThe tag is heard, says nobody in particular."
+    text = "See the thing, `a tag`.\n\n```python\ndoubt = 3\n```\n\nThe tag is heard, says Nobody in particular."
     assert [line.split(":")[0] for line in list_dialect(text)] == [
         "'the thing'",
         "'tag'",
         "'is heard'",
-        "'nobody in particular'",
+        "'Nobody in particular'",
     ]
