@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.animation import FuncAnimation
 from matplotlib.colors import LinearSegmentedColormap
 
-from segvote.voters.ekde import EKDE
+from segvote import VOTERS
 
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 rng = np.random.default_rng(4)

@@ -14,9 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from segvote import VOTERS
 from segvote.datasets import make_bags
-from segvote.voters.ekde import EKDE
-from segvote.voters.paper import PaperEKDE
 
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 X, y, bags, truth = make_bags(seed=3)

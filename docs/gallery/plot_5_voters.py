@@ -2,7 +2,7 @@
 Voters side by side
 ===================
 
-What do the methods that people use for this make of the same segments? Twelve made scenes show a coffee cup, twelve do
+What do the methods that people use for this make of the same segments? Twelve synthetic scenes show a coffee cup, twelve do
 not; both show the same clutter, and picture cards of which no two are alike. All voters get the same segments, the same
 features and the same rule for deciding.
 """

@@ -1,13 +1,15 @@
 """The words of the field: no page and no help speaks a dialect of its own."""
 
+import ast
 import re
 
 import pytest
 import typer
-from markdown_pages import PAGES
+from markdown_pages import DOCS, PAGES
 
 from segvote.cli.app import COMMANDS, load_commands
 
+SCRIPTS = [*sorted((DOCS / "examples").glob("plot_*.py")), *sorted((DOCS / "gallery").glob("plot_*.py"))]
 # What must not be read, and what is written instead.
 DIALECT = {
     r"\bthe things?\b|\ba thing\b": "object",
@@ -39,6 +41,18 @@ def list_dialect(text):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_use_the_words_of_the_field(page):
     assert list_dialect(page.read_text()) == []
+
+
+def read_prose(script):
+    """What the page made from a script shows as text: its docstring, and comments that begin a line."""
+    code = script.read_text()
+    comments = [line for line in code.splitlines() if line.startswith("# ")]
+    return "\n".join([ast.get_docstring(ast.parse(code)), *comments])
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_the_gallery_uses_the_words_of_the_field(script):
+    assert list_dialect(read_prose(script)) == []
 
 
 def test_the_help_uses_the_words_of_the_field():
