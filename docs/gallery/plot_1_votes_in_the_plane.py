@@ -15,6 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from segvote import VOTERS
 
+EKDE = VOTERS["ekde"]
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 rng = np.random.default_rng(4)
 backgrounds = np.array([[-3.2, 1.6], [-1.4, -1.8], [1.9, -1.6], [3.4, 1.4]])

@@ -35,7 +35,11 @@ ALLOWED = re.compile(r"`[^`]*`|^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
 
 def list_dialect(text):
     prose = ALLOWED.sub("", text)
-    return [f"{found[0]!r}: write {better}" for word, better in DIALECT.items() for found in re.finditer(word, prose, re.IGNORECASE)]
+    return [
+        f"{found[0]!r}: write {better}"
+        for word, better in DIALECT.items()
+        for found in re.finditer(word, prose, re.IGNORECASE)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
