@@ -1,6 +1,7 @@
 """The Python face: explicit signatures, runs in a notebook's words, images in memory, examples that run."""
 
 import asyncio
+import dataclasses
 import doctest
 import inspect
 import io
@@ -189,3 +190,11 @@ def test_progress_is_drawn_where_somebody_watches(watched):
     with draw_progress(console=console) as progress:
         progress("vote", 1, 3)
     assert ("vote" in console.file.getvalue()) == watched
+
+
+def test_a_run_can_be_voted_on_again_without_touching_its_files(run):
+    before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*")}
+    np.testing.assert_allclose(run.fit_annotator().result_.scores, run.votes["scores"], rtol=1e-5, atol=1e-6)
+    other = run.fit_annotator(dataclasses.replace(run.settings, voter="crane", voter_options={}))
+    assert not np.allclose(other.result_.scores, run.votes["scores"])
+    assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*")} == before

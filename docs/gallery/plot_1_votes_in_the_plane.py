@@ -13,8 +13,9 @@ import numpy as np
 from matplotlib.animation import FuncAnimation
 from matplotlib.colors import LinearSegmentedColormap
 
-from segvote.voters.ekde import EKDE
+from segvote import VOTERS
 
+EKDE = VOTERS["ekde"]
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 rng = np.random.default_rng(4)
 backgrounds = np.array([[-3.2, 1.6], [-1.4, -1.8], [1.9, -1.6], [3.4, 1.4]])

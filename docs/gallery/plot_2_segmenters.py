@@ -2,19 +2,21 @@
 Segmenters side by side
 =======================
 
-Votes are counted for segments, so a mask can be no better than the segments it is made of. Here is one picture cut by
-every segmenter, into the same number of segments. Look at outlines: the rim of the cup, the handle of the spoon.
+Votes are counted for segments, so a mask can be no better than the segments it is made of. Here is one picture
+segmented by every segmenter, into the same number of segments. Look at outlines: the rim of the cup, the handle of the spoon.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
+from PIL import Image
 from skimage.data import coffee
 from skimage.segmentation import mark_boundaries
 
 from segvote import SEGMENTERS
-from segvote.io.images import resize_image
 
-image = resize_image(coffee(), 400)  # 400 pixels on the longest side, as `segvote annotate` does
-cut = {name: SEGMENTERS[name](image, n_segments=60) for name in SEGMENTERS}
+# 400 pixels on the longest side, as `segvote annotate` does.
+image = np.asarray(Image.fromarray(coffee()).resize((400, 267), Image.Resampling.BOX))
+segmented = {name: SEGMENTERS[name](image, n_segments=60) for name in SEGMENTERS}
 
 
 def show(axes, picture, title):
@@ -24,7 +26,7 @@ def show(axes, picture, title):
 
 
 figure, grid = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
-for axes, (name, segmentation) in zip(grid.flat, cut.items(), strict=True):
+for axes, (name, segmentation) in zip(grid.flat, segmented.items(), strict=True):
     show(
         axes,
         mark_boundaries(image, segmentation.labels, color=(1, 0.85, 0.2)),
@@ -32,29 +34,38 @@ for axes, (name, segmentation) in zip(grid.flat, cut.items(), strict=True):
     )
 
 # %%
-# *slic* makes pieces of one size, so large smooth parts are cut where nothing ends. *felzenszwalb* makes large and
+# *slic* makes segments of one size, so large smooth parts are divided where nothing ends. *felzenszwalb* makes large and
 # small ones. *ward* merges neighbours of like colour and is the default: it is quick and follows outlines. *gpb* looks
 # for contours in brightness, colour and texture first; it costs several times as much. :doc:`/segmenters` has the
 # measurements.
 #
-# A tree, not a cut
-# -----------------
+# A tree, not one partition
+# -------------------------
 #
-# Every segmenter also returns the tree in which its segments merge. Coarser cuts cost nothing.
+# Every segmenter also returns the tree in which its segments merge. Coarser partitions cost nothing.
 
-from segvote.segmentation.hierarchy import cut_tree
 
-ward = cut["ward"]
+def merge_segments(segmentation, n_segments):
+    """Label map after the cheapest merges, until `n_segments` are left."""
+    n_nodes, parents = len(segmentation.parents), segmentation.parents
+    merged = np.argsort(segmentation.altitudes, kind="stable")[: n_nodes + 1 - n_segments]
+    is_merged, top = np.isin(np.arange(n_nodes), merged), np.arange(n_nodes)
+    for node in reversed(range(n_nodes - 1)):  # parents come after their children
+        if is_merged[parents[node]]:
+            top[node] = top[parents[node]]
+    return top[segmentation.labels]
+
+
+ward = segmented["ward"]
 figure, row = plt.subplots(1, 3, figsize=(9, 2.4), layout="constrained")
 for axes, n_segments in zip(row, (40, 16, 6), strict=True):
-    coarser = cut_tree(ward.parents, ward.altitudes, n_segments)[ward.labels]
-    show(axes, mark_boundaries(image, coarser, color=(1, 0.85, 0.2)), f"{n_segments} segments")
+    show(axes, mark_boundaries(image, merge_segments(ward, n_segments), color=(1, 0.85, 0.2)), f"{n_segments} segments")
 
 # %%
 # How many?
 # ---------
 #
-# Enough that no segment holds both object and background; the votes put the pieces together again. 200 for a picture of
+# Enough that no segment holds both object and background; the votes put the parts together again. 200 for a picture of
 # 400 pixels is the default. ``segvote evaluate`` prints the *limit*: the best mask that these segments could give, if
 # somebody who knows the truth chose among them. If the limit is far above the result, look at the votes; if they are
 # close, take more segments.

@@ -4,7 +4,7 @@ Bandwidths: good at one value, useless at twice that
 
 The paper's votes are kernels with one bandwidth for all segments. How well do they have to be chosen?
 
-Made bags tell: 20 *with*, 20 *without*, 40 segments of 16 features each, a planted object of 4 segments per *with* bag,
+Synthetic bags tell: 20 *with*, 20 *without*, 40 segments of 16 features each, a planted object of 4 segments per *with* bag,
 and 4 odd segments in every bag that lie far from everything.
 """
 
@@ -14,10 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from segvote import VOTERS
 from segvote.datasets import make_bags
-from segvote.voters.ekde import EKDE
-from segvote.voters.paper import PaperEKDE
 
+EKDE, PaperEKDE = VOTERS["ekde"], VOTERS["ekde-paper"]
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 X, y, bags, truth = make_bags(seed=3)
 candidates = y == 1

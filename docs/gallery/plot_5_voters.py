@@ -2,7 +2,7 @@
 Voters side by side
 ===================
 
-What do the methods that people use for this make of the same segments? Twelve made scenes show a coffee cup, twelve do
+What do the methods that people use for this make of the same segments? Eight synthetic scenes show a coffee cup, eight do
 not; both show the same clutter, and picture cards of which no two are alike. All voters get the same segments, the same
 features and the same rule for deciding.
 """
@@ -14,24 +14,19 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from skimage.io import imread
 
 from segvote import Settings, annotate
 from segvote.datasets import write_scenes
-from segvote.io.masks import read_mask
-from segvote.io.overlays import blend_heat
-from segvote.masks import scale_heat
-from segvote.metrics.ranking import average_precision
-from segvote.steps.reopening import reopen
-from segvote.steps.vote import fit_annotator
+from segvote.metrics import average_precision
 
 folder = Path(tempfile.mkdtemp())
-write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))
-settings = Settings(size=240, n_segments=100)
+write_scenes(folder, n_with=8, n_without=8, seed=1, size=(240, 180), object_area=(0.05, 0.12))
+settings = Settings(size=240, n_segments=80)
 run = annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
-opened = reopen(run)  # segments and features of the run, ready for another vote
 
 # %%
-# Vote with each of them. ``cam`` is today's habit (a classifier of whole images, read at each segment), ``negmin`` and
+# Vote with each of them, on the segments and features of the run. ``cam`` is today's habit (a classifier of whole images, read at each segment), ``negmin`` and
 # ``crane`` look for what is far from the negatives, ``milboost`` and ``mi-svm-bag`` learn a classifier of segments,
 # ``ekde-paper`` is the printed iteration.
 
@@ -41,29 +36,31 @@ for name in voters:
     chosen = replace(settings, voter=name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ekde-paper warns that it selects all or nothing
-        results[name] = fit_annotator(opened.table, chosen).result_
+        results[name] = run.fit_annotator(chosen).result_
 
 # %%
-# Their heat maps of two scenes. The colours change from cold to warm where each voter decides; the outline is the
+# Their heat maps of two scenes. The colours change from blue to red where each voter decides; the outline is the
 # truth.
 
-truths = [read_mask(folder / "masks" / f"with-{index:03d}.png") > 0 for index in range(12)]
+truths = [imread(folder / "masks" / f"with-{index:03d}.png") > 0 for index in range(8)]
 
 
-def draw_heat(result, index):
-    """The picture, in the colours of a voter's scores."""
-    scores = result.scores[run.get_slice(index)]
-    heat = scale_heat(scores, result.thresholds[index], scores.min(), scores.max())
-    return blend_heat(run.read_image(index), heat[run.read_segments(index)["labels"]])
+def draw_heat(axes, result, index):
+    """The scores less the threshold of the image, each side of it on a scale of its own."""
+    scores = result.scores[run.get_slice(index)] - result.thresholds[index]
+    scores = np.where(scores > 0, scores / max(scores.max(), 1e-12), scores / max(-scores.min(), 1e-12))
+    axes.imshow(scores[run.read_segments(index)["labels"]], cmap="coolwarm", vmin=-1, vmax=1)
 
 
 figure, grid = plt.subplots(4, 4, figsize=(9, 7.2), layout="constrained")
 for rows, index in ((grid[:2], 0), (grid[2:], 7)):
-    pictures = {"the scene": run.read_image(index)} | {name: draw_heat(results[name], index) for name in voters}
-    for axes, (name, picture) in zip(rows.flat, pictures.items(), strict=True):
-        axes.imshow(picture)
-        axes.contour(truths[index], [0.5], colors="white", linewidths=0.8)
+    rows.flat[0].imshow(run.read_image(index))
+    rows.flat[0].set_title("the scene")
+    for axes, name in zip(rows.flat[1:], voters, strict=True):
+        draw_heat(axes, results[name], index)
         axes.set_title(name)
+    for axes in rows.flat:
+        axes.contour(truths[index], [0.5], colors="white", linewidths=0.8)
         axes.axis("off")
 
 # %%
@@ -76,7 +73,7 @@ def is_cup(index):
     return np.bincount(labels.ravel(), weights=truths[index].ravel()) > np.bincount(labels.ravel()) / 2
 
 
-truth = np.concatenate([is_cup(index) for index in range(12)])
+truth = np.concatenate([is_cup(index) for index in range(8)])
 found = {name: average_precision(result.scores[: len(truth)], truth) for name, result in results.items()}
 
 figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
@@ -88,6 +85,6 @@ axes.set(xlim=(0, 1.1), xlabel="average precision")
 # %%
 # The scenes were made to be hard in one way: cards and badly exposed pictures are unlike every negative, but they do
 # not repeat. A voter that only looks for what is unlike the negatives falls for them. One that learns from whole bags
-# does not, and ranks these segments nearly as well as ``ekde``; its maps show where it stops: at the most telling part,
+# does not, and ranks these segments as well as ``ekde``; its maps show where it stops: at the most telling part,
 # or beyond the rim. On photographs the distances are larger (:doc:`/paper`). Yours are hard in ways of their own:
 # ``segvote compare`` draws this table for them, and :doc:`/voters` says when to take which.

@@ -5,7 +5,7 @@ From clicks to masks
 ``segvote review`` shows masks in the browser. A click says of one segment that it is the object, or that it is not, and
 everything votes again at once. Here the clicks come from a script that knows the truth.
 
-The default network finds these cups without help. So that there is something to click, segments are described by their
+The default network finds these cups without help. So that there is something to click, the features of a segment are its
 colours only.
 """
 
@@ -14,21 +14,19 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from skimage.io import imread
 
 from segvote import Settings, annotate
 from segvote.datasets import write_scenes
-from segvote.io.masks import read_mask
-from segvote.io.overlays import blend_mask
-from segvote.steps.reopening import reopen, vote
 
 folder = Path(tempfile.mkdtemp())
 write_scenes(folder, n_with=12, n_without=12, seed=1, size=(240, 180), object_area=(0.05, 0.12))
 settings = Settings(size=240, n_segments=100, features="color")
 run = annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
-voted = vote(reopen(run))
+annotator = run.fit_annotator()  # the vote of the run, ready for corrections
 
 labels = [run.read_segments(index)["labels"] for index in range(12)]
-truths = [read_mask(folder / "masks" / f"with-{index:03d}.png") > 0 for index in range(12)]
+truths = [imread(folder / "masks" / f"with-{index:03d}.png") > 0 for index in range(12)]
 
 
 def mostly_cup(index):
@@ -55,14 +53,16 @@ def measure(masks):
 # that resemble it, in every image.
 
 cup = np.concatenate([mostly_cup(index) for index in range(12)])
-table, result = voted.opened.table, voted.result
-user_labels = np.full(len(table.X), -1, dtype=np.int8)  # -1: no user label
+areas = np.concatenate([np.bincount(one.ravel()) for one in labels])
+images = np.repeat(np.arange(12), [one.max() + 1 for one in labels])  # of each segment
+result = annotator.result_
+user_labels = np.full(len(result.scores), -1, dtype=np.int8)  # -1: no user label
 history, clicks = [draw_masks(result)], []
 for _ in range(16):
     wrong = (result.selected[: len(cup)] != cup) & (user_labels[: len(cup)] < 0)
-    clicked = int(np.argmax(np.where(wrong, table.areas[: len(cup)], 0)))
+    clicked = int(np.argmax(np.where(wrong, areas, 0)))
     user_labels[clicked] = cup[clicked]
-    result = voted.annotator.correct(user_labels)
+    result = annotator.correct(user_labels)
     clicks.append(clicked)
     history.append(draw_masks(result))
 
@@ -71,16 +71,24 @@ for _ in range(16):
 
 before, after = measure(history[0]), measure(history[-1])
 shown = np.argsort(before - after)[:4]
-centres = [np.argwhere(labels[table.bags[one]] == one - table.offsets[table.bags[one]]).mean(axis=0) for one in clicks]
+
+
+def find_centre(segment):
+    """Row and column."""
+    image = images[segment]
+    return np.argwhere(labels[image] == segment - run.get_slice(image).start).mean(axis=0)
+
+
+centres = [find_centre(one) for one in clicks]
 
 figure, grid = plt.subplots(2, 4, figsize=(9, 3.9), layout="constrained")
 for column, index in zip(grid.T, shown, strict=True):
     for axes, masks, found in zip(column, (history[0], history[-1]), (before, after), strict=True):
-        axes.imshow(blend_mask(run.read_image(index), masks[index]))
+        axes.imshow(np.where(masks[index][..., None], run.read_image(index), 235))
         axes.set_title(f"overlap {found[index]:.2f}")
         axes.axis("off")
     for (row, across), one in zip(centres, clicks, strict=True):
-        if table.bags[one] == index:
+        if images[one] == index:
             column[1].plot(
                 across, row, "o", color="#f8d350" if cup[one] else "#4fb3e8", markeredgecolor="white", markersize=6
             )
@@ -91,7 +99,7 @@ for column, index in zip(grid.T, shown, strict=True):
 
 
 def change_only_clicked(n_clicks):
-    decisions = voted.result.selected.copy()
+    decisions = annotator.result_.selected.copy()
     decisions[clicks[:n_clicks]] = cup[clicks[:n_clicks]]
     return [decisions[run.get_slice(index)][labels[index]] for index in range(12)]
 

@@ -1,13 +1,15 @@
 """The words of the field: no page and no help speaks a dialect of its own."""
 
+import ast
 import re
 
 import pytest
 import typer
-from markdown_pages import PAGES
+from markdown_pages import DOCS, PAGES
 
 from segvote.cli.app import COMMANDS, load_commands
 
+SCRIPTS = [*sorted((DOCS / "examples").glob("plot_*.py")), *sorted((DOCS / "gallery").glob("plot_*.py"))]
 # What must not be read, and what is written instead.
 DIALECT = {
     r"\bthe things?\b|\ba thing\b": "object",
@@ -21,7 +23,9 @@ DIALECT = {
     r"\blists of what is alike\b|\bwho is near whom\b": "inverted lists (IVF), k-NN cache",
     r"\ball alike\b|\belected\b|\belection\b|\bnobody in particular\b": "re-vote with hard labels; intercept",
     r"\bfalse.alarms?\b": "false-positive rate",
-    r"\bsurvival factor\b|--\w+-survival\b": "background prior",
+    r"\bsurvival factor\b|--\w+-survival\b|\bsurvives? a visit\b": "background prior",
+    r"\bwhat was said\b|\bhas its own word\b": "user label",
+    r"\bcompany\b": "background that always co-occurs",
     r"\bsmall pieces\b|--n-pieces\b": "superpixels",
     r"\bmade-up\b|\bheaps\b|\bloudest\b": "histogram, highest score first",
 }
@@ -31,12 +35,28 @@ ALLOWED = re.compile(r"`[^`]*`|^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
 
 def list_dialect(text):
     prose = ALLOWED.sub("", text)
-    return [f"{found[0]!r}: write {better}" for word, better in DIALECT.items() for found in re.finditer(word, prose)]
+    return [
+        f"{found[0]!r}: write {better}"
+        for word, better in DIALECT.items()
+        for found in re.finditer(word, prose, re.IGNORECASE)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_use_the_words_of_the_field(page):
     assert list_dialect(page.read_text()) == []
+
+
+def read_prose(script):
+    """What the page made from a script shows as text: its docstring, and comments that begin a line."""
+    code = script.read_text()
+    comments = [line for line in code.splitlines() if line.startswith("# ")]
+    return "\n".join([ast.get_docstring(ast.parse(code)), *comments])
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_the_gallery_uses_the_words_of_the_field(script):
+    assert list_dialect(read_prose(script)) == []
 
 
 def test_the_help_uses_the_words_of_the_field():
@@ -48,10 +68,10 @@ def test_the_help_uses_the_words_of_the_field():
 
 
 def test_dialect_is_noticed_in_prose_and_not_in_code():
-    text = "See the thing, `a tag`.\n\n```python\ndoubt = 3\n```\n\nThe tag is heard, says nobody in particular."
+    text = "See the thing, `a tag`.\n\n```python\ndoubt = 3\n```\n\nThe tag is heard, says Nobody in particular."
     assert [line.split(":")[0] for line in list_dialect(text)] == [
         "'the thing'",
         "'tag'",
         "'is heard'",
-        "'nobody in particular'",
+        "'Nobody in particular'",
     ]

@@ -19,7 +19,7 @@ DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
 }
 # Programs of other people to which segvote hands its results; who calls for one has it, or is told what to install.
-HOSTS = {"cvat-sdk", "ipython", "label-studio-ml", "supervision"}  # IPython: only where a notebook runs
+HOSTS = {"cvat-sdk", "label-studio-ml", "supervision"}
 EXTRAS = ("video", "web", "dask", "stores", "notebook")
 
 

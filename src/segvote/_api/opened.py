@@ -16,9 +16,12 @@ from segvote.evaluation.doctor import Diagnosis, diagnose_run
 from segvote.evaluation.explain import SegmentExplanation, explain_segment, find_segment
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
+from segvote.method import SegmentAnnotator
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
-from segvote.steps.reopening import Voted, reopen, vote
+from segvote.run.settings import Settings
+from segvote.steps.reopening import Reopened, Voted, reopen, vote
+from segvote.steps.vote import fit_annotator
 
 __all__ = ["OpenedRun", "RunImage", "load_run"]
 
@@ -95,8 +98,12 @@ class OpenedRun(Run):
         return [RunImage(self, index) for index in range(len(self))]
 
     @cached_property
+    def _reopened(self) -> Reopened:
+        return reopen(self)
+
+    @cached_property
     def _voted(self) -> Voted:
-        return vote(reopen(self))
+        return vote(self._reopened)
 
     def to_dataframe(self) -> Any:
         """A ``pandas.DataFrame`` with one row per image, if that package is installed."""
@@ -150,6 +157,27 @@ class OpenedRun(Run):
         text = "" if segment is None else str(segment) if isinstance(segment, int) else "{},{}".format(*segment)
         found = find_segment(self, index, text, self._voted.result.scores)
         return explain_segment(self._voted, index, found)
+
+    def fit_annotator(self, settings: Settings | None = None) -> SegmentAnnotator:
+        """The method, fitted to the segments and features of this run; no file is changed.
+
+        Corrections of a review do not take part; give them to `SegmentAnnotator.correct`.
+
+        Parameters
+        ----------
+        settings
+            How to vote and decide, another `voter` for instance; default: as the run did. Segments and features stay
+            those of the run.
+
+        Examples
+        --------
+        >>> import dataclasses, segvote
+        >>> run = segvote.load_run("out")
+        >>> again = run.fit_annotator(dataclasses.replace(run.settings, voter="crane", voter_options={}))
+        >>> again.result_.scores.shape == run.votes["scores"].shape
+        True
+        """
+        return fit_annotator(self._reopened.table, settings or self.settings)
 
     def review(self, browser: bool = True) -> None:
         """Look at the masks in the browser and correct them, until interrupted; see `segvote.open_review`."""
