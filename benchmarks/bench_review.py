@@ -5,7 +5,8 @@
 A simulated person takes the next image of the queue, sees its mask as the page draws it, and corrects the worst error,
 or accepts the image when no correction gains a hundredth of its IoU; both are actions. Ways to correct:
 
-vote       the worst region is clicked, and the label takes part in the vote, as on the page;
+vote       the worst region is clicked, and the label takes part in the vote, as on the page: it is passed on at once,
+           and a vote is held after every fifth correction (``--every``), as of a person who does not wait for it;
 passed-on  the same, but labels are only passed on to what is like them (`SegmentAnnotator.correct`);
 nobody     the same, but nothing follows from a label for any other segment;
 pixels     the true mask is painted inside the worst segment, and the painted segments vote.
@@ -77,23 +78,25 @@ class Review:
         redrawn = None if fails else measure_redrawn(self.run, shown)
         return note_signs(shown, disagreement=measure_disagreement(shown, self.annotator.graph_), redrawn=redrawn)
 
-    def spend(self, way: str, n_actions: int) -> Iterator[tuple[int, float, float]]:
+    def spend(self, way: str, n_actions: int, every: int) -> Iterator[tuple[int, float, float]]:
         """Spend the actions one way: how many, CorLoc and mean IoU, whenever masks are measured."""
-        corrector = Corrector(self, way)
+        corrector = Corrector(self, way, every)
         for n_spent in range(n_actions + 1):
             if n_spent in DRAWN_AT:
                 yield n_spent, *corrector.measure()
-            corrector.act()
+            if n_spent < n_actions:
+                corrector.act()
 
 
 class Corrector:
-    """The state of a review, corrected in one of `WAYS`."""
+    """The state of a review, corrected in one of `WAYS`, with a vote after every so many corrections."""
 
-    def __init__(self, review: Review, way: str) -> None:
-        self.review, self.way, self.person = review, way, review.person
-        self.shown = review.first
+    def __init__(self, review: Review, way: str, every: int) -> None:
+        self.review, self.way, self.every, self.person = review, way, every, review.person
+        self.shown, self.annotator, self.n_corrections = review.first, review.annotator, 0
         self.canvases: dict[int, Canvas] = {}
         self.strokes: dict[int, list[Action]] = {}
+        self.painted_shares = np.zeros(len(review.first.scores))
 
     def measure(self) -> tuple[float, float]:
         bags = [int(bag) for bag in np.flatnonzero(self.shown.positive)]
@@ -137,7 +140,9 @@ class Corrector:
         canvas = self.canvases.setdefault(bag, Canvas(mask.shape))  # type: ignore[arg-type]
         canvas.show(strokes)
         part, user_labels = self.shown.get_slice(bag), self.shown.user_labels.copy()
-        user_labels[part] = canvas.label_segments(self.review.run.read_segments(bag)["labels"], part.stop - part.start)
+        labels = self.review.run.read_segments(bag)["labels"]
+        user_labels[part] = canvas.label_segments(labels, part.stop - part.start)
+        self.painted_shares[part] = canvas.measure_painted(labels, part.stop - part.start)
         painted = self.shown.painted.copy()
         painted[bag] += 1  # so that a stroke that labels no segment counts as a correction, too
         self.shown = apply_user(self.shown, replace(self.shown.user, painted=painted))
@@ -145,13 +150,13 @@ class Corrector:
 
     def _vote(self, user_labels: np.ndarray) -> None:
         self.shown = apply_user(self.shown, replace(self.shown.user, user_labels=user_labels))
+        self.n_corrections += 1
         if self.way == "nobody":
             return
-        annotator = self.review.annotator
-        if self.way != "passed-on":
-            annotator = annotator.teach(user_labels)
-        result = annotator.correct(user_labels)
-        votes = (result.scores, result.selected, result.thresholds, annotator.graph_, result.uncertainty)
+        if self.way != "passed-on" and self.n_corrections % self.every == 0:
+            self.annotator = self.review.annotator.teach(user_labels)
+        result = self.annotator.correct(user_labels, self.painted_shares)
+        votes = (result.scores, result.selected, result.thresholds, self.annotator.graph_, result.uncertainty)
         self.shown = apply_votes(self.shown, *votes)
 
 
@@ -161,6 +166,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("build/suite"), help="where their runs lie, by name")
     parser.add_argument("--ways", default=",".join(WAYS), help="which ways to correct, joined by commas")
     parser.add_argument("--actions", type=int, default=DRAWN_AT[-1])
+    parser.add_argument("--every", type=int, default=5, help="corrections from one vote to the next")
     parser.add_argument("--fail", action="store_true", help="begin with a vote that fails")
     arguments = parser.parse_args()
     figures: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
@@ -171,7 +177,7 @@ def main() -> None:
         )
         for way in arguments.ways.split(","):
             rows = figures.setdefault(name, {})[way] = []
-            for n_spent, corloc, iou in review.spend(way, arguments.actions):
+            for n_spent, corloc, iou in review.spend(way, arguments.actions, arguments.every):
                 rows.append((n_spent, round(corloc, 4), round(iou, 4)))
                 print(f"  {way:10} {n_spent:4} actions: CorLoc {corloc:.3f}, mIoU {iou:.3f}", flush=True)
     print(json.dumps(figures))

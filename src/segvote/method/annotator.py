@@ -336,7 +336,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         """Measure now what the first correction would wait for."""
         self._likeness.prepare()
 
-    def correct(self, user_labels: np.ndarray | None) -> Result:
+    def correct(self, user_labels: np.ndarray | None, painted_shares: np.ndarray | None = None) -> Result:
         """The result with corrections: a user label holds for its segment, and moves similar segments.
 
         Thresholds stay where the vote left them: a correction moves what is like it, not all the rest of its image.
@@ -345,11 +345,15 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         ----------
         user_labels : (n_segments,) int8, optional
             -1 unknown, 0 background, 1 object.
+        painted_shares : (n_segments,), optional
+            Part of each segment that was painted object, in [0, 1], or background, in [-1, 0]: the smaller, the less it
+            moves similar segments.
         """
         table, user_labels = self._table, _check_user_labels(user_labels, len(self._table))
         told, residuals, scores = user_labels >= 0, None, self.scores_
-        if told.any():
-            residuals = pass_on(self._likeness, scores, self.thresholds_, table.images, table.positive, user_labels)
+        if told.any() or (painted_shares is not None and painted_shares.any()):
+            votes = (scores, self.thresholds_, table.images, table.positive)
+            residuals = pass_on(self._likeness, *votes, user_labels, painted_shares)
             scores = residuals.scores
         selected = np.where(told, user_labels == 1, self._apply_thresholds(scores))
         return Result(
