@@ -372,7 +372,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
 
         `correct` moves what is like a correction; here corrected segments vote with the user's label, walks that
         contradict them lose weight, and the linear classifier learns from them. Where the confidence is low the walk
-        starts from them (`seeded`). Slower, and better on the sets measured
+        starts from them (`seeded`). Slower, and of higher mean IoU on nearly all sets measured
         (`docs/review.md`), so that ``teach(labels).correct(labels)`` is what is written.
 
         Parameters
