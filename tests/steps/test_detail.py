@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.method.confidence import HIGH, Confidence
+from segvote.method.confidence import Confidence
 from segvote.run.bags import Bag
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
 from segvote.steps.annotate import annotate
 from segvote.steps.vote import count_neighbours
-from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
+from segvote.steps.voting.detail import CLEAR, apply_detail, is_better, list_levels, wants_closer_look
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():
@@ -67,7 +67,7 @@ def test_features_without_a_network_have_no_detail():
 
 
 @pytest.mark.parametrize(
-    ("value", "size", "expected"), [(HIGH, 20.0, False), (HIGH, 3.0, True), (HIGH - 0.01, 20.0, True)]
+    ("value", "size", "expected"), [(CLEAR, 20.0, False), (CLEAR, 3.0, True), (CLEAR - 0.01, 20.0, True)]
 )
 def test_unsure_runs_and_small_objects_are_looked_at_closer(value, size, expected):
     fitted = SimpleNamespace(confidence_=Confidence(value, size=size))

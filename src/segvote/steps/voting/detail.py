@@ -17,6 +17,8 @@ from segvote.run.settings import DETAILS, METHOD, Settings
 
 __all__ = ["apply_detail", "is_better", "list_levels", "wants_closer_look"]
 
+# A confidence from which on a second look is not worth its time: some way above "high", which is a promise about masks.
+CLEAR = 0.75
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 
@@ -59,8 +61,8 @@ def _set_size(settings: Settings, size: int | None) -> Settings:
 
 
 def wants_closer_look(annotator: SegmentAnnotator) -> bool:
-    """Whether the vote is not sure of itself, or what it selected is small for its segments."""
-    return annotator.confidence_.level != "high" or annotator.confidence_.is_small
+    """Whether the vote is not quite sure of itself, or what it selected is small for its segments."""
+    return annotator.confidence_.value < CLEAR or annotator.confidence_.is_small
 
 
 def is_better(closer: SegmentAnnotator, wider: SegmentAnnotator) -> bool:
