@@ -84,7 +84,8 @@ def pass_on(
         or the worst of the run; other segments of *without* bags are never moved.
     shares
         (n_segments,) in [-1, 1]: part p of a segment that was painted object, or background (negative); 0: not painted.
-        It is a correction with noise `NOISE` over the size of p, which holds for the segment itself only where `fixed` says so.
+        It is a correction with noise `NOISE` over the size of p, which holds for the segment itself only where `fixed`
+        says so.
     """
     shares = np.zeros(len(fixed)) if shares is None else shares
     held = fixed >= 0
