@@ -103,3 +103,30 @@ def test_a_bag_that_is_all_on_one_side_of_its_threshold_is_no_error(scene):
     thresholds = np.array([scores[:N_EACH].max(), scores.min(), 0.8, 0.0])
     heard = pass_on(likeness, scores, thresholds, bags, tags, say(s0=1, s12=0))
     assert np.isfinite(heard.scores).all()
+
+
+def measure_push(scene, share, fixed=None):
+    """How far the twin of a painted segment is moved."""
+    scores, shares = scene[1], np.zeros(N_BAGS * N_EACH)
+    shares[0] = share
+    return pass_on(*scene, say() if fixed is None else fixed, shares).scores[1] - scores[1]
+
+
+def test_a_painted_share_moves_what_is_alike_in_proportion(scene):
+    scores = scene[1]
+    scores[[0, 1]], scores[2] = -1.0, 3.0
+    pushes = {share: measure_push(scene, share) for share in (0.1, 0.3, 0.6, 1.0)}
+    assert sorted(pushes.values()) == list(pushes.values()) and pushes[0.1] > 0
+    assert pushes[1.0] == pytest.approx(measure_push(scene, 0.0, say(s0=1)))
+    # Noise NOISE / p: from surely background to 2 / (1 + NOISE / p) above it.
+    certainty = -1 + 2 / (1 + NOISE / 0.6)
+    after = scores[1] + pushes[0.6]
+    assert (after - 0.5) / ((3.0 if certainty > 0 else 0.5 + 1.0) - 0.5) == pytest.approx(certainty, abs=0.02)
+
+
+def test_a_painted_share_does_not_hold_for_its_segment_and_its_amounts_sum_to_the_change(scene):
+    scores, shares = scene[1], np.zeros(N_BAGS * N_EACH)
+    scores[[0, 1]], shares[[0, 13]] = -1.0, (0.3, -0.5)
+    heard = pass_on(*scene, say(s2=0), shares)
+    assert heard.voters.tolist() == [0, 2, 13] and -1.0 < heard.scores[0] < scores[:N_EACH].max()
+    np.testing.assert_allclose(heard.amounts.sum(axis=1), heard.scores - scores, atol=1e-12)

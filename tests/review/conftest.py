@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from segvote.review.server import open_reviewed, open_server
+from segvote.review.serving.server import open_reviewed, open_server
 from segvote.run.run import Run
 
 HOST = "127.0.0.1:9876"

@@ -12,7 +12,7 @@ from segvote.run.settings import Settings
 from segvote.steps.classes.annotate import annotate_classes
 
 pytest.importorskip("starlette")
-from segvote.review.server import make_guarded_app
+from segvote.review.serving.server import make_guarded_app
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, MissingPartError
-from segvote.review.opening import open_browser
-from segvote.review.server import open_server, serve
+from segvote.review.serving.opening import open_browser
+from segvote.review.serving.server import open_server, serve
 
 
 def call(*arguments):

@@ -389,7 +389,23 @@ def test_painted_pixels_teach_the_segments_they_cover(engine, run):
     assert not engine.draw_mask(0)[top:bottom, left:right].any()
 
 
-def test_a_stroke_that_covers_no_segment_whole_changes_pixels_and_no_score(engine):
+def test_a_stroke_over_part_of_a_segment_teaches_in_proportion_and_annotate_agrees(engine, run, scenes):
+    first = wait_for(engine, 0)
+    labels = run.read_segments(0)["labels"]
+    best = int(np.argmax(first.scores[first.get_slice(0)]))
+    rows, columns = np.nonzero(labels == best)
+    top, middle, left, right = rows.min(), int(np.median(rows)), columns.min(), columns.max() + 1
+    corners = (left, top), (right, top), (right, middle), (left, middle)
+    half = wait_for(engine, paint(engine, 0, "polygon", *corners, value=0))
+    shares = engine.voting.get_voted().opened.painted_shares
+    assert -0.8 < shares[best] < -0.1 and half.user_labels[best] == -1
+    assert half.scores[best] < first.scores[best]
+    engine.stop()
+    again = annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)
+    np.testing.assert_array_equal(again.votes["scores"], half.scores)
+
+
+def test_a_retouch_changes_pixels_and_no_score(engine):
     first = wait_for(engine, 0)
     before = engine.draw_mask(0)
     x, y = np.argwhere(~before)[0][::-1] + 0.5

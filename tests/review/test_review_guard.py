@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from segvote.review.guard import MAX_BODY
-from segvote.review.server import make_guarded_app
+from segvote.review.serving.guard import MAX_BODY
+from segvote.review.serving.server import make_guarded_app
 
 OWN = {"origin": "http://127.0.0.1:9876"}
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from segvote.review.opening import write_redirect
+from segvote.review.serving.opening import write_redirect
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 

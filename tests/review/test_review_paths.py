@@ -305,3 +305,24 @@ def test_a_locked_log_is_said_and_the_next_stroke_is_saved(page, run_copy, wait_
     holder.close()
     drag(page, (30, 30), (40, 30))
     wait_until_drawn(page, 1)
+
+
+def test_the_label_shown_is_what_the_next_stroke_says(page):
+    def read_pressed():
+        return page.locator("#labels button[aria-pressed=true]").inner_text()
+
+    shown = {}
+    for key in "srxli":
+        page.keyboard.press(key)
+        shown[key] = (read_pressed(), page.locator("#labels button[data-label=toggle]").is_enabled())
+    assert shown["s"] == shown["i"] == ("Toggle", True)
+    assert shown["r"] == shown["l"] == ("Object", False)
+    assert shown["x"] == ("Background", False)
+
+
+@pytest.mark.parametrize("height", [667, 844])
+def test_an_image_can_be_accepted_on_a_phone_without_scrolling(page, height):
+    page.set_viewport_size({"width": 390, "height": height})
+    box = page.locator("#accept").bounding_box()
+    assert box["y"] + box["height"] <= height
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

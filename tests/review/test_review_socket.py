@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from segvote.review.guard import MAX_BODY
+from segvote.review.serving.guard import MAX_BODY
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 
@@ -194,7 +194,7 @@ def test_more_silent_lines_than_the_server_takes_do_not_lock_the_owner_out(line)
 
 
 def test_a_line_that_never_says_what_it_wants_is_hung_up(line, monkeypatch):
-    monkeypatch.setattr("segvote.review.connections.HEADER_SECONDS", 0.2)
+    monkeypatch.setattr("segvote.review.serving.connections.HEADER_SECONDS", 0.2)
     assert line.send(b"GET /api/run HTTP/1.1\r\nHost: ", patience=20.0) == b""
 
 

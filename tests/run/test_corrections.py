@@ -1,4 +1,5 @@
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from segvote.errors import BusyRunError, DamagedFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.run.corrections import fix_segments, move_bags, replay
+from segvote.run.corrections import Canvas, fix_segments, move_bags, replay
 
 
 def stroke(mask, value, image="a"):
@@ -98,6 +99,25 @@ def test_a_segment_takes_what_more_than_half_of_it_was_given():
 def test_later_strokes_lie_above_earlier_ones_and_undecided_wipes():
     assert fix_segments([stroke(TOP, 1), stroke(LEFT, 0)], QUARTERS).tolist() == [0, 1, 0, -1]
     assert fix_segments([stroke(TOP, 1), stroke(LEFT, -1)], QUARTERS).tolist() == [-1, 1, -1, -1]
+
+
+def measure_painted(*strokes):
+    canvas = Canvas(QUARTERS.shape)
+    canvas.show(strokes)
+    return canvas.measure_painted(QUARTERS).tolist()
+
+
+def paint(rows, value):
+    return replace(stroke(block(rows), value), kind="paint")
+
+
+def test_painted_shares_are_object_less_background_and_clicks_and_retouches_have_none():
+    assert measure_painted(paint(slice(0, 2), 1)) == [0.5, 0.5, 0.0, 0.0]
+    assert measure_painted(paint(slice(0, 3), 1), paint(slice(0, 1), 0)) == [0.25, 0.25, 0.0, 0.0]
+    assert measure_painted(paint(slice(0, 2), 0), stroke(LEFT, 1)) == [0.0, -0.5, 0.0, 0.0]
+    retouch = np.zeros(QUARTERS.shape, dtype=bool)
+    retouch[0, 0] = True
+    assert measure_painted(replace(stroke(retouch, 1), kind="paint")) == [0.0] * 4
 
 
 def test_corrections_survive_other_segments_and_sizes():

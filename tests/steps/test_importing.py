@@ -93,8 +93,10 @@ def test_images_that_do_not_fit_are_left_out_with_a_reason(run_copy, tmp_path):
     run = Run(run_copy)
     turned = draw(run, 0, [3]).T
     path = write_file(tmp_path, {run.bags[0].name: turned, "elsewhere/stranger.png": turned})
-    reasons = dict(import_corrections(run, path).problems)
-    assert "sides differ" in reasons[run.bags[0].name]
+    imported = import_corrections(run, path)
+    reasons = dict(imported.problems)
+    assert "sides differ" in reasons[run.bags[0].name] and not imported.corrected
+    assert all("\n" not in reason for reason in reasons.values())
     assert "no image of the run" in reasons["elsewhere/stranger.png"]
 
 

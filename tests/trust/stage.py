@@ -82,7 +82,7 @@ def _warm_up():
     import segvote.report
     import segvote.report.compare_page
     import segvote.report.evaluation
-    import segvote.review.routes
+    import segvote.review.serving.routes
     import segvote.steps.export
     import segvote.steps.importing
     from segvote.cli.app import load_commands

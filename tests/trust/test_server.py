@@ -13,7 +13,7 @@ import pytest
 from commands import read_log
 from fuzzer import Fuzzer, send
 
-from segvote.review.server import open_server
+from segvote.review.serving.server import open_server
 from segvote.run.run import Run
 
 N_CLIENTS = 200

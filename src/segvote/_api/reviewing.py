@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from segvote.review.opening import open_browser
-from segvote.review.server import serve
+from segvote.review.serving.opening import open_browser
+from segvote.review.serving.server import serve
 from segvote.run.run import Run
 
 __all__ = ["open_review"]

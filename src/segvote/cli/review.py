@@ -19,8 +19,8 @@ def review(
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
-    from segvote.review.opening import open_browser
-    from segvote.review.server import serve
+    from segvote.review.serving.opening import open_browser
+    from segvote.review.serving.server import serve
     from segvote.run.remote import open_run
 
     opened = ExitStack()

@@ -19,7 +19,7 @@ from segvote.method.likeness import Likeness
 __all__ = ["RESIDUAL_VERSION", "ResidualVotes", "pass_on"]
 
 # Raised when the same corrections lead to other masks.
-RESIDUAL_VERSION = 2
+RESIDUAL_VERSION = 3
 # A word holds for the segment it was said of; how far it holds for equal ones is less sure.
 NOISE = 0.3
 TOLERANCE, MAX_ITERATIONS = 1e-9, 500
@@ -67,6 +67,7 @@ def pass_on(
     bags: np.ndarray,
     tags: np.ndarray,
     fixed: np.ndarray,
+    shares: np.ndarray | None = None,
 ) -> ResidualVotes:
     """Change the scores by what a person said.
 
@@ -81,19 +82,26 @@ def pass_on(
     fixed
         (n_segments,) -1 unknown, 0 background, 1 object. Corrected segments become as certain as the best of their bag,
         or the worst of the run; other segments of *without* bags are never moved.
+    shares
+        (n_segments,) in [-1, 1]: part p of a segment that was painted object, or background (negative); 0: not painted.
+        It is a correction with noise `NOISE` over the size of p, which holds for the segment itself only where `fixed`
+        says so.
     """
-    voters = np.flatnonzero(fixed >= 0)
-    words = np.where(fixed[voters] == 1, 1.0, -1.0)
+    shares = np.zeros(len(fixed)) if shares is None else shares
+    held = fixed >= 0
+    voters = np.flatnonzero(held | (shares != 0))
+    words = np.where(held, 2.0 * fixed - 1, np.sign(shares))[voters]
+    noise = NOISE / np.where(shares != 0, np.abs(shares), 1.0)[voters]
     scale = _find_scale(scores, thresholds, bags, tags)
     certainty = scale.measure(scores)
     alike = likeness.join(voters).tocsr()
-    strengths = _solve(alike[voters], words - certainty[voters])
+    strengths = _solve(alike[voters], words - certainty[voters], noise)
     votes = alike @ sparse.diags_array(strengths)
     moved = np.asarray(votes.sum(axis=1)).ravel() * tags[bags]
     certainty = np.clip(certainty + moved, -1.0, 1.0)
-    certainty[voters], moved[voters] = words, 1.0
+    certainty[held], moved[held] = 2.0 * fixed[held] - 1, 1.0
     after = np.where(moved != 0, scale.restore(certainty), scores)
-    return ResidualVotes(after, voters, _share(votes, voters, moved, after - scores))
+    return ResidualVotes(after, voters, _share(votes, voters, held, moved, after - scores))
 
 
 def _find_scale(scores: np.ndarray, thresholds: np.ndarray, bags: np.ndarray, tags: np.ndarray) -> _Scale:
@@ -105,15 +113,19 @@ def _find_scale(scores: np.ndarray, thresholds: np.ndarray, bags: np.ndarray, ta
     return _Scale(thresholds[bags], above[bags], below[bags])
 
 
-def _solve(alike: sparse.csr_matrix, residuals: np.ndarray) -> np.ndarray:
+def _solve(alike: sparse.csr_matrix, residuals: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """(n_corrections,) strengths with which corrections, some alike, come to their residuals together."""
-    system = (alike + NOISE * sparse.eye_array(len(residuals))).tocsr()
+    system = (alike + sparse.diags_array(noise)).tocsr()
     return cg(system, residuals, rtol=TOLERANCE, maxiter=MAX_ITERATIONS)[0]
 
 
-def _share(votes: sparse.csr_matrix, voters: np.ndarray, moved: np.ndarray, change: np.ndarray) -> sparse.csr_matrix:
-    """Give everybody's part in the change, in scores; a corrected segment has its change from its own word alone."""
-    own = sparse.csr_matrix((change[voters], (voters, np.arange(len(voters)))), shape=votes.shape)
+def _share(
+    votes: sparse.csr_matrix, voters: np.ndarray, held: np.ndarray, moved: np.ndarray, change: np.ndarray
+) -> sparse.csr_matrix:
+    """Give everybody's part in the change, in scores; a segment with a user label changes by its own word alone."""
+    labelled = np.flatnonzero(held)
+    places = (labelled, np.searchsorted(voters, labelled))
+    own = sparse.csr_matrix((change[labelled], places), shape=votes.shape)
     rate = np.divide(change, moved, out=np.zeros_like(change), where=moved != 0)
-    rate[voters] = 0.0
+    rate[labelled] = 0.0
     return (sparse.diags_array(rate) @ votes + own).tocsr()

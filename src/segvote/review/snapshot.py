@@ -42,6 +42,9 @@ class UserInput:
         (n_bags,) number of the last action that painted pixels of the bag and stands; 0: none.
     positive, moved, accepted
         (n_bags,) bool: the bag label is *with*; it is not that of the bag's folder; the mask was accepted.
+    painted_shares
+        (n_segments,) share of each segment that was painted, see `SegmentAnnotator.correct`; None: as it was, for
+        whoever does not vote.
     """
 
     action: int
@@ -50,6 +53,7 @@ class UserInput:
     positive: np.ndarray
     moved: np.ndarray
     accepted: np.ndarray
+    painted_shares: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ class UserReader:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._canvases: dict[int, Canvas] = {}
-        self._known: dict[int, tuple[list[Action], np.ndarray]] = {}  # bag to strokes and its user labels
+        # Bag to its strokes, user labels and painted shares.
+        self._known: dict[int, tuple[list[Action], np.ndarray, np.ndarray]] = {}
 
     def read(self, corrections: Corrections) -> UserInput:
         """What stands, by segment and bag."""
@@ -30,40 +31,46 @@ class UserReader:
         bag_labels = [
             corrections.moved.get(record.digest, folder) for record, folder in zip(records, folders, strict=True)
         ]
+        user_labels, painted_shares = self._label_all(corrections)
         return UserInput(
             action=corrections.last,
-            user_labels=self._label_all(corrections),
+            user_labels=user_labels,
             painted=np.array([_find_last(corrections.strokes.get(record.digest, [])) for record in records], np.int64),
             positive=np.array([bag_label == WITH for bag_label in bag_labels]),
             moved=np.array([one != other for one, other in zip(bag_labels, folders, strict=True)]),
             accepted=np.array([record.digest in corrections.looked for record in records]),
+            painted_shares=painted_shares,
         )
 
-    def _label_all(self, corrections: Corrections) -> np.ndarray:
-        """(n_segments,) int8 user labels."""
-        user_labels = np.full(int(self.run.offsets[-1]), -1, dtype=np.int8)
+    def _label_all(self, corrections: Corrections) -> tuple[np.ndarray, np.ndarray]:
+        """(n_segments,) int8 user labels and (n_segments,) painted shares."""
+        n_segments = int(self.run.offsets[-1])
+        user_labels, shares = np.full(n_segments, -1, dtype=np.int8), np.zeros(n_segments)
         for bag, record in enumerate(self.run.bags):
             strokes = corrections.strokes.get(record.digest)
             if strokes:
-                user_labels[self.run.get_slice(bag)] = self._label_bag(bag, strokes)
-        return user_labels
+                part = self.run.get_slice(bag)
+                user_labels[part], shares[part] = self._label_bag(bag, strokes)
+        return user_labels, shares
 
-    def _label_bag(self, bag: int, strokes: list[Action]) -> np.ndarray:
+    def _label_bag(self, bag: int, strokes: list[Action]) -> tuple[np.ndarray, np.ndarray]:
         known = self._known.get(bag)
         if known is None or known[0] != strokes:
             label = self._label_video if self.run.bags[bag].n_frames else self._label_image
-            known = self._known[bag] = (strokes, label(bag, strokes))
-        return known[1]
+            known = self._known[bag] = (strokes, *label(bag, strokes))
+        return known[1:]
 
-    def _label_image(self, bag: int, strokes: Sequence[Action]) -> np.ndarray:
+    def _label_image(self, bag: int, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
         labels = self.run.read_segments(bag)["labels"]
         canvas = self._canvases.setdefault(bag, Canvas(labels.shape))
         canvas.show(strokes)
-        return canvas.label_segments(labels, self.run.bags[bag].n_segments)
+        n_segments = self.run.bags[bag].n_segments
+        return canvas.label_segments(labels, n_segments), canvas.measure_painted(labels, n_segments)
 
-    def _label_video(self, bag: int, strokes: Sequence[Action]) -> np.ndarray:
+    def _label_video(self, bag: int, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
         record = self.run.bags[bag]
-        return fix_supervoxels(self.run.folder, record.segments, strokes, record.n_segments)
+        user_labels = fix_supervoxels(self.run.folder, record.segments, strokes, record.n_segments)
+        return user_labels, np.zeros(record.n_segments)
 
 
 def _find_last(strokes: Sequence[Action]) -> int:

@@ -120,9 +120,12 @@ class Voting:
 
     def _holds(self, user: UserInput) -> bool:
         opened = self.get_voted().opened
-        no_labels = np.full(len(user.user_labels), -1, dtype=np.int8)
-        user_labels = no_labels if opened.user_labels is None else opened.user_labels
-        return np.array_equal(user_labels, user.user_labels) and np.array_equal(opened.table.positive, user.positive)
+        pairs = (
+            (_drop_nothing(user.user_labels), opened.user_labels),
+            (_drop_not_painted(user.painted_shares), opened.painted_shares),
+            (user.positive, opened.table.positive),
+        )
+        return all(_is_equal(one, other) for one, other in pairs)
 
     def _open(self, user: UserInput, corrections: Corrections) -> Reopened:
         """The run as a vote on this input of the user finds it."""
@@ -133,15 +136,17 @@ class Voting:
             table=replace(opened.table, positive=user.positive),
             corrections=corrections,
             user_labels=_drop_nothing(user.user_labels),
+            painted_shares=_drop_not_painted(user.painted_shares),
         )
 
     def _pass_on(self, user: UserInput) -> None:
         voted, user_labels = self.get_voted(), _drop_nothing(user.user_labels)
+        shares = _drop_not_painted(user.painted_shares)
         annotator = voted.untaught if user_labels is None else voted.annotator
         # Another voter than the method is never taught.
         self.is_final = user_labels is None or annotator.voter is not None
-        opened = replace(voted.opened, user_labels=user_labels)
-        self._voted = Voted(opened, voted.untaught, annotator, annotator.correct(user_labels))
+        opened = replace(voted.opened, user_labels=user_labels, painted_shares=shares)
+        self._voted = Voted(opened, voted.untaught, annotator, annotator.correct(user_labels, shares))
 
     def _get_result(self) -> Result:
         voted = self.get_voted()
@@ -181,3 +186,11 @@ def _make_result(annotator: SegmentAnnotator, result: method.Result) -> Result:
 def _drop_nothing(user_labels: np.ndarray) -> np.ndarray | None:
     """The labels (n_segments,), or None where there are none, as a run that is opened has them."""
     return user_labels if (user_labels >= 0).any() else None
+
+
+def _drop_not_painted(shares: np.ndarray | None) -> np.ndarray | None:
+    return shares if shares is not None and shares.any() else None
+
+
+def _is_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))

@@ -2,7 +2,8 @@
 
 Corrections are kept as pixels, so they outlive the segments they were made on. Segments that were clicked (*set*) give
 their label to every segment of another segmentation that they cover by more than half. What was painted (*paint*) is
-exact: it overrides the mask pixel by pixel, and is a user label of the segments that it covers nearly whole.
+exact: it overrides the mask pixel by pixel, is a user label of the segments that it covers nearly whole, and moves what
+is like the others in proportion to the share that it covers.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = [
     "fix_supervoxels",
     "fix_table",
     "lay_over",
+    "measure_painted_shares",
     "move_bags",
     "read_corrections",
     "replay",
@@ -38,6 +40,8 @@ __all__ = [
 UNDECIDED = -1
 # Share of a segment that painted pixels of one value must cover to be its user label.
 COVERED = 0.8
+# A smaller share of a segment that was painted is a retouch, which says nothing about what is like the segment.
+LEAST_PAINTED = 0.1
 TAGS = {1: WITH, 0: WITHOUT}
 
 
@@ -148,6 +152,22 @@ def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corre
     return flat if (flat != UNDECIDED).any() else None
 
 
+def measure_painted_shares(
+    run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corrections
+) -> np.ndarray | None:
+    """(n_segments,) over all bags in order, see `Canvas.measure_painted`; None where nothing was painted."""
+    shares = [np.zeros(bag.n_segments) for bag in bags]
+    for index, bag in enumerate(bags):
+        strokes = corrections.strokes.get(bag.bag.digest, [])
+        if any(stroke.kind == "paint" for stroke in strokes):
+            labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
+            canvas = Canvas(labels.shape)
+            canvas.show(strokes)
+            shares[index] = canvas.measure_painted(labels, bag.n_segments)
+    flat = np.concatenate(shares)
+    return flat if flat.any() else None
+
+
 def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
     """User labels of the segments of one image.
 
@@ -249,6 +269,18 @@ class Canvas:
             clicked = np.bincount(flat, weights=(values == value) & ~exact, minlength=len(areas))
             user_labels[(2 * clicked > areas) | ((covered >= COVERED * areas) & (covered > 0))] = value
         return user_labels
+
+    def measure_painted(self, labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
+        """(n,) in [-1, 1]: share of each segment (h, w) painted object, less the share painted background.
+
+        0 where that is less than `LEAST_PAINTED`, and where clicked segments cover more than half.
+        """
+        flat, values, exact = labels.ravel(), self.values.ravel(), self.exact.ravel()
+        areas = np.bincount(flat, minlength=n_segments)
+        painted = np.bincount(flat, weights=np.where(exact, 2 * values - 1, 0), minlength=len(areas))
+        clicked = np.bincount(flat, weights=~exact & (values != UNDECIDED), minlength=len(areas))
+        shares = painted / np.maximum(areas, 1)
+        return np.where((np.abs(shares) < LEAST_PAINTED) | (2 * clicked > areas), 0.0, shares)
 
     def override(self, mask: np.ndarray) -> np.ndarray:
         """A mask (h, w) bool with the painted pixels as they were painted."""

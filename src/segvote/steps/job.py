@@ -11,7 +11,7 @@ from segvote.features import FeatureExtractor
 from segvote.kernels import Neighbours
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
-from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
+from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, move_bags, read_corrections
 from segvote.run.inputs import Inputs
 from segvote.run.record import make_record, make_result_key
 from segvote.run.run import Run
@@ -152,7 +152,7 @@ class _Job:
             annotator = fit_annotator(table, level, neighbours)
             self.progress("vote", 2, N_VOTE_PARTS)
             taught = annotator.teach(user_labels)
-            result = taught.correct(user_labels)
+            result = taught.correct(user_labels, measure_painted_shares(self.run, good, corrections))
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
         outcome = Outcome(level, extractor, good, table, taught, result, corrections)
         return _Look(level, key, segmented, None if keep else neighbours, annotator, outcome)

@@ -10,7 +10,7 @@ import numpy as np
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.features import FeatureExtractor, make_features
 from segvote.run.bags import Bag
-from segvote.run.corrections import Corrections, fix_table, read_corrections
+from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, read_corrections
 from segvote.run.run import Run
 from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.table import Table, gather_table
@@ -35,6 +35,8 @@ class Reopened:
         Segments of all bags.
     corrections, user_labels
         The user's; the same as (n_segments,) int8, or None.
+    painted_shares
+        (n_segments,) share of each segment that was painted, or None, see `SegmentAnnotator.correct`.
     """
 
     run: Run
@@ -43,6 +45,7 @@ class Reopened:
     table: Table
     corrections: Corrections
     user_labels: np.ndarray | None
+    painted_shares: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def reopen(run: Run) -> Reopened:
     bags = list_segmented_images(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
     table = _gather(run, bags, extractor)
-    return Reopened(run, bags, extractor, table, corrections, fix_table(run.folder, bags, corrections))
+    labels = (fix_table(run.folder, bags, corrections), measure_painted_shares(run.folder, bags, corrections))
+    return Reopened(run, bags, extractor, table, corrections, *labels)
 
 
 def _gather(run: Run, bags: list[SegmentedImage], extractor: FeatureExtractor) -> Table:
@@ -116,4 +120,4 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
 def teach(opened: Reopened, annotator: SegmentAnnotator) -> Voted:
     """The vote in which the corrections of now take part, from one without any on the same segments."""
     taught = annotator.teach(opened.user_labels)
-    return Voted(opened, annotator, taught, taught.correct(opened.user_labels))
+    return Voted(opened, annotator, taught, taught.correct(opened.user_labels, opened.painted_shares))

@@ -204,11 +204,18 @@ function showSize() {
   slider.setAttribute("aria-valuetext", byId("size-text").textContent);
 }
 
+// What the next click or stroke says: brush and lasso cannot toggle, and the eraser is background whatever was chosen.
+function showLabel() {
+  const erases = store.tool === "eraser", draws = ["brush", "polygon"].includes(store.tool);
+  press("labels", "label", erases ? 0 : draws && store.label === "toggle" ? 1 : store.label);
+  for (const button of byId("labels").children) button.disabled = erases || (draws && button.dataset.label === "toggle");
+}
+
 watch("view", (view) => { store.view = view; press("views", "view", view); tell("look"); });
-watch("tool", (tool) => { store.tool = tool; press("tools", "tool", tool); byId("canvas").dataset.tool = tool; showSize(); tell("look"); });
+watch("tool", (tool) => { store.tool = tool; press("tools", "tool", tool); byId("canvas").dataset.tool = tool; showSize(); showLabel(); tell("look"); });
 watch("level", (level) => { store.level = level; showSize(); tell("look"); });
 watch("radius", (radius) => { store.radius = Math.min(MAX_RADIUS, Math.max(0.5, radius)); showSize(); draw(); });
-watch("labels", (label) => { store.label = label; press("labels", "label", label); });
+watch("labels", (label) => { store.label = label; showLabel(); });
 watch("snap", (snap) => { store.snap = snap; byId("snap").setAttribute("aria-pressed", snap); });
 watch("opacity", (opacity) => { store.opacity = Math.min(1, Math.max(0, opacity)); byId("opacity").value = Math.round(100 * store.opacity); tell("look"); });
 watch("theme", () => {

@@ -21,7 +21,8 @@ export function describeEstimate(estimate, left) {
   const { n_accepted: n, n_untouched: untouched, mean, low, high } = estimate;
   const fact = `Before correction the ${n} accepted masks had a mean IoU of ${percent(mean)} with what you accepted; ${untouched} of them needed nothing.`;
   const range = Math.round(100 * low) === Math.round(100 * high) ? percent(low) : `${percent(low)} to ${percent(high)}`;
-  return left ? `${fact} For the ${left} that are left expect a mean of ${range}, or better: the queue shows the worst first.` : fact;
+  const better = Math.round(100 * low) < 100 ? ", or better: the queue shows the worst first" : "";
+  return left ? `${fact} For the ${left} that are left expect a mean of ${range}${better}.` : fact;
 }
 
 function makeNumbers() {

@@ -28,7 +28,7 @@ from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
-from segvote.run.corrections import Corrections, fix_table, move_bags, read_corrections
+from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, move_bags, read_corrections
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
@@ -148,21 +148,21 @@ class _Job:
                 return key
             run.write_record(make_record(inputs, settings, key, complete=False))
             share_parts(self.folder, run, good)
-            user_labels = fix_table(run, good, corrections)
-            outcome = self._vote(settings, good, user_labels, corrections)
+            outcome = self._vote(run, settings, good, corrections)
             write_outcome(run, outcome, inputs, key, list_problems(segmented), self.resources, self.progress)
         return key
 
     def _vote(
-        self, settings: Settings, bags: list[SegmentedImage], user_labels: np.ndarray | None, corrections: Corrections
+        self, run: RunFolder, settings: Settings, bags: list[SegmentedImage], corrections: Corrections
     ) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
         table = replace(self._table, positive=np.array([one.bag.bag_label == WITH for one in bags]))
         # The neighbours of a segment do not depend on the class.
         known = self._annotator
         self._annotator = fit_annotator(table, settings) if known is None else known.revote(table.positive)
+        user_labels = fix_table(run, bags, corrections)
         annotator = self._annotator.teach(user_labels)
-        result = annotator.correct(user_labels)
+        result = annotator.correct(user_labels, measure_painted_shares(run, bags, corrections))
         self.progress(f"vote on {settings.label}", 1, 1)
         return Outcome(settings, self.extractor, bags, table, annotator, result, corrections)
 

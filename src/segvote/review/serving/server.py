@@ -65,7 +65,7 @@ def _run_in_thread(server: Any, listener: socket.socket) -> None:
 def open_server(run: Run | ClassRuns, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
-    from segvote.review.connections import MAX_CONNECTIONS, PatientProtocol
+    from segvote.review.serving.connections import MAX_CONNECTIONS, PatientProtocol
 
     with _listen(port) as listener:
         app, token, session = make_guarded_app(run)
@@ -109,9 +109,9 @@ def open_reviewed(folder: Path | str) -> Run | ClassRuns:
 def make_guarded_app(run: Run | ClassRuns, token: str | None = None) -> tuple[Any, str, Any]:
     """The application, its token, and the session behind it (or those of all classes), whose engine is at work."""
     _import_web()
-    from segvote.review.class_sessions import ClassSessions, make_class_app
-    from segvote.review.guard import Guard
-    from segvote.review.routes import make_app
+    from segvote.review.serving.class_sessions import ClassSessions, make_class_app
+    from segvote.review.serving.guard import Guard
+    from segvote.review.serving.routes import make_app
     from segvote.review.session import Session
 
     token = token or secrets.token_urlsafe(32)

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 
-from segvote.review.routes import make_app
+from segvote.review.serving.routes import make_app
 from segvote.review.session import Session
 from segvote.run.classes.runs import ClassRuns
 

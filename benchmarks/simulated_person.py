@@ -1,0 +1,74 @@
+"""A simulated person in front of the review page, who knows the truth of every *with* image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from segvote.io.images import resize_labels
+from segvote.io.masks import read_mask
+from segvote.review.pictures import list_levels
+from segvote.run.run import Run
+from segvote.types import WITH
+
+# A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
+# click when it gains so much of the image's IoU.
+PURE, WORTH = 0.85, 0.01
+OBJECT, BACKGROUND = 255, 0  # of the truth; what lies between is not judged
+
+
+class Person:
+    """Knows the truth of a run's images and corrects the worst region of the image shown."""
+
+    def __init__(self, run: Run, masks: Path) -> None:
+        self.run, self.levels = run, []
+        self.truths: dict[int, np.ndarray] = {}
+        for index, record in enumerate(run.bags):
+            segments = run.read_segments(index)
+            self.levels.append(list_levels(segments["parents"], segments["altitudes"]))
+            if record.bag_label == WITH:
+                path = masks / f"{record.stem.split('/', 1)[1]}.png"
+                self.truths[index] = resize_labels(read_mask(path), segments["labels"].shape)  # type: ignore[arg-type]
+
+    def measure_iou(self, bag: int, mask: np.ndarray) -> float:
+        """IoU of a mask (h, w) bool at working size."""
+        there, not_there = self.truths[bag] == OBJECT, self.truths[bag] == BACKGROUND
+        return float((mask & there).sum() / max((there | (mask & not_there)).sum(), 1))
+
+    def find_worst(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, int] | None:
+        """Segments and value of the correction that gains most on the mask shown; None where it is good as it is."""
+        best, found = WORTH, None
+        for regions in self.levels[bag]:
+            for value in (1, 0):
+                gain = self._measure_gain(bag, mask, regions, value)
+                if gain.max() > best:
+                    best, found = float(gain.max()), (np.flatnonzero(regions == np.argmax(gain)), value)
+        return found
+
+    def paint_worst(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Object and background pixels of the segment with the most wrong ones; None where that gains too little."""
+        truth, labels = self.truths[bag], self.run.read_segments(bag)["labels"]
+        there, not_there = truth == OBJECT, truth == BACKGROUND
+        worst = labels == np.argmax(_count(labels, (there & ~mask) | (not_there & mask)))
+        painted = np.where(worst & there, True, mask & ~(worst & not_there))
+        if self.measure_iou(bag, painted) - self.measure_iou(bag, mask) <= WORTH:
+            return None
+        return worst & there, worst & not_there
+
+    def _measure_gain(self, bag: int, mask: np.ndarray, regions: np.ndarray, value: int) -> np.ndarray:
+        """(n_regions,) IoU that calling each region object (1) or background (0) gains; 0 where it is not pure."""
+        truth, pixels = self.truths[bag], regions[self.run.read_segments(bag)["labels"]]
+        sign, turned = (1, ~mask) if value else (-1, mask)
+        there, not_there = truth == OBJECT, truth == BACKGROUND
+        inside, either = (there & mask).sum(), (there | (not_there & mask)).sum()
+        more_inside = sign * _count(pixels, there & turned)
+        more_either = sign * _count(pixels, not_there & turned)
+        gain = (inside + more_inside) / np.maximum(either + more_either, 1) - inside / max(either, 1)
+        share = _count(pixels, there) / np.maximum(_count(pixels, there | not_there), 1)
+        return np.where((share if value else 1 - share) >= PURE, gain, 0)
+
+
+def _count(pixels: np.ndarray, marked: np.ndarray) -> np.ndarray:
+    """(n_regions,) how many pixels of each region are marked."""
+    return np.bincount(pixels.ravel(), marked.ravel())
