@@ -132,7 +132,7 @@ def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
     assert "http://x/" in capsys.readouterr().out
 
 
-def test_review_opens_inside_the_event_loop_of_a_notebook_until_interrupted(run, monkeypatch):
+def test_review_opens_inside_the_event_loop_of_a_notebook_until_interrupted(run_copy, monkeypatch):
     pytest.importorskip("uvicorn")
     answers = []
 
@@ -144,7 +144,7 @@ def test_review_opens_inside_the_event_loop_of_a_notebook_until_interrupted(run,
     async def run_cell():
         started = lambda address: threading.Thread(target=ask_and_interrupt, args=(address,)).start()  # noqa: E731
         monkeypatch.setattr(reviewing, "print", lambda line: started(line.split()[-1]), raising=False)
-        segvote.open_review(run, browser=False)
+        segvote.open_review(segvote.load_run(run_copy), browser=False)
 
     loop = asyncio.new_event_loop()  # asyncio.run would take the interrupt for itself
     loop.run_until_complete(run_cell())

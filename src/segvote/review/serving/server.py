@@ -52,13 +52,21 @@ def _is_in_event_loop() -> bool:
 
 def _run_in_thread(server: Any, listener: socket.socket) -> None:
     """Serve until this thread is interrupted."""
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="segvote review")
-    thread.start()
+    ended = threading.Event()
+
+    def run() -> None:
+        try:
+            server.run(sockets=[listener])
+        finally:
+            ended.set()
+
+    threading.Thread(target=run, name="segvote review").start()
+    # Not by `join`: one that was interrupted takes the thread for ended, and the socket would be closed under it.
     try:
-        thread.join()
+        ended.wait()
     finally:
         server.should_exit = True
-        thread.join()
+        ended.wait()
 
 
 @contextlib.contextmanager
