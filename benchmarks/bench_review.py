@@ -36,7 +36,7 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import Canvas
 from segvote.run.run import Run
 from segvote.steps.reopening import Reopened, reopen, vote
-from segvote.steps.vote import make_annotator
+from segvote.steps.voting.making import make_annotator
 from simulated_person import Person
 
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))

@@ -8,18 +8,16 @@ Processor seconds, the least of three: other work on the machine hardly moves th
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 from segvote.kernels import Neighbours
 from segvote.method import Geometry, SegmentAnnotator
 from segvote.method.graph import N_NEIGHBORS
-from suite_arrays import SuiteArrays, load_suite
+from suite_arrays import SuiteArrays, load_suite, make_parser
 
 N_IMAGES, N_SEGMENTS, N_DIMS = 60, 100, 64
 
@@ -58,14 +56,11 @@ def measure(one: SuiteArrays) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--sets", default="street-cars", help="names, separated by commas")
-    parser.add_argument("--out", type=Path, default=Path("build/suite"))
+    parser = make_parser(__doc__, sets="street-cars")
     parser.add_argument("--quick", action="store_true", help="random features")
     given = parser.parse_args()
     quick = given.quick or not given.data.is_dir()
-    sets = [make_random()] if quick else load_suite(given.data, given.out, given.sets.split(","))
+    sets = [make_random()] if quick else load_suite(given)
     print(json.dumps({one.name: measure(one) for one in sets}))
 
 

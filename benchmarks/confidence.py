@@ -10,16 +10,14 @@ one half) were called high, and how many clean images were taken for misfiled.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from suite_arrays import SuiteArrays, load_suite
+from suite_arrays import SuiteArrays, load_suite, make_parser
 
 SIZES = (10, 20)
 MISFILED = 0.1
@@ -40,12 +38,7 @@ def list_variants(one: SuiteArrays, other: SuiteArrays) -> Iterator[tuple[str, S
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--sets", default="", help="names, separated by commas")
-    parser.add_argument("--out", type=Path, default=Path("build/suite"))
-    given = parser.parse_args()
-    sets = load_suite(given.data, given.out, [name for name in given.sets.split(",") if name])
+    sets = load_suite(make_parser(__doc__).parse_args())
     rows, accused, clean = [], 0, 0
     for index, one in enumerate(sets):
         for kind, variant in list_variants(one, sets[(index + 1) % len(sets)]):

@@ -9,19 +9,17 @@ of the suite's runs; overlaps are of whole segments.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from segvote.method.hypotheses import HYPOTHESES
-from suite_arrays import load_suite
+from suite_arrays import load_suite, make_parser
 
 CONSTANTS: dict[str, tuple[Any, ...]] = {
     "hypotheses.TEMPERATURE": (0.01, 0.02, 0.04),
@@ -65,12 +63,7 @@ def leave_out(table: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--sets", default="", help="names, separated by commas")
-    parser.add_argument("--out", type=Path, default=Path("build/suite"))
-    given = parser.parse_args()
-    sets = load_suite(given.data, given.out, [name for name in given.sets.split(",") if name])
+    sets = load_suite(make_parser(__doc__).parse_args())
     usual = [float(one.measure(one.fit()).mean()) for one in sets]
     print(f"as it is: mean {np.mean(usual):.4f}, worst {min(usual):.4f}", flush=True)
     found = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from segvote.steps.reopening import reopen
 from segvote.steps.voting.knn_cache import fetch_neighbours
 from suite import list_sets
 
-__all__ = ["SuiteArrays", "load_suite"]
+__all__ = ["SuiteArrays", "load_suite", "make_parser"]
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,19 @@ class SuiteArrays:
         )
 
 
-def load_suite(data: Path, out: Path, names: list[str]) -> list[SuiteArrays]:
-    """Every set below a folder; what is not annotated yet is."""
-    return [load_set(one, out) for one in list_sets(data, names)]
+def make_parser(description: str | None, sets: str = "") -> argparse.ArgumentParser:
+    """The arguments that say which sets are measured."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--sets", default=sets, help="names, separated by commas")
+    parser.add_argument("--out", type=Path, default=Path("build/suite"))
+    return parser
+
+
+def load_suite(given: argparse.Namespace) -> list[SuiteArrays]:
+    """The sets that were asked for; what is not annotated yet is."""
+    names = [name for name in given.sets.split(",") if name]
+    return [load_set(one, given.out) for one in list_sets(given.data, names)]
 
 
 def load_set(folder: Path, out: Path) -> SuiteArrays:

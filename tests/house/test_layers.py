@@ -35,8 +35,7 @@ DEFERRED = {
     "segvote.review": "starlette and uvicorn, which are optional",
     "segvote.segmentation.supervoxels": "numba, which is optional",
     "segvote.steps.label_maps": "higra, which only published contour maps need",
-    "segvote.steps.memory": "scikit-learn, which only a vote needs",
-    "segvote.steps.vote": "scikit-learn, which only a vote needs",
+    "segvote.steps.voting.making": "scikit-learn, which only a vote needs",
     "segvote.voters.options": "scikit-learn, which only a vote needs",
 }
 ROOT = Path(segvote.__file__).parent

@@ -16,8 +16,8 @@ from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
 from segvote.steps.annotate import annotate
-from segvote.steps.vote import count_neighbours
 from segvote.steps.voting.detail import CLEAR, apply_detail, is_better, list_levels, wants_closer_look
+from segvote.steps.voting.making import count_neighbours
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():

@@ -143,3 +143,8 @@ def test_the_bound_of_the_command_line_is_that_of_the_vote(scenes, tmp_path):
     quick = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
     result = CliRunner().invoke(load_commands(), [*command, *quick, "--memory", "1MB"])
     assert "--memory allows 1MB. Give more, or fewer segments" in str(result.exception)
+
+
+def test_more_segments_an_image_need_more_memory_for_their_neighbours():
+    usual, many = (estimate_need(Settings(n_segments=n), 10**6, 472) for n in (200, 600))
+    assert many.on_disk > usual.on_disk

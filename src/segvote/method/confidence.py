@@ -43,7 +43,7 @@ NO_SEPARABILITY, FULL_SEPARABILITY = 0.75, 0.95
 # Contrast of an outline, in units of that of all boundaries, that counts in full.
 FULL_CONTRAST = 1.5
 # Votes of *without* images for the background of *with* images, as a share of all: from here on scenes are shared, and
-# what none at all leaves of the confidence. A scene of their own need not mislead: cows on lawns against offices.
+# what none at all leaves of the confidence: a scene of their own need not mislead, cows are found against cats indoors.
 SHARED, NOT_SHARED = 0.03, 0.5
 # Part of an image by whose evidence it is put into a folder.
 TOP_SHARE = 0.02

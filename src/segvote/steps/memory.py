@@ -15,6 +15,7 @@ from segvote.errors import TooLargeError
 from segvote.kernels import MEMORY, Workspace
 from segvote.run.settings import METHOD, Settings
 from segvote.steps.resources import Resources, format_size
+from segvote.steps.voting.making import make_annotator
 
 __all__ = ["Need", "choose_workspace", "estimate_need"]
 
@@ -102,9 +103,7 @@ def estimate_need(settings: Settings, n_segments: int, n_dims: int) -> Need:
     if settings.voter != METHOD:
         whole = rest + model + COPIES * features
         return Need(whole, whole, features)
-    from segvote.method import SegmentAnnotator  # scikit-learn takes a second to import
-
-    large, learning = SegmentAnnotator(**settings.voter_options).estimate_arrays(n_segments, n_dims)
+    large, learning = make_annotator(settings).estimate_arrays(n_segments, n_dims)
     one, all_ = (max(model, learning + PER_THREAD * n_threads) for n_threads in (1, _count_cores()))
     return Need(rest + all_ + features + large, rest + one, features + large)
 

@@ -24,7 +24,7 @@ from segvote.run.settings import Settings, read_settings
 from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack
 from segvote.steps.table import Table
-from segvote.steps.vote import make_annotator
+from segvote.steps.voting.making import make_annotator
 
 if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator

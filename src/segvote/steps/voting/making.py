@@ -1,0 +1,43 @@
+"""The method with the parameters of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from segvote.method.graph import N_NEIGHBORS
+from segvote.run.settings import METHOD, Settings
+from segvote.voters import VOTERS
+
+if TYPE_CHECKING:
+    from segvote.method import SegmentAnnotator
+
+__all__ = ["count_neighbours", "make_annotator"]
+
+
+def make_annotator(settings: Settings) -> SegmentAnnotator:
+    """The method with the parameters of a run, not fitted yet."""
+    # scikit-learn takes a second to import: a command that does not vote does not wait for it.
+    from segvote.method import SegmentAnnotator
+
+    options = settings.voter_options
+    parameters: dict[str, Any] = {
+        "border_prior": settings.border_prior,
+        "smoothing": settings.smoothing,
+        "exclude_mislabelled": settings.exclude_mislabelled,
+        "decision": settings.decision,
+        "allow_empty": settings.unsure,
+    }
+    if settings.voter == METHOD:
+        return SegmentAnnotator(**parameters, **{"n_neighbors": _choose_neighbours(settings.n_segments), **options})
+    return SegmentAnnotator(VOTERS[settings.voter](**options), **parameters)
+
+
+def _choose_neighbours(n_segments: int) -> int:
+    """As large a part of an image's segments as the default is: three times as many are three times as alike."""
+    return max(N_NEIGHBORS, round(N_NEIGHBORS * n_segments / Settings.n_segments))
+
+
+def count_neighbours(settings: Settings) -> int:
+    """How many neighbours of each segment the vote asks for; 0: none."""
+    annotator = make_annotator(settings)
+    return annotator.n_neighbors if annotator.voter is None else annotator.voter.n_searched
