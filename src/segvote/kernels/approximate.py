@@ -213,7 +213,8 @@ class _ListSearch:
         """The same of the lists alone."""
         import faiss
 
-        parameters = faiss.SearchParametersIVF(nprobe=self.n_lists)
+        parameters = faiss.SearchParametersIVF()
+        parameters.nprobe = self.n_lists
         asked = self.lists.project(self.queries.array[rows])
         candidates = self.lists.index.search(asked, self.n_measured, params=parameters)[1]
         if self.bags is not None:
