@@ -1,7 +1,7 @@
 """segvote: two folders to masks.
 
-Segments of images that show an object and of images that do not vote for and against each other; what survives is the
-object. The names below are imported when first used, so that ``import segvote`` stays quick.
+Segments of images that show an object and of images that do not vote for and against each other; the segments that win
+are the object. The names below are imported when first used, so that ``import segvote`` stays quick.
 """
 
 from __future__ import annotations

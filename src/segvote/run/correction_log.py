@@ -87,7 +87,7 @@ class Action:
 
 
 COLUMNS = ("kind", "image", "name", "value", "height", "width", "counts", "number")
-SAID = COLUMNS[:-1]
+CONTENT = COLUMNS[:-1]
 # Columns of later formats, and what stands for them in a log that has none.
 ADDED = {
     "checksum": "TEXT NOT NULL DEFAULT ''",
@@ -192,7 +192,7 @@ class CorrectionLog:
         cursor = self._writer.execute(
             "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum, batch, frame) "
             "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (time.time(), *(getattr(action, column) for column in SAID), _sum(action), action.batch, action.frame),
+            (time.time(), *(getattr(action, column) for column in CONTENT), _sum(action), action.batch, action.frame),
         )
         return int(cursor.lastrowid or 0)
 
@@ -246,7 +246,7 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
         _check_row(row, place, path)
     actions = [Action(*row[:-1]) for row in rows]
     sums = [row[-1] for row in rows]
-    if any(said and said != _sum(action) for said, action in zip(sums, actions, strict=True)):
+    if any(noted and noted != _sum(action) for noted, action in zip(sums, actions, strict=True)):
         raise DamagedFileError(f"{path}: an action is not as it was written; restore the file, or move it away")
     return actions
 
@@ -270,12 +270,12 @@ def _has_column(connection: sqlite3.Connection, name: str) -> bool:
 
 def _sum(action: Action) -> str:
     """Checksum of what an action says; eight hexadecimal digits."""
-    said = [getattr(action, column) for column in SAID]
+    content = [getattr(action, column) for column in CONTENT]
     # Of an action that an older format could hold the sum is that of the older format.
     more = [action.batch] if action.batch or action.frame >= 0 else []
     if action.frame >= 0:
         more.append(action.frame)
-    return f"{zlib.crc32(repr([*said, *more]).encode()):08x}"
+    return f"{zlib.crc32(repr([*content, *more]).encode()):08x}"
 
 
 def _read_format(connection: sqlite3.Connection) -> int:
