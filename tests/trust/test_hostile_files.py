@@ -11,6 +11,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from nonsense import replace_value, survives
 
 from segvote.errors import SegvoteError
 from segvote.features.networks.backbone import BackboneFeatures
@@ -216,66 +217,6 @@ def test_links_in_a_run_folder_lead_nowhere(stage, own_run, tiny_scenes, tmp_pat
     assert "link out of the run folder" in done["errors"]
 
 
-def mutate(data, rng):
-    """The same JSON with one value replaced by something it cannot be, or gone."""
-    strange = (None, -1, 2**70, "x", "../..", [], {}, True, 1e308, -0.5, "\0", [[[]]])
-    data = json.loads(json.dumps(data))
-    place = data
-    while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        if not keys:
-            return data
-        key = keys[rng.integers(len(keys))]
-        if isinstance(place[key], dict | list) and place[key] and rng.random() < 0.8:
-            place = place[key]
-            continue
-        if rng.random() < 0.1:
-            del place[key]
-        else:
-            place[key] = strange[rng.integers(len(strange))]
-        return data
-
-
-def survives(call):
-    """Works or says why not; anything else is a bug."""
-    try:
-        call()
-    except SegvoteError:
-        return True
-    except Exception as error:
-        print(type(error).__name__, error)
-        return False
-    return True
-
-
-def try_run(folder):
-    run = Run(folder)
-    reopen(run)
-    for annotation in run.list_annotations():
-        assert annotation.name
-    return run.votes, run.to_table()
-
-
-@pytest.mark.parametrize("n_tries", [60, pytest.param(1500, marks=pytest.mark.slow)])
-def test_records_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
-    rng, record = np.random.default_rng(0), RunFolder(own_run).read_record()
-    lost = 0
-    for _ in range(n_tries):
-        RunFolder(own_run).write_record(mutate(record, rng))
-        lost += not survives(lambda: try_run(own_run))
-    ledger.note("`run.json` with nonsense in it", n_tries, lost)
-
-
-@pytest.mark.parametrize("n_tries", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
-    rng, path = np.random.default_rng(0), own_run / "model" / "model.json"
-    words, lost = json.loads(path.read_text()), 0
-    for _ in range(n_tries):
-        path.write_text(json.dumps(mutate(words, rng)))
-        lost += not survives(lambda: read_model(own_run).restore())
-    ledger.note("`model.json` with nonsense in it", n_tries, lost)
-
-
 @pytest.mark.parametrize("n_tries", [60, pytest.param(600, marks=pytest.mark.slow)])
 def test_arrays_of_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
     rng, path = np.random.default_rng(0), own_run / "model" / "model.safetensors"
@@ -284,7 +225,7 @@ def test_arrays_of_models_with_nonsense_in_them_are_refused_or_harmless(own_run,
     (own_run / "model" / "model.json").write_text(json.dumps({key: words[key] for key in words if key != "sha256"}))
     (n_header,) = struct.unpack("<Q", whole[:8])
     for _ in range(n_tries):
-        header = json.dumps(mutate(json.loads(whole[8 : 8 + n_header]), rng)).encode()
+        header = replace_value(json.loads(whole[8 : 8 + n_header]), rng).encode()
         size = int(rng.choice([len(header), len(header), 2**63, 0]))
         path.write_bytes(struct.pack("<Q", size) + header + whole[8 + n_header :])
         lost += not survives(lambda: read_model(own_run))
