@@ -6,6 +6,7 @@ import pickle
 import shutil
 import sqlite3
 import struct
+import tracemalloc
 import zipfile
 from contextlib import closing
 
@@ -339,3 +340,53 @@ def test_archives_write_nothing_where_their_names_say(tmp_path, ledger):
     ledger.note(
         "archives whose members are called `../..`", 3, len(found) + os.path.exists("/tmp/slipped-segvote.json")
     )
+
+
+def list_crowded(folder, n_shapes, size):
+    """A file of each format with so many outlines in one large image."""
+    rng = np.random.default_rng(0)
+    corners = rng.uniform(0, size, (n_shapes, 1, 2)) + rng.uniform(0, 200, (n_shapes, 5, 2))
+    rings = np.clip(corners, 0, size).round(1).tolist()
+    image = {"id": 1, "file_name": "a.png", "height": size, "width": size}
+    shapes = [
+        {"id": number, "image_id": 1, "category_id": 1, "segmentation": [np.ravel(ring).tolist()]}
+        for number, ring in enumerate(rings, start=1)
+    ]
+    coco = {"images": [image], "annotations": shapes, "categories": [{"id": 1, "name": "x"}]}
+    (folder / "coco.json").write_text(json.dumps(coco))
+    shapes = [{"label": "x", "points": ring, "shape_type": "polygon"} for ring in rings]
+    labelme = {"shapes": shapes, "imageHeight": size, "imageWidth": size, "imagePath": "a.png"}
+    (folder / "labelme.json").write_text(json.dumps(labelme))
+    results = [
+        {
+            "type": "polygonlabels",
+            "original_width": size,
+            "original_height": size,
+            "value": {"points": (100 * np.array(ring) / size).tolist(), "polygonlabels": ["x"]},
+        }
+        for ring in rings
+    ]
+    (folder / "tasks.json").write_text(json.dumps([{"data": {"image": "a.png"}, "annotations": [{"result": results}]}]))
+    outlines = "".join(
+        f'<polygon label="x" points="{";".join(f"{x},{y}" for x, y in ring)}" occluded="0" z_order="0"/>'
+        for ring in rings
+    )
+    head = f'<image id="0" name="a.png" width="{size}" height="{size}">'
+    (folder / "cvat.xml").write_text(f"<annotations>{head}{outlines}</image></annotations>")
+    return [folder / name for name in ("coco.json", "labelme.json", "tasks.json", "cvat.xml")]
+
+
+@pytest.mark.parametrize(("n_shapes", "size"), [(60, 1000), pytest.param(1200, 3000, marks=pytest.mark.slow)])
+@pytest.mark.timeout(900)
+def test_files_of_many_shapes_take_the_memory_of_one(tmp_path, ledger, n_shapes, size):
+    lost, allowed = 0, 12 * size * size + (64 << 20)
+    for path in list_crowded(tmp_path, n_shapes, size):
+        tracemalloc.start()
+        [annotation] = read_any(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        good = len(annotation.parts) == 1 and annotation.parts[0].mask.any() and peak < allowed
+        if not good:
+            print(path.name, len(annotation.parts), peak >> 20)
+        lost += not good
+    ledger.note("imports of 60 and 1,200 outlines in one image, the memory of one mask", 4, lost)
