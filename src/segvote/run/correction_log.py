@@ -22,6 +22,7 @@ __all__ = ["Action", "CorrectionLog", "read_actions"]
 
 # What a user can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("look", "move", "paint", "redo", "set", "undo")
+UNDECIDED_KINDS = ("paint", "set")  # the value of which may be -1
 # 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches nor frames; both are continued.
 FORMAT = 3
 WAIT_SECONDS = 10.0
@@ -255,7 +256,8 @@ def _check_row(row: tuple, place: int, path: Path) -> None:
     kinds = (str, str, str, int, int, int, str, int, int, int, str)
     whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
     sizes = whole and min(*row[4:6], row[8], row[9] + 1) >= 0
-    if not sizes or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1:
+    lowest = -1 if row[0] in UNDECIDED_KINDS else 0
+    if not sizes or row[0] not in KINDS or row[7] != place or not lowest <= row[3] <= 1:
         raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
 
 
