@@ -111,7 +111,8 @@ def test_words_are_counted_by_segment():
 
 
 def test_roots_are_taken_on_request(fitted):
-    rooted = make_features("bow", n_words=40, size=160, root=True)
-    rooted.set_state(fitted.get_state())
+    rooted, plain = (make_features("bow", n_words=40, size=160, root=root, counts=True) for root in (True, False))
+    for one in (rooted, plain):
+        one.set_state(fitted.get_state())
     image = skimage.data.coffee()
-    np.testing.assert_allclose(rooted.extract(image, LABELS) ** 2, fitted.extract(image, LABELS), rtol=1e-5)
+    np.testing.assert_allclose(rooted.extract(image, LABELS) ** 2, plain.extract(image, LABELS), rtol=1e-5)

@@ -52,11 +52,11 @@ VOC_CLASSES = [
 ]
 # A picture of more values than this may be a photograph ...
 MAX_NOISY = 16
-# ... if so many of its pixels are of medium brightness and differ from the one beside them: masks have up to .15 (thin
-# lines made smaller), photographs .18 and more, unless they are nearly black ...
-MAX_MEDIUM = 0.16
-# ... or if so few pixels equal the one beside them: masks have .59 (thin lines) to 1.
-MIN_EQUAL = 0.5
+# ... if so many of its pixels are of medium brightness and differ from the one beside them: masks have up to .18 (thin
+# lines made smaller, in JPEG), photographs .20 and more unless they are nearly black or hardly more than their blocks ...
+MAX_MEDIUM = 0.19
+# ... or if so few pixels equal the one beside them: masks have .47 (the same lines) to 1.
+MIN_EQUAL = 0.4
 CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
 
 
