@@ -1,4 +1,4 @@
-"""Which voters want features with their lengths, and which want blocks of length one: all voters both ways, on every set.
+"""Which voters want features with their lengths, which want blocks of length one: all of them both ways, on every set.
 
 It shares the work folder of `paper.py`, its draw of images, segments and features. The table goes into docs/voters.md;
 what a class says in `wants_lengths` must be what the table says.
@@ -21,7 +21,17 @@ from segvote.voters import VOTERS
 
 # Without this words have length one either way.
 FEATURE_OPTIONS = {"bow": {"counts": True}}
-HEADS = ["voter", "CorLoc, unit", "lengths", "own rule, unit", "lengths", "AP, unit", "lengths", "better AP on", "keeps"]
+HEADS = [
+    "voter",
+    "CorLoc, unit",
+    "lengths",
+    "own rule, unit",
+    "lengths",
+    "AP, unit",
+    "lengths",
+    "better AP on",
+    "keeps",
+]
 
 
 def measure(comparison: Comparison, result: Result) -> tuple[float, float, float]:
@@ -39,9 +49,7 @@ def measure_all(comparisons: Sequence[Comparison], voter: str, features: str) ->
 def list_rows(comparisons: Sequence[Comparison], features: str, voters: Sequence[str]) -> list[list[str]]:
     rows = [HEADS]
     for voter in voters:
-        unit, kept = (
-            measure_all(comparisons, voter, f"{features}{ending}") for ending in (UNIT, LENGTHS)
-        )
+        unit, kept = (measure_all(comparisons, voter, f"{features}{ending}") for ending in (UNIT, LENGTHS))
         pairs = [f"{mean:.2f}" for both in zip(unit.mean(axis=0), kept.mean(axis=0), strict=True) for mean in both]
         wins = f"{(kept[:, 2] > unit[:, 2]).sum()} of {len(comparisons)}"
         rows.append([voter, *pairs, wins, "yes" if VOTERS[voter].wants_lengths else "no"])

@@ -53,7 +53,7 @@ VOC_CLASSES = [
 # A picture of more values than this may be a photograph ...
 MAX_NOISY = 16
 # ... if so many of its pixels are of medium brightness and differ from the one beside them: masks have up to .18 (thin
-# lines made smaller, in JPEG), photographs .20 and more unless they are nearly black or hardly more than their blocks ...
+# lines made smaller, in JPEG), photographs .20 and more, unless nearly black or hardly more than their blocks ...
 MAX_MEDIUM = 0.19
 # ... or if so few pixels equal the one beside them: masks have .47 (the same lines) to 1.
 MIN_EQUAL = 0.4
@@ -147,7 +147,7 @@ def _read_mask(path: Path) -> Truth:
 
 
 def check_mask_values(path: Path) -> None:
-    """Refuse a photograph: a mask has few values, and what lies between them, soft edges and JPEG's noise, is little."""
+    """Refuse a photograph: a mask has few values; what lies between them, soft edges and noise of JPEG, is little."""
     with open_picture(path) as picture:
         values = np.asarray(picture.convert("RGB") if picture.mode == "P" else picture)
     n_values = len(np.unique(values))
