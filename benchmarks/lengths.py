@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paper import N_IMAGES, SETS, VOTER_OPTIONS, Job, compare_set
+from paper import SETS, VOTER_OPTIONS, Job, compare_set
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.compare_features import LENGTHS, UNIT
 from segvote.evaluation.compare_results import Comparison, Result
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="Folder that holds the sets.")
     parser.add_argument("--out", type=Path, default=Path("build/paper"), help="Work folder of paper.py.")
     parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--images", type=int, default=N_IMAGES, help="Of each folder, evenly spread; 0: all.")
+    parser.add_argument("--images", type=int, default=12, help="Of each folder, evenly spread; 0: all.")
     parser.add_argument("--features", default="lite0")
     parser.add_argument("--voters", nargs="+", default=tuple(VOTERS))
     parser.add_argument("--jobs", type=int, default=1)

@@ -31,7 +31,7 @@ from segvote.voters import VOTERS
 PHOTOGRAPHS = ("cows", "aeroplanes", "street-cars", "msrc-face", "msrc-sign", "msrc-dog", "dogs-not-cats")
 SETS = (*PHOTOGRAPHS, "tile-break", "tile-fray", "steel-patches", "coffee-lesions")
 # Images of each folder: with all of them eleven sets take most of a day.
-N_IMAGES = 12
+N_IMAGES = 24
 PAPER_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
 # The layers of lite0.
 VOTER_OPTIONS = {"activation": {"blocks": (40, 112, 320)}}
@@ -43,7 +43,7 @@ STRESS_SET = "cows"
 STRESS_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
 # Fewer still: a curve is some sixty votes of each voter.
 STRESS_SEGMENTS = 50
-STRESS_LEVELS = {"images": (4, 8, 12), "segments": (25, 50, 100)}
+STRESS_LEVELS = {"images": (6, 12, 24), "segments": (25, 50, 100)}
 
 
 @dataclass(frozen=True)
