@@ -112,7 +112,7 @@ def test_on_another_machine_a_finished_run_is_not_done_again(store, monkeypatch,
     annotate(store)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
     _, steps = annotate(store)
-    assert steps["segment and extract features"] == [(0, 0)]
+    assert "segment and extract features" not in steps
     assert "vote" not in steps
 
 

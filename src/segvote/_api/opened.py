@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from segvote.evaluation.doctor import Diagnosis, diagnose_run
 from segvote.evaluation.explain import SegmentExplanation, explain_segment, find_segment
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
-from segvote.method import SegmentAnnotator
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.reopening import Reopened, Voted, reopen, vote
 from segvote.steps.vote import fit_annotator
+
+if TYPE_CHECKING:
+    from segvote.method import SegmentAnnotator
 
 __all__ = ["OpenedRun", "RunImage", "load_run"]
 
