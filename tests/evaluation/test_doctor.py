@@ -5,6 +5,7 @@ import cv2
 import numpy as np
 import pytest
 
+from segvote.errors import BadInputError
 from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
 from segvote.evaluation.duplicates import find_duplicates, hash_picture
 from segvote.io.images import read_image
@@ -79,6 +80,13 @@ def test_a_run_folder_can_be_examined_and_tells_of_what_was_left_out(folders, tm
     diagnosis = diagnose_run(run)
     assert diagnosis.images[0].name == "without/bad.jpg" and len(diagnosis.images) == 13
     assert "images should be looked at" in format_diagnosis(diagnosis)
+
+
+def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(BadInputError, match="holds thesis"):
+        diagnose_folders(scenes / "with", scenes / "without", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_what_the_doctor_kept_is_used_by_annotate(folders, tmp_path):

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from segvote._api.in_memory import ImageMasks, annotate_images
-from segvote._api.opened import OpenedRun, RunImage, load_run
-from segvote._api.reviewing import open_review
+from segvote._api.opened import OpenedRun
 from segvote._api.workers import open_workers
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
@@ -40,17 +38,11 @@ from segvote.steps.update import update as run_update
 from segvote.voters import VOTERS
 
 __all__ = [
-    "ImageMasks",
-    "OpenedRun",
-    "RunImage",
     "annotate",
     "annotate_classes",
-    "annotate_images",
     "compare",
     "evaluate",
     "export",
-    "load_run",
-    "open_review",
     "predict",
     "update",
 ]

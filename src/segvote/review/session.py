@@ -54,8 +54,10 @@ class Session:
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
             "accept": self._accept,
             "clear": self._clear,
+            "cut": self._cut,
             "export": self._export,
             "export-format": self._export_format,
+            "join": self._join,
             "move": self._move,
             "paint": self._paint,
             "redo": self._redo,
@@ -167,6 +169,10 @@ class Session:
         """The redrawn mask of an image as it stands now."""
         return self.engine.encode_mask(bag, PAGE_SIZE)
 
+    def get_instances(self, bag: int) -> bytes:
+        """The instances of an image as they stand now."""
+        return self.engine.encode_instances(bag, PAGE_SIZE)
+
     def get_frame_picture(self, bag: int, frame: int) -> bytes:
         return self.engine.frames.get_picture(self.engine.check_bag(bag), frame)
 
@@ -225,9 +231,15 @@ class Session:
         bag, tool, points, radius, snap, value = _take(
             message, bag=int, tool=str, points=list, radius=(int, float), snap=bool, value=int
         )
-        if not all(type(one) in (int, float) for one in points):
-            raise BadInputError("points must be numbers, x and y in turn")
-        return {"action": self.engine.paint(bag, check_stroke(tool, points, radius, snap), value)}
+        return {"action": self.engine.paint(bag, check_stroke(tool, _check_points(points), radius, snap), value)}
+
+    def _cut(self, message: Any) -> dict[str, Any]:
+        bag, points = _take(message, bag=int, points=list)
+        return {"action": self.engine.cut(bag, check_stroke("brush", _check_points(points), 1, False).points)}
+
+    def _join(self, message: Any) -> dict[str, Any]:
+        bag, points = _take(message, bag=int, points=list)
+        return {"action": self.engine.join(bag, check_stroke("brush", _check_points(points), 1, False).points)}
 
     def _accept(self, message: Any) -> dict[str, Any]:
         bags, value = _take(message, bags=list, value=bool)
@@ -312,6 +324,12 @@ def _check_object(message: Any) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise BadInputError(f"expected an object; got {type(message).__name__}")
     return message
+
+
+def _check_points(points: list[Any]) -> list[float]:
+    if not all(type(one) in (int, float) for one in points):
+        raise BadInputError("points must be numbers, x and y in turn")
+    return points
 
 
 def _check_bags(bags: list[Any]) -> list[int]:
