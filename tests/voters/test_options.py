@@ -4,9 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError, SegvoteError, UnknownNameError
 from segvote.voters import VOTERS
-from segvote.voters.options import list_options, parse_options, parse_options_of_all
+from segvote.voters.options import check_options, list_options, parse_options, parse_options_of_all
 
 
 def test_values_get_the_types_of_the_signature():
@@ -73,3 +73,23 @@ def test_commands_refuse_an_unknown_option_before_any_work(arguments):
     result = CliRunner().invoke(load_commands(), [*arguments, "--voter-option", "k=3"])
     assert isinstance(result.exception, UnknownNameError)
     assert "s_cut" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"wings": 2}, "has no option 'wings'"),
+        ({"n_neighbors": "x"}, "must be a whole number"),
+        ({"n_neighbors": True}, "must be a whole number"),
+        ({"n_neighbors": 10**400}, "must be a whole number"),
+        ({"n_neighbors": [1]}, "must be a whole number"),
+    ],
+)
+def test_options_that_a_record_cannot_have_are_refused(options, message):
+    with pytest.raises(SegvoteError, match=message):
+        check_options("ekde", options)
+
+
+def test_options_as_a_record_keeps_them_are_taken():
+    check_options("ekde", {"n_neighbors": 15})
+    check_options("ekde-paper", {"grid": [1, 0.5], "bandwidth_for": None, "own_bag": True})
