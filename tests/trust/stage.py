@@ -52,7 +52,7 @@ class Stage:
     def close(self):
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=120)
         self._cache.cleanup()
 
     def _order(self, order):

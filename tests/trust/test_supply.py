@@ -9,8 +9,9 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import oldest
 import pytest
-from licences import is_permissive, list_licences
+from licences import EXTRAS, is_permissive, list_licences
 from oldest import list_oldest
 
 import segvote
@@ -33,8 +34,15 @@ def check(item):
 def test_the_page_of_licences_names_every_package_we_ask_for():
     page = (ROOT / "docs" / "licences.md").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for wanted in project["dependencies"]:
+    extras = project["optional-dependencies"]
+    for wanted in [*project["dependencies"], *(one for name in EXTRAS for one in extras[name])]:
         assert f"| {wanted.split('>=')[0].lower()} |" in page
+
+
+def test_the_extras_that_are_looked_at_are_all_that_users_install():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["all"] == [f"segvote[{','.join(EXTRAS)}]"]
+    assert oldest.EXTRAS == EXTRAS
 
 
 def test_every_dependency_has_a_lower_bound():

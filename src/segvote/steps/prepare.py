@@ -24,6 +24,7 @@ from segvote.steps.resources import Resources
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import VOTERS
+from segvote.voters.options import check_options
 
 __all__ = ["check_names", "check_strict", "extract_bags", "extract_with", "keep_readable", "list_problems"]
 
@@ -35,6 +36,7 @@ def check_names(settings: Settings) -> FeatureExtractor:
     """Fail on an unknown name, or names that exclude each other, before any work; returns the extractor of features."""
     VOTERS.check(settings.voter)
     if settings.voter_options:  # without, there is nothing to refuse, and scikit-learn takes a second to import
+        check_options(settings.voter, settings.voter_options)
         VOTERS[settings.voter](**settings.voter_options)
     if settings.unsure and settings.voter != METHOD:
         raise BadInputError(f"expected --voter {METHOD} with --unsure, got {settings.voter}; leave one of them out")

@@ -1,16 +1,17 @@
-"""Parameters of voters as a user writes them, NAME=VALUE: checked against the signature of the voter's class."""
+"""Parameters of voters as a user or a record writes them, checked against the signature of the voter's class."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.voters import VOTERS
 
-__all__ = ["list_options", "parse_options", "parse_options_of_all"]
+__all__ = ["check_options", "list_options", "parse_options", "parse_options_of_all"]
 
 METHOD = "ekde"  # whose options are parameters of the method, as far as the walk alone has them too
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", tuple: "numbers joined by ,"}
@@ -38,6 +39,39 @@ def _list_parameters(part: type) -> dict[str, Any]:
     names = [name for name in inspect.signature(part).parameters]
     hints = get_type_hints(part.__init__)  # type: ignore[misc]
     return {name: hints[name] for name in names}
+
+
+def check_options(voter: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that a voter has not, or whose values are of another kind: a record may hold any.
+
+    Parameters
+    ----------
+    voter
+        A name of `VOTERS`.
+    options
+        Names to values, as JSON has them.
+    """
+    known = list_options(voter) if options else {}
+    for name, value in options.items():
+        if name not in known:
+            raise UnknownNameError(f"voter {voter} has no option {name!r:.60}; it has: {', '.join(known) or 'none'}")
+        if not any(_fits(value, kind) for kind in _list_kinds(known[name])):
+            wanted = " or ".join(WORDS.get(get_origin(kind) or kind, "none") for kind in _list_kinds(known[name]))
+            raise BadInputError(f"{name} of voter {voter} must be {wanted}; got {value!r:.60}")
+
+
+def _list_kinds(kind: Any) -> list[Any]:
+    return [kind] if get_origin(kind) is tuple else list(get_args(kind) or (kind,))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a plain kind; kinds that JSON cannot hold are not looked at."""
+    plain = get_origin(kind) or kind
+    if plain in (int, float):
+        return type(value) in {int, plain} and abs(value) <= sys.float_info.max
+    if plain is tuple:
+        return isinstance(value, list | tuple) and all(_fits(one, float) for one in value)
+    return type(value) is plain if plain in (bool, str, NoneType) else True
 
 
 def parse_options(voter: str, texts: Iterable[str]) -> dict[str, Any]:
@@ -92,7 +126,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _parse_value(voter: str, name: str, text: str, kind: Any) -> Any:
-    kinds = [one for one in get_args(kind) or (kind,)] if get_origin(kind) is not tuple else [kind]
+    kinds = _list_kinds(kind)
     if NoneType in kinds and text.lower() == "none":
         return None
     wanted = next(one for one in kinds if one is not NoneType)

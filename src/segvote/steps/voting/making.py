@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from segvote.method.graph import N_NEIGHBORS
 from segvote.run.settings import METHOD, Settings
 from segvote.voters import VOTERS
+from segvote.voters.options import check_options
 
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
@@ -27,6 +28,7 @@ def make_annotator(settings: Settings) -> SegmentAnnotator:
     from segvote.method import SegmentAnnotator
 
     options = settings.voter_options
+    check_options(settings.voter, options)
     parameters: dict[str, Any] = {
         "border_prior": settings.border_prior,
         "smoothing": settings.smoothing,
