@@ -202,8 +202,8 @@ def benchmark(
     class_name
         One class, or None for all.
     n_frames, max_items
-        Frames used of each video, as images; 0: videos as they are, cut into supervoxels. Items at most of each kind
-        and class.
+        Frames used of each video, as images; 0: videos as they are, segmented into supervoxels. Items at most of each
+        kind and class.
     n_jobs, progress
         As for `annotate`.
     """

@@ -163,8 +163,7 @@ def _looks_photographed(pixels: np.ndarray) -> bool:
     differs = (pixels[:, 1:] != pixels[:, :-1]).any(axis=2)
     low, high = float(pixels.min()), float(pixels.max())
     margin = (high - low) / 8
-    inside = pixels[:, 1:]
-    medium = ((inside > low + margin) & (inside < high - margin)).any(axis=2)
+    medium = np.any((pixels > low + margin) & (pixels < high - margin), axis=2)[:, 1:]
     return bool(1 - differs.mean() < MIN_EQUAL or (differs & medium).mean() > MAX_MEDIUM)
 
 

@@ -93,6 +93,16 @@ class BagExtractor:
             return None
         return self._sum_up(bag, key, segments)
 
+    def name(self, bag: Bag) -> SegmentedImage | None:
+        """As `find`, by the names of the files alone: nothing is read, and only the names are known."""
+        if bag.problem:
+            return None
+        key = make_segments_key(bag, self.settings)
+        features = self._name_features(key)
+        if not (self.run.segments_path(key).is_file() and self.run.features_path(features).is_file()):
+            return None
+        return SegmentedImage(bag, key, features)
+
     def _extract(self, bag: Bag) -> SegmentedImage:
         seconds: dict[str, float] = {}
         image = _LazyImage(bag, seconds)
