@@ -127,8 +127,8 @@ function traceLabels(image) {
 
 export function fit() {
   resize();
-  if (!regions) return;
   const [width, height] = [frame.clientWidth - 24, frame.clientHeight - 24];
+  if (!regions || width <= 0 || height <= 0) return; // behind the overview there is no room to fit into
   zoom = Math.min(width / regions.width, height / regions.height);
   panX = (frame.clientWidth - zoom * regions.width) / 2;
   panY = (frame.clientHeight - zoom * regions.height) / 2;
@@ -245,7 +245,7 @@ function drawOutline() {
 function drawObjects() {
   const found = listOutlines();
   if (!found) return;
-  const [sx, sy] = scale(), ratio = regions.width / found.width;
+  const ratio = regions.width / found.width;
   context.save();
   context.scale(ratio, ratio);
   for (const { path, colour, isMarked } of found.outlines) {
@@ -253,7 +253,14 @@ function drawObjects() {
     line(path, colour, (isMarked ? 3.6 : 1.8) / ratio);
   }
   context.restore();
-  if (found.isNumbered) for (const { x, y, number, colour } of found.outlines) drawGlyph((x + 0.5) / sx, (y + 0.5) / sy, String(number), colour, 9);
+  if (found.isNumbered) for (const outline of found.outlines) drawGlyph(...placeNumber(outline), String(outline.number), outline.colour, 9);
+}
+
+// Deep inside an object; beside one that the number would hide.
+function placeNumber({ x, y, left, top, width, height }) {
+  const [sx, sy] = scale();
+  const isSmall = zoom * Math.min(width / sx, height / sy) < 30;
+  return isSmall ? [(left + width) / sx + 8 / zoom, top / sy - 8 / zoom] : [(x + 0.5) / sx, (y + 0.5) / sy];
 }
 
 function drawGlyph(x, y, text, colour, radius = 7) {

@@ -26,9 +26,10 @@ function make(tag, className = "", text = "") {
 // What the canvas draws: outlines on the map of numbers, the one under the pointer marked.
 export function listOutlines() {
   if (!instances || !isShown()) return null;
-  const outlines = instances.list.map(({ number, x, y }) => ({
-    number, x, y, colour: colourOf(number), path: outlineOf(number), isMarked: number === hovered || chosen.has(number),
-  }));
+  const outlines = instances.list.map((instance) => {
+    const { number } = instance;
+    return { ...instance, colour: colourOf(number), path: outlineOf(number), isMarked: number === hovered || chosen.has(number) };
+  });
   return { width: instances.map.width, outlines, isNumbered: outlines.length <= MAX_NUMBERED };
 }
 
@@ -62,6 +63,7 @@ export async function refreshObjects() {
   const key = `${store.current} ${store.version} ${store.status.action}`;
   if (key === fetchedFor) return;
   fetchedFor = key;
+  if (!instances) show("Looking for objects …");
   const mine = ++asked, index = store.current;
   try {
     const found = await readInstances(index);
