@@ -147,7 +147,7 @@ class Corrector:
         canvas = self.canvases.setdefault(bag, Canvas(mask.shape))  # type: ignore[arg-type]
         canvas.show(strokes)
         part, user_labels = self.shown.get_slice(bag), self.shown.user_labels.copy()
-        labels = self.review.run.read_segments(bag)["labels"]
+        labels = self.person.labels[bag]
         user_labels[part] = canvas.label_segments(labels, part.stop - part.start)
         self.painted_shares[part] = canvas.measure_painted(labels, part.stop - part.start)
         painted = self.shown.painted.copy()

@@ -207,6 +207,17 @@ def test_a_stroke_snaps_to_superpixels_and_with_alt_it_does_not(page, wait_until
     assert (read_mask(page) != before).sum() != exact
 
 
+def test_a_stroke_that_is_undone_disappears_before_the_new_mask_is_there(page, wait_until_drawn):
+    held = []
+    page.route("**/api/images/0/mask", lambda route: held.append(route))  # never answered
+    page.keyboard.press("r")
+    drag(page, (30, 30), (50, 30))
+    page.wait_for_selector("#saved[data-action='1']")
+    assert page.evaluate("() => segvote.countStrokes()") == 1
+    page.keyboard.press("z")
+    assert page.evaluate("() => segvote.countStrokes()") == 0
+
+
 def test_a_polygon_is_clicked_corner_by_corner(page, wait_until_drawn):
     page.keyboard.press("l")
     page.keyboard.press("q")

@@ -29,6 +29,7 @@ export const getHovered = () => hovered;
 export const getRegions = () => regions;
 export const getView = () => ({ zoom, panX, panY });
 export const getCursor = () => cursor;
+export const countStrokes = () => strokes.length;
 
 // Pixels of the image per pixel of the map.
 const scale = () => {
@@ -151,6 +152,7 @@ function zoomTo({ left, top, width, height }) {
   zoom = Math.min(MAX_ZOOM, Math.max(0.2, wanted));
   panX = frame.clientWidth / 2 - (zoom * (left + width / 2)) / sx;
   panY = frame.clientHeight / 2 - (zoom * (top + height / 2)) / sy;
+  frame.scrollIntoView({ block: "nearest" }); // on a phone the list is below the image
   draw();
 }
 
@@ -391,6 +393,7 @@ export const formatScore = (score) => `${score <= -0.0005 ? "−" : "+"}${Math.a
 
 new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
 watch("objects", draw);
+watch("undo", dropSaved); // at once: the mask without it may take a moment
 watch("zoom-to", zoomTo);
 watch("mask", (index) => { if (index === store.current) refresh(); });
 watch("images", (changed) => {
