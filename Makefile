@@ -42,7 +42,7 @@ test-data: install
 OLDEST := .venv-oldest
 OLDEST_TESTS := tests/kernels tests/method tests/masks tests/features/test_backbone.py tests/features/test_lite0.py \
 	tests/io/test_atomic.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
-	tests/review/test_review_guard.py tests/cli/test_command_line.py tests/steps/test_annotate.py
+	tests/review/test_review_guard.py tests/run/test_notebook.py tests/cli/test_command_line.py tests/steps/test_annotate.py
 test-oldest:
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(PYTHON) tests/trust/oldest.py > $(OLDEST)/oldest.txt

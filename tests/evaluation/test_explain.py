@@ -1,4 +1,6 @@
+import copy
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,3 +70,10 @@ def test_the_page_needs_nothing_else(voted, finished_run):
     page = format_page(explain_segment(voted, 0, 3), finished_run, n_pictures=2)
     assert page.count("data:image/jpeg;base64,") >= 2
     assert "http:" not in page and "<script" not in page
+
+
+def test_names_that_command_a_terminal_are_printed_harmlessly(voted, finished_run):
+    run = copy.copy(finished_run)
+    run.bags = [replace(bag, name=f"{bag.name}\x1b[2J\u202egnp") for bag in run.bags]
+    text = format_explanation(explain_segment(voted, 0, 0), run)
+    assert "\\x1b[2J\\u202e" in text and "\x1b" not in text and "\u202e" not in text

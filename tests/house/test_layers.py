@@ -28,6 +28,7 @@ LAYERS = [
 RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
 # Who may import a module of segvote inside a function, and why. A cycle is no reason.
 DEFERRED = {
+    "segvote._api.opened": "the doctor and the server of the review page, which a run that is only read does without",
     "segvote.cli": "a command loads what it runs when it runs, so that help and completion are quick",
     "segvote.features.choose": "OpenCV, which the list of features does without",
     "segvote.features.networks.lite0": "onnx, which only building the network needs",

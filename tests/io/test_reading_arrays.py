@@ -5,7 +5,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
+from segvote.errors import DamagedFileError
 from segvote.io.arrays import read_arrays, write_arrays
 
 
@@ -33,3 +35,9 @@ def test_many_threads_read_at_once(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: read_arrays(path), range(100)))
     assert all(len(arrays["a7"]) == 7 for arrays in found)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    """Somebody clears `features/` to make room, and asks for an explanation."""
+    with pytest.raises(DamagedFileError, match=r"gone\.npz is missing"):
+        read_arrays(tmp_path / "gone.npz")

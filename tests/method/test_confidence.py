@@ -1,8 +1,9 @@
 """What a run says of itself, sign by sign."""
 
 import numpy as np
+import pytest
 
-from segvote import SegmentAnnotator
+from segvote import Geometry, SegmentAnnotator
 from segvote.method.confidence import NOT_SHARED, _measure_power
 
 
@@ -35,3 +36,18 @@ def test_images_that_are_excluded_do_not_lower_the_power():
     misfiled = images == 15
     assert _measure_power(annotator._table, scores, np.zeros(200, dtype=bool)) < 1
     assert _measure_power(annotator._table, scores, misfiled) == 1
+
+
+@pytest.mark.parametrize(
+    ("n_with", "levels"), [(2, {"low"}), (3, {"low", "fair"}), (4, {"low", "fair"}), (10, {"high"})]
+)
+def test_few_bags_without_outlines_cannot_prove_that_they_share_an_object(n_with, levels):
+    """Adjacent segments whose colours nobody knows are those of videos."""
+    X, y, images = make_scene_sets(shared=True)
+    kept = (images < n_with) | ~y
+    edges = np.array([(segment, segment + 1) for segment in range(kept.sum() - 1) if (segment + 1) % 10])
+    numbers = np.unique(images[kept], return_inverse=True)[1]
+    annotator = SegmentAnnotator(n_neighbors=8)
+    found = annotator.fit(X[kept], y[kept], images=numbers, geometry=Geometry(edges=edges)).confidence_
+    assert found.level in levels
+    assert found.cause == ("" if "high" in levels else "few")

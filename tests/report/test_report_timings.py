@@ -42,6 +42,14 @@ def test_a_log_that_tells_nothing_is_no_failure(log):
     assert "no times" in block
 
 
+@pytest.mark.parametrize("number", [10**400, float("inf"), float("nan"), -(10**400), 1e300, [], "x"])
+def test_times_that_no_clock_shows_are_no_failure(number):
+    start, bags, *steps = LOG
+    odd = [{**start, "time": number}, {**bags, "n_jobs": number}, {"step": [number]}]
+    block = format_timings([*odd, *({**line, "seconds": number} for line in steps), *LOG])
+    assert "3.2 s" in block
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.006, "6 ms"), (2.34, "2.3 s"), (65, "1 min 5 s"), (7380, "2 h 3 min")]
 )

@@ -1,10 +1,11 @@
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from segvote.errors import BusyRunError, DamagedFileError
+from segvote.errors import BadInputError, BusyRunError, DamagedFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
@@ -130,3 +131,17 @@ def test_a_moved_bag_keeps_its_name_and_file(tmp_path):
     bag = Bag("with/a.png", "with", tmp_path / "a.png", "a")
     (moved,) = move_bags([bag], replay([Action("move", "a", value=0)]))
     assert (moved.bag_label, moved.name, moved.path) == ("without", "with/a.png", bag.path)
+
+
+def test_a_stroke_larger_than_any_picture_is_refused_before_it_takes_memory():
+    huge = Action("paint", "a", "with/a.png", 1, 1 << 15, 1 << 15, "0PPPPP0")
+    with pytest.raises(BadInputError, match="pixels"):
+        Canvas((8, 8)).show([huge])
+
+
+@pytest.mark.parametrize("kind", ["look", "move", "undo"])
+def test_only_segments_and_pixels_can_be_undecided(tmp_path, kind):
+    with closing(CorrectionLog(tmp_path / "review.sqlite")) as log:
+        log.append(Action(kind, "a", "with/a.png", -1))
+    with pytest.raises(DamagedFileError, match="action 1"):
+        read_actions(tmp_path / "review.sqlite")

@@ -193,6 +193,18 @@ def test_arrays_that_do_not_belong_together_are_refused(run_copy, name):
         read_model(run_copy)
 
 
+@pytest.mark.parametrize(("name", "value"), [("standardiser.mean", 1e300), ("standardiser.std", 1e-300)])
+def test_scales_that_make_no_numbers_are_refused(run_copy, new_scenes, tmp_path, name, value):
+    from safetensors.numpy import load_file, save_file
+
+    path = run_copy / "model" / "model.safetensors"
+    save_file({**(arrays := load_file(path)), name: np.full_like(arrays[name], value)}, path)
+    words = read_json(path.with_name("model.json"))
+    write_json(path.with_name("model.json"), {key: words[key] for key in words if key != "sha256"})
+    with pytest.raises(DamagedFileError, match="no numbers"):
+        predict(run_copy, new_scenes / "images", tmp_path / "out", n_jobs=1)
+
+
 def test_other_features_than_those_learned_with_are_refused(run_copy):
     change_words(run_copy, features={"name": "another"})
     with pytest.raises(BadInputError, match="other features"):

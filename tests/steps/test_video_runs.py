@@ -12,6 +12,7 @@ from PIL import Image
 pytest.importorskip("av")
 pytest.importorskip("numba")
 
+from segvote.cli.annotate import print_outcome
 from segvote.errors import BadInputError
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
@@ -20,6 +21,8 @@ from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
 from segvote.io.video.reading import open_video
+from segvote.method.confidence import LEVELS
+from segvote.report import write_report
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import fix_segments
@@ -107,6 +110,28 @@ def test_the_object_is_found_in_every_video(run, data):
     assert figures["frame_miou"] > 0.8
     assert figures["limit_miou"] > 0.8
     assert {image.name for image in evaluation.images} == {"with/v0", "with/v1", "with/film.mp4"}
+
+
+def test_outlines_that_have_no_colours_count_neither_for_nor_against_a_run(run):
+    """The only contrasts of the run are those of a photograph without the object."""
+    assert run.confidence["contrast"] == 1 and run.confidence["level"] in ("low", "fair")
+
+
+@pytest.mark.parametrize("n_with", [2, 3])
+def test_few_videos_that_share_their_ground_are_told_not_to_be_trusted(tmp_path, capsys, n_with):
+    """The same ground under every object and nowhere else: it may as well be what the videos have in common."""
+    for number in range(n_with):
+        write_frames(tmp_path / f"with/v{number}", [frame for frame, _ in make_frames(0, True)])
+    for number in range(4):
+        write_frames(tmp_path / f"without/n{number}", [frame for frame, _ in make_frames(10 + number, False)])
+    found = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", SETTINGS, n_jobs=1)
+    level = "low" if n_with == 2 else "fair"
+    assert LEVELS.index(found.confidence["level"]) <= LEVELS.index(level)
+    assert found.confidence["cause"] == "few"
+    print_outcome(found)
+    assert f"confidence {found.confidence['level']}: too few WITH videos" in capsys.readouterr().out
+    page = write_report(found).read_text()
+    assert f"Confidence {found.confidence['level']}." in page and "Too few WITH videos" in page
 
 
 def test_every_frame_has_a_mask_of_its_size_and_name(run):

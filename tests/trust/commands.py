@@ -107,6 +107,32 @@ def grow_run(scenes, images, base):
     late.write_bytes(content)
 
 
+def videos(world):
+    """Two folders of frames with the object and two without: the same scene, moved by a pixel from frame to frame."""
+    folder = world.work.parent / "videos"
+    if not folder.exists():
+        for kind in ("with", "without"):
+            for path in sorted((world.scenes / kind).iterdir())[:2]:
+                write_frames(path, folder / kind / path.stem)
+    places = [folder / "with", folder / "without"]
+    return ["annotate", *places, "-o", world.work / "out", "--frames", "video", "--jobs", "1", *OPTIONS]
+
+
+def write_frames(picture, folder, n_frames=4):
+    from PIL import Image, ImageChops
+
+    folder.mkdir(parents=True)
+    with Image.open(picture) as image:
+        for number in range(n_frames):
+            ImageChops.offset(image, number, 0).save(folder / f"{number:05d}.png")
+
+
+def store(world):
+    """Images and run folder under an address; the mirror is beside them."""
+    addresses = [f"file://{world.scenes / kind}" for kind in ("with", "without")]
+    return ["annotate", *addresses, "-o", f"file://{world.work / 'out'}", "--jobs", "1", *OPTIONS]
+
+
 COMMANDS = {
     "annotate": annotate,
     "annotate --classes": classes,
@@ -117,6 +143,10 @@ COMMANDS = {
     "predict": predict,
     "update": update,
 }
+
+
+# Those that are killed, too; a full disk meets them at the places of `annotate`.
+LONG_COMMANDS = {**COMMANDS, "annotate, object store": store, "annotate, videos": videos}
 
 
 def read_outputs(world):

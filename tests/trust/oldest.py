@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+EXTRAS = ("video", "web", "dask", "stores", "notebook")
 # What the tests themselves need, in any version: tools of developers are not part of the promise.
 TEST_TOOLS = ("httpx", "hypothesis", "pytest", "pytest-timeout", "PyYAML")
 
@@ -12,7 +13,7 @@ TEST_TOOLS = ("httpx", "hypothesis", "pytest", "pytest-timeout", "PyYAML")
 def list_oldest(project):
     """``name==version`` of all dependencies and of the extras that users install."""
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["video"], *extras["web"], *extras["dask"]]
+    wanted = [*project["dependencies"], *(one for name in EXTRAS for one in extras[name])]
     return [one.replace(">=", "==") for one in wanted]
 
 

@@ -31,7 +31,8 @@ class Stage:
 
     def __init__(self):
         command = [sys.executable, __file__]
-        environment = {**os.environ, **QUIET}
+        self._cache = tempfile.TemporaryDirectory(prefix="stage-cache-")  # of object stores
+        environment = {**os.environ, **QUIET, "SEGVOTE_CACHE": self._cache.name}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
@@ -52,6 +53,7 @@ class Stage:
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait(timeout=10)
+        self._cache.cleanup()
 
     def _order(self, order):
         self._process.stdin.write(json.dumps(order) + "\n")

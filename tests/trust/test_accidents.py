@@ -107,7 +107,7 @@ def test_ctrl_c_stops_in_one_line_at_every_step(stage, world, ledger, command):
     ledger.note(f"Ctrl-C in `{command}`, repeated", 30, interrupt_and_repeat(stage, world, command, 30))
 
 
-@pytest.mark.parametrize("command", ["annotate", "predict"])
+@pytest.mark.parametrize("command", ["annotate", "annotate --classes", "predict", "update"])
 def test_the_second_of_two_runs_on_one_folder_is_refused(stage, world, ledger, command):
     started = stage.start(*COMMANDS[command](world), kind="pause", moment=8)
     while Path(f"/proc/{started['pid']}/stat").read_text().rpartition(")")[2].split()[0] != "T":

@@ -6,11 +6,13 @@ import pickle
 import shutil
 import sqlite3
 import struct
+import tracemalloc
 import zipfile
 from contextlib import closing
 
 import numpy as np
 import pytest
+from nonsense import replace_value, survives
 
 from segvote.errors import SegvoteError
 from segvote.features.networks.backbone import BackboneFeatures
@@ -216,66 +218,6 @@ def test_links_in_a_run_folder_lead_nowhere(stage, own_run, tiny_scenes, tmp_pat
     assert "link out of the run folder" in done["errors"]
 
 
-def mutate(data, rng):
-    """The same JSON with one value replaced by something it cannot be, or gone."""
-    strange = (None, -1, 2**70, "x", "../..", [], {}, True, 1e308, -0.5, "\0", [[[]]])
-    data = json.loads(json.dumps(data))
-    place = data
-    while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        if not keys:
-            return data
-        key = keys[rng.integers(len(keys))]
-        if isinstance(place[key], dict | list) and place[key] and rng.random() < 0.8:
-            place = place[key]
-            continue
-        if rng.random() < 0.1:
-            del place[key]
-        else:
-            place[key] = strange[rng.integers(len(strange))]
-        return data
-
-
-def survives(call):
-    """Works or says why not; anything else is a bug."""
-    try:
-        call()
-    except SegvoteError:
-        return True
-    except Exception as error:
-        print(type(error).__name__, error)
-        return False
-    return True
-
-
-def try_run(folder):
-    run = Run(folder)
-    reopen(run)
-    for annotation in run.list_annotations():
-        assert annotation.name
-    return run.votes, run.to_table()
-
-
-@pytest.mark.parametrize("n_tries", [60, pytest.param(1500, marks=pytest.mark.slow)])
-def test_records_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
-    rng, record = np.random.default_rng(0), RunFolder(own_run).read_record()
-    lost = 0
-    for _ in range(n_tries):
-        RunFolder(own_run).write_record(mutate(record, rng))
-        lost += not survives(lambda: try_run(own_run))
-    ledger.note("`run.json` with nonsense in it", n_tries, lost)
-
-
-@pytest.mark.parametrize("n_tries", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
-    rng, path = np.random.default_rng(0), own_run / "model" / "model.json"
-    words, lost = json.loads(path.read_text()), 0
-    for _ in range(n_tries):
-        path.write_text(json.dumps(mutate(words, rng)))
-        lost += not survives(lambda: read_model(own_run).restore())
-    ledger.note("`model.json` with nonsense in it", n_tries, lost)
-
-
 @pytest.mark.parametrize("n_tries", [60, pytest.param(600, marks=pytest.mark.slow)])
 def test_arrays_of_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
     rng, path = np.random.default_rng(0), own_run / "model" / "model.safetensors"
@@ -284,7 +226,7 @@ def test_arrays_of_models_with_nonsense_in_them_are_refused_or_harmless(own_run,
     (own_run / "model" / "model.json").write_text(json.dumps({key: words[key] for key in words if key != "sha256"}))
     (n_header,) = struct.unpack("<Q", whole[:8])
     for _ in range(n_tries):
-        header = json.dumps(mutate(json.loads(whole[8 : 8 + n_header]), rng)).encode()
+        header = replace_value(json.loads(whole[8 : 8 + n_header]), rng).encode()
         size = int(rng.choice([len(header), len(header), 2**63, 0]))
         path.write_bytes(struct.pack("<Q", size) + header + whole[8 + n_header :])
         lost += not survives(lambda: read_model(own_run))
@@ -398,3 +340,53 @@ def test_archives_write_nothing_where_their_names_say(tmp_path, ledger):
     ledger.note(
         "archives whose members are called `../..`", 3, len(found) + os.path.exists("/tmp/slipped-segvote.json")
     )
+
+
+def list_crowded(folder, n_shapes, size):
+    """A file of each format with so many outlines in one large image."""
+    rng = np.random.default_rng(0)
+    corners = rng.uniform(0, size, (n_shapes, 1, 2)) + rng.uniform(0, 200, (n_shapes, 5, 2))
+    rings = np.clip(corners, 0, size).round(1).tolist()
+    image = {"id": 1, "file_name": "a.png", "height": size, "width": size}
+    shapes = [
+        {"id": number, "image_id": 1, "category_id": 1, "segmentation": [np.ravel(ring).tolist()]}
+        for number, ring in enumerate(rings, start=1)
+    ]
+    coco = {"images": [image], "annotations": shapes, "categories": [{"id": 1, "name": "x"}]}
+    (folder / "coco.json").write_text(json.dumps(coco))
+    shapes = [{"label": "x", "points": ring, "shape_type": "polygon"} for ring in rings]
+    labelme = {"shapes": shapes, "imageHeight": size, "imageWidth": size, "imagePath": "a.png"}
+    (folder / "labelme.json").write_text(json.dumps(labelme))
+    results = [
+        {
+            "type": "polygonlabels",
+            "original_width": size,
+            "original_height": size,
+            "value": {"points": (100 * np.array(ring) / size).tolist(), "polygonlabels": ["x"]},
+        }
+        for ring in rings
+    ]
+    (folder / "tasks.json").write_text(json.dumps([{"data": {"image": "a.png"}, "annotations": [{"result": results}]}]))
+    outlines = "".join(
+        f'<polygon label="x" points="{";".join(f"{x},{y}" for x, y in ring)}" occluded="0" z_order="0"/>'
+        for ring in rings
+    )
+    head = f'<image id="0" name="a.png" width="{size}" height="{size}">'
+    (folder / "cvat.xml").write_text(f"<annotations>{head}{outlines}</image></annotations>")
+    return [folder / name for name in ("coco.json", "labelme.json", "tasks.json", "cvat.xml")]
+
+
+@pytest.mark.parametrize(("n_shapes", "size"), [(60, 1000), pytest.param(1200, 3000, marks=pytest.mark.slow)])
+@pytest.mark.timeout(900)
+def test_files_of_many_shapes_take_the_memory_of_one(tmp_path, ledger, n_shapes, size):
+    lost, allowed = 0, 12 * size * size + (64 << 20)
+    for path in list_crowded(tmp_path, n_shapes, size):
+        tracemalloc.start()
+        [annotation] = read_any(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        good = len(annotation.parts) == 1 and annotation.parts[0].mask.any() and peak < allowed
+        if not good:
+            print(path.name, len(annotation.parts), peak >> 20)
+        lost += not good
+    ledger.note("imports of 60 and 1,200 outlines in one image, the memory of one mask", 4, lost)

@@ -13,6 +13,7 @@ import pytest
 from commands import read_log
 from fuzzer import Fuzzer, send
 
+from segvote.io.images import resize_labels
 from segvote.review.serving.server import open_server
 from segvote.run.run import Run
 
@@ -126,3 +127,48 @@ def test_two_hundred_people_at_once_lose_no_click(own_run, ledger, n_clicks):
     assert kept == wanted
     lost = len(wanted) - len(set(promised) & set(wanted))
     ledger.note("clicks of 200 clients at once, each in the log once", len(wanted), lost)
+
+
+def post(host, token, name, message):
+    """Status and answer of one action."""
+    headers = {"Origin": f"http://{host}", "Content-Type": "application/json"}
+    with closing(HTTPConnection(host, timeout=120)) as connection:
+        connection.request("POST", f"/{token}/api/{name}", json.dumps(message), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def click_on_others(host, token, stop):
+    """Somebody else, on images without the object, as fast as it goes."""
+    number = 0
+    while not stop.is_set():
+        post(host, token, "set", {"bag": 3 + number % 3, "segments": [number % 2], "value": 0})
+        number += 1
+
+
+def is_in_mask(run, bag, segment):
+    """Whether most of a segment is object in the mask on the disk."""
+    inside = resize_labels(run.read_segments(bag)["labels"], run.read_mask(bag).shape) == segment
+    return bool(run.read_mask(bag)[inside].mean() > 0.5)
+
+
+@pytest.mark.parametrize("n_exports", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.timeout(900)
+def test_an_export_while_others_click_has_every_click_before_it(own_run, ledger, n_exports):
+    lost, stop, run = 0, threading.Event(), Run(own_run)
+    with run_server(own_run) as (host, token):
+        while ask_status(host, token)[1]["votes"] != "ready":
+            time.sleep(0.05)
+        other = threading.Thread(target=click_on_others, args=(host, token, stop))
+        other.start()
+        for number in range(n_exports):
+            bag, value = number % 3, number // 3 % 2
+            assert post(host, token, "set", {"bag": bag, "segments": [0], "value": value})[0] == 200
+            status, answer = post(host, token, "export", {})
+            told = status == 200 and is_in_mask(run, bag, 0) == bool(value)
+            if not told:
+                print(number, status, answer)
+            lost += not told
+        stop.set()
+        other.join()
+    ledger.note("exports of `review` while others click: the last click is in the files", n_exports, lost)

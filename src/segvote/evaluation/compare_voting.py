@@ -79,7 +79,7 @@ def read_count(path: Path) -> Count | None:
     try:
         arrays = read_arrays(path)
         return Count(arrays["votes"], float(arrays["seconds"]), tuple(map(str, arrays["notes"])))
-    except (FileNotFoundError, DamagedFileError, KeyError):
+    except (DamagedFileError, KeyError):
         return None
 
 

@@ -64,7 +64,7 @@ def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray)
 
 
 def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[str, np.ndarray]:
-    """Read the arrays of a file, or some of them; `DamagedFileError` names it where a checksum or a header is wrong."""
+    """Read the arrays of a file, or some of them; `DamagedFileError` names one that is damaged or not there."""
     try:
         # numpy leaves the file open when it is no zip file; we do not.
         with _READING, open_regular(path) as file, np.load(file, allow_pickle=False) as archive:
@@ -72,8 +72,8 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
             wanted = [name for name in archive.files if names is None or name in names]
             _check_sizes(Path(path), archive, wanted)
             return {name: archive[name] for name in wanted}
-    except FileNotFoundError:
-        raise
+    except FileNotFoundError as error:
+        raise DamagedFileError(f"{path} is missing; run the command that made it again") from error
     except DAMAGE as error:
         raise DamagedFileError(f"{path} is damaged ({error}); delete it and run the command again") from error
 
@@ -97,5 +97,5 @@ def read_if_whole(path: Path | str, names: Container[str] | None = None) -> dict
     """As `read_arrays`, or None where the file is absent or damaged: then it is made again."""
     try:
         return read_arrays(path, names)
-    except (FileNotFoundError, DamagedFileError):
+    except DamagedFileError:
         return None

@@ -45,12 +45,20 @@ FULL_CONTRAST = 1.5
 # Votes of *without* images for the background of *with* images, as a share of all: from here on scenes are shared, and
 # what none at all leaves of the confidence: a scene of their own need not mislead, cows are found against cats indoors.
 SHARED, NOT_SHARED = 0.03, 0.5
+# So few *with* videos share their ground as easily as the object: fewer than the first number can prove nothing, fewer
+# than the second not everything. Two car videos of three against four others are both a car and a piece of road; images
+# have outlines on their edges to vouch for them, and come in larger numbers.
+PROOF_VIDEOS, ENOUGH_VIDEOS = 3, 5
 # Part of an image by whose evidence it is put into a folder.
 TOP_SHARE = 0.02
 # An object of fewer segments than this is small for them.
 FEW_SEGMENTS = 5
 
 REASONS = {
+    "few": (
+        "too few WITH videos: what they share may be the ground as well as the object, and none are left to check",
+        "add videos of the object in other places, or WITHOUT videos of the same places",
+    ),
     "alike": (
         "the folders look alike: images left out of the vote are not put into the right one",
         "check that every WITH image shows the object and no WITHOUT image does, or add images",
@@ -85,13 +93,14 @@ class Confidence:
     Attributes
     ----------
     value : float
-        The product of the five signs, in [0, 1]; NaN for a voter whose votes are not judged.
+        The product of the five signs, in [0, 1], or what few videos can prove, if that is less; NaN for a voter whose
+        votes are not judged.
     separability, agreement, contrast, power, shared : float
         The signs, each in [0, 1].
     size : float
         How many segments of the mean size the object covers, in the median image.
     cause : str
-        The weakest sign, a key of `REASONS`; "" where the confidence is high.
+        The weakest sign, or ``few``, a key of `REASONS`; "" where the confidence is high.
     """
 
     value: float
@@ -173,12 +182,21 @@ def measure_confidence(
         "power": _measure_power(table, ballot.smooth(held_out), ballot.excluded),
         "shared": _measure_shared(ballot, selected),
     }
-    if np.isnan(table.contrasts).all():
+    size, most = _measure_size(table, selected), 1.0
+    inside = table.is_candidate[table.edges[:, 0]]
+    if np.isnan(table.contrasts[inside]).all():
         # Outlines cannot be judged where colours are not known.
         signs["contrast"] = 1.0
-    value = float(np.prod(list(signs.values())))
-    size = _measure_size(table, selected)
-    return Confidence(value, **signs, size=size, cause="" if value >= HIGH else _find_cause(signs, size))
+        # Adjacent segments without colours: videos.
+        most = _limit_by_number(int(table.positive.sum())) if inside.any() else 1.0
+    value = min(float(np.prod(list(signs.values()))), most)
+    cause = "" if value >= HIGH else "few" if most < 1 else _find_cause(signs, size)
+    return Confidence(value, **signs, size=size, cause=cause)
+
+
+def _limit_by_number(n_videos: int) -> float:
+    """The most that so many *with* videos can prove: just below `LOW`, just below `HIGH`, or everything."""
+    return LOW - 1e-4 if n_videos < PROOF_VIDEOS else HIGH - 1e-4 if n_videos < ENOUGH_VIDEOS else 1.0
 
 
 def _measure_size(table: SegmentTable, selected: np.ndarray) -> float:

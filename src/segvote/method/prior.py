@@ -1,4 +1,4 @@
-"""Background priors: the probability that a walk survives a visit to a segment, by its place in the image.
+"""Background priors: the factor g of the walk for every segment, by its place in the image.
 
 *Border*: what touches the border of a photograph is more often background. *Boundary connectivity* (Zhu, Liang, Wei,
 Sun, "Saliency optimization from robust background detection", 2014): what can be reached from the border without

@@ -61,7 +61,7 @@ def _format_row(comparison: Comparison, ranked: Sequence[Result], scores: list[d
         cells = [_format_picture(picture, name)]
         for result, arrays in zip(ranked, scores, strict=True):
             cells.append(_format_picture(_paint(comparison, result, arrays, place, picture), name))
-    except (SegvoteError, FileNotFoundError) as error:  # a picture that is gone costs its row, not the page
+    except SegvoteError as error:  # a picture that is gone costs its row, not the page
         cells = [escape(f"{name}: {error}")]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
 

@@ -1,6 +1,6 @@
 """One self-contained page about a run: style, script, pictures and figures inside, nothing fetched.
 
-The page is written piece by piece, so memory does not grow with the number of images. Equal runs give equal bytes but
+The page is written part by part, so memory does not grow with the number of images. Equal runs give equal bytes but
 for the block between ``<!-- timings -->`` and ``<!-- /timings -->``. Scripts and styles are admitted by their hashes
 alone: whatever a file is called, nothing in its name can run.
 """
@@ -30,7 +30,7 @@ from segvote.report.summary import (
 from segvote.report.timings import format_timings
 from segvote.run.run import Run
 
-__all__ = ["list_pieces", "write_report"]
+__all__ = ["list_parts", "write_report"]
 
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' "
@@ -58,11 +58,11 @@ def write_report(run: Run) -> Path:
         return path
     # errors="replace": a file name that is no valid UTF-8 must not cost the report.
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.writelines(list_pieces(run))
+        file.writelines(list_parts(run))
     return path
 
 
-def list_pieces(run: Run) -> Iterator[str]:
+def list_parts(run: Run) -> Iterator[str]:
     """The page from top to bottom, one card at a time."""
     title = format_title(run)
     yield _format_head(title, _name_page(run))

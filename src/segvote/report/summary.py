@@ -65,7 +65,9 @@ def format_confidence(run: Run) -> str:
     found = {name: escape(str(run.confidence.get(name, ""))) for name in ("level", "reason", "advice")}
     if not found["level"]:
         return ""
-    why = f" {found['reason'].capitalize()}. Try: {found['advice']}." if found["reason"] else ""
+    # Not `capitalize`, which would make WITH and WITHOUT small.
+    reason = found["reason"][:1].upper() + found["reason"][1:]
+    why = f" {reason}. Try: {found['advice']}." if reason else ""
     return f'<p class="confidence {found["level"]}"><b>Confidence {found["level"]}.</b>{why}</p>\n'
 
 

@@ -21,6 +21,7 @@ STEPS = {
     "write": "write masks and heat maps",
     "model": "write the model",
 }
+MAX_SECONDS = 1e12  # of a time of day, too
 MAX_CALLS = 12  # rows in the list of calls; a folder may have seen hundreds
 
 
@@ -49,7 +50,7 @@ def list_calls(log: Sequence[Any]) -> list[Call]:
     """Calls in the order of the log; lines that say something else are passed over."""
     calls: list[Call] = []
     for line in log:
-        step = line.get("step") if isinstance(line, dict) else None
+        step = str(line.get("step")) if isinstance(line, dict) else ""
         step = "extract" if step == "describe" else step  # as earlier versions called it
         if step == "start":
             settings = line.get("settings")
@@ -59,7 +60,7 @@ def list_calls(log: Sequence[Any]) -> list[Call]:
             calls[-1].n_jobs = int(_read_number(line.get("n_jobs")))
             calls[-1].worker_seconds = _read_numbers(line.get("worker_seconds"))
         elif calls and step in STEPS:
-            calls[-1].seconds[str(step)] = _read_number(line.get("seconds"))
+            calls[-1].seconds[step] = _read_number(line.get("seconds"))
     return calls
 
 
@@ -112,7 +113,8 @@ def _format_date(seconds: float) -> str:
 
 
 def _read_number(value: Any) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    """0 for what is no number that a clock could have shown."""
+    return float(value) if isinstance(value, (int, float)) and abs(value) <= MAX_SECONDS else 0.0
 
 
 def _read_numbers(values: Any) -> dict[str, float]:

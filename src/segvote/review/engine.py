@@ -72,7 +72,7 @@ class Engine:
         self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
         self.voting, self.masks, self.frames = Voting(run), Masks(run), Frames(run)
         self.status, self.problem = "loading", ""
-        self.heard = -1  # number of the last action that was voted on
+        self.last_voted = -1  # number of the last action that was voted on
         self._wake = threading.Condition()
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
@@ -264,10 +264,10 @@ class Engine:
         if not self.voting.is_open:
             self._load()
         self._pass_on_labels()
-        if self.voting.is_final and self.heard >= self.corrections.last:
+        if self.voting.is_final and self.last_voted >= self.corrections.last:
             self._recover()
         with self._wake:
-            self._waiting = self.heard < self.corrections.last
+            self._waiting = self.last_voted < self.corrections.last
             self._wake.notify_all()
 
     def _recover(self) -> None:
@@ -338,10 +338,10 @@ class Engine:
         user, corrections = self._read_log()
         started = time.perf_counter()
         voted = self.voting.vote(user, corrections)
-        if self.heard < user.action:
+        if self.last_voted < user.action:
             self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
         self._pass_on_labels()
-        self.heard = max(self.heard, user.action)
+        self.last_voted = max(self.last_voted, user.action)
         self._mark_dirty()  # the first thread draws what changed, and asks for a vote on what came meanwhile
         self.tell()
         return voted
@@ -356,7 +356,7 @@ class Engine:
                     votes = (result.scores, result.decisions, result.thresholds, result.graph, result.uncertainty)
                     self.snapshot = apply_votes(self.snapshot, *votes)
                 if self.voting.is_final:
-                    self.heard = max(self.heard, user.action)
+                    self.last_voted = max(self.last_voted, user.action)
         self.tell()
 
     def _measure_masks(self) -> None:

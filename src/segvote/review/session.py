@@ -66,7 +66,7 @@ class Session:
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Event] = set()
-        self._twins: list[NearDuplicate] | None = None
+        self._duplicates: list[NearDuplicate] | None = None
         self._doctor, self._exporting = threading.Lock(), threading.Lock()
         self.export_step: dict[str, Any] = {}
         self.closing = False
@@ -155,7 +155,7 @@ class Session:
             "action": engine.corrections.last,
             "nUndo": engine.corrections.n_undo,
             "nRedo": engine.corrections.n_redo,
-            "heard": engine.heard,
+            "lastVoted": engine.last_voted,
             "votes": engine.status,
             "problem": engine.problem,
             "export": self.export_step,
@@ -202,7 +202,7 @@ class Session:
             "score": explanation.score,
             "threshold": explanation.threshold,
             "selected": explanation.selected,
-            "said": explanation.said,
+            "userLabel": explanation.user_label,
             "neighbours": explanation.sum_amounts("neighbour"),
             "constant": explanation.constant,
             **groups,
@@ -211,12 +211,12 @@ class Session:
     def describe_doctor(self) -> dict[str, Any]:
         voted = self.engine.voting.get_voted()
         with self._doctor:
-            if self._twins is None:
-                self._twins = find_duplicates([one.bag for one in voted.opened.bags])
-        diagnosis = diagnose_run(self.run, voted, self._twins)
+            if self._duplicates is None:
+                self._duplicates = find_duplicates([one.bag for one in voted.opened.bags])
+        diagnosis = diagnose_run(self.run, voted, self._duplicates)
         numbers = {bag.name: index for index, bag in enumerate(self.run.bags)}
-        suspects = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
-        return {"nImages": len(diagnosis.suspects), "suspects": suspects[:200]}
+        flagged = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
+        return {"nImages": len(diagnosis.images), "flagged": flagged[:200]}
 
     # Actions: each takes the decoded message of the page and trusts nothing in it.
 

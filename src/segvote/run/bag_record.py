@@ -8,6 +8,7 @@ from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.exports.base import check_name
+from segvote.io.path_names import is_path_name
 from segvote.io.records import read_fields
 from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, WITHOUT
@@ -79,8 +80,8 @@ def read_bag(entry: dict[str, Any], folder: RunFolder) -> BagRecord:
 
 
 def is_inside(name: str) -> bool:
-    """Whether a name stays below the folder it is joined to."""
+    """Whether a name is that of a file, and stays below the folder it is joined to."""
     try:
-        return bool(check_name(name))
+        return is_path_name(check_name(name))
     except BadInputError:
         return False

@@ -22,6 +22,7 @@ __all__ = ["Action", "CorrectionLog", "read_actions"]
 
 # What a user can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("cut", "join", "look", "move", "paint", "redo", "set", "undo")
+UNDECIDED_KINDS = ("paint", "set")  # the value of which may be -1
 # 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches nor frames, 3 no *cut* and *join*;
 # all are continued.
 FORMAT = 4
@@ -89,7 +90,7 @@ class Action:
 
 
 COLUMNS = ("kind", "image", "name", "value", "height", "width", "counts", "number")
-SAID = COLUMNS[:-1]
+CONTENT = COLUMNS[:-1]
 # Columns of later formats, and what stands for them in a log that has none.
 ADDED = {
     "checksum": "TEXT NOT NULL DEFAULT ''",
@@ -194,7 +195,7 @@ class CorrectionLog:
         cursor = self._writer.execute(
             "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum, batch, frame) "
             "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (time.time(), *(getattr(action, column) for column in SAID), _sum(action), action.batch, action.frame),
+            (time.time(), *(getattr(action, column) for column in CONTENT), _sum(action), action.batch, action.frame),
         )
         return int(cursor.lastrowid or 0)
 
@@ -248,7 +249,7 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
         _check_row(row, place, path)
     actions = [Action(*row[:-1]) for row in rows]
     sums = [row[-1] for row in rows]
-    if any(said and said != _sum(action) for said, action in zip(sums, actions, strict=True)):
+    if any(noted and noted != _sum(action) for noted, action in zip(sums, actions, strict=True)):
         raise DamagedFileError(f"{path}: an action is not as it was written; restore the file, or move it away")
     return actions
 
@@ -257,7 +258,8 @@ def _check_row(row: tuple, place: int, path: Path) -> None:
     kinds = (str, str, str, int, int, int, str, int, int, int, str)
     whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
     sizes = whole and min(*row[4:6], row[8], row[9] + 1) >= 0
-    if not sizes or row[0] not in KINDS or row[7] != place or not -1 <= row[3] <= 1:
+    lowest = -1 if row[0] in UNDECIDED_KINDS else 0
+    if not sizes or row[0] not in KINDS or row[7] != place or not lowest <= row[3] <= 1:
         raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
 
 
@@ -272,12 +274,12 @@ def _has_column(connection: sqlite3.Connection, name: str) -> bool:
 
 def _sum(action: Action) -> str:
     """Checksum of what an action says; eight hexadecimal digits."""
-    said = [getattr(action, column) for column in SAID]
+    content = [getattr(action, column) for column in CONTENT]
     # Of an action that an older format could hold the sum is that of the older format.
     more = [action.batch] if action.batch or action.frame >= 0 else []
     if action.frame >= 0:
         more.append(action.frame)
-    return f"{zlib.crc32(repr([*said, *more]).encode()):08x}"
+    return f"{zlib.crc32(repr([*content, *more]).encode()):08x}"
 
 
 def _read_format(connection: sqlite3.Connection) -> int:

@@ -42,7 +42,7 @@ UNDECIDED = -1
 COVERED = 0.8
 # A smaller share of a segment that was painted is a retouch, which says nothing about what is like the segment.
 LEAST_PAINTED = 0.1
-TAGS = {1: WITH, 0: WITHOUT}
+BAG_LABELS = {1: WITH, 0: WITHOUT}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def replay(actions: Iterable[Action]) -> Corrections:
         elif action.kind == "look":
             looked[action.image] = action.value
         else:
-            moved[action.image] = TAGS[action.value]
+            moved[action.image] = BAG_LABELS[action.value]
     seen = frozenset(image for image, value in looked.items() if value)
     return Corrections(strokes, seen, moved, divisions, len(standing), len(undone), last)
 

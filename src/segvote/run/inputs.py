@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.path_names import is_path_name
 from segvote.io.picture_views import Reading, split_view
 from segvote.io.records import read_fields
 from segvote.io.remote.addresses import find_local_path, name_path_or_uri
@@ -54,7 +55,7 @@ class Inputs:
     Attributes
     ----------
     folders
-        Tag to the folder that `annotate` was given.
+        Bag label to the folder that `annotate` was given.
     added
         In the order in which they came.
     removed
@@ -78,6 +79,8 @@ class Inputs:
             )
             if not all(isinstance(one, str) for one in (*folders.values(), *removed)):
                 raise TypeError("a name is no text")
+            if not all(map(is_path_name, (*folders.values(), *(one.folder for one in added)))):
+                raise TypeError("a folder has a name that no folder can have")
             return cls(folders, added, removed)
         except (KeyError, TypeError, AttributeError) as error:
             raise DamagedFileError(f"the inputs of run.json are not whole ({error}); annotate again") from error

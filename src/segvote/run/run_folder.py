@@ -140,7 +140,7 @@ class RunFolder:
         )
         found = []
         for line in lines:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError):
                 found.append(json.loads(line))
         return found
 

@@ -73,7 +73,7 @@ def annotate_bags(
 
 @dataclass(frozen=True)
 class _Look:
-    """The vote on images described in one way; looks are judged by the vote before corrections are heard."""
+    """The vote on one set of features; looks are judged by the vote before corrections are counted in."""
 
     settings: Settings
     key: str
@@ -144,7 +144,7 @@ class _Job:
             return extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources, self.progress)
 
     def _look(self, level: Settings, bags: Sequence[Bag], corrections: Corrections, keep: bool) -> _Look:
-        """Segment, describe and vote; what the folder holds of that is not done again.
+        """Segment, extract features and vote; what the folder holds of that is not done again.
 
         The folder has room for the neighbours of one look: those of the first are kept, those of another held until
         it is known which look is better.

@@ -86,7 +86,7 @@ def _learn_words(
     path = run.features_path(f"words-{key}")
     try:
         extractor.set_state(read_arrays(path))
-    except (FileNotFoundError, DamagedFileError):
+    except DamagedFileError:
         images = count_along(_read_all(bags), "learn words", len(bags), progress)
         extractor.fit(images, np.random.default_rng(settings.seed))
         write_arrays(path, False, **extractor.get_state())

@@ -28,11 +28,11 @@ function showSaved() {
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
   else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
   else if (votes === "failed") { pill.textContent = "votes failed"; pill.title = problem; pill.classList.add("bad"); }
-  else if (store.status.heard < store.status.action) pill.textContent = "voting …";
+  else if (store.status.lastVoted < store.status.action) pill.textContent = "voting …";
   else { pill.textContent = "saved"; pill.title = "Every action is on the disk."; pill.classList.add("good"); }
   pill.dataset.action = store.status.action;
   pill.dataset.votes = opening ? "loading" : votes;
-  pill.dataset.heard = store.status.heard;
+  pill.dataset.lastVoted = store.status.lastVoted;
   byId("undo").disabled = !store.status.nUndo;
   byId("redo").disabled = !store.status.nRedo;
 }
@@ -56,8 +56,8 @@ function showFacts() {
   if (!image) return;
   const { name, nSegments } = store.run.images[store.current];
   byId("image-name").textContent = name;
-  const tag = image.isWith ? "with" : "without";
-  byId("image-facts").textContent = `${image.moved ? `moved to ${tag}` : tag} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}`;
+  const label = image.isWith ? "with" : "without";
+  byId("image-facts").textContent = `${image.moved ? `moved to ${label}` : label} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}`;
   byId("accept").textContent = image.accepted ? "Accepted" : "Accept";
   byId("accept").setAttribute("aria-pressed", image.accepted);
 }

@@ -80,7 +80,7 @@ export const preload = (index) => { load(index).catch(() => {}); };
 // A frame of a video stays as it is zoomed; a new image is fitted.
 export async function show(index, frame = -1, fits = true) {
   hovered = -1; cursor = null; strokes.length = 0; tip.hidden = true;
-  // Until the new map is here nothing can be clicked: a segment of the old one would be said of the new image.
+  // Until the new map is here nothing can be clicked: a segment of the old one would be taken for one of the new image.
   picture = regions = null;
   draw();
   try {

@@ -176,7 +176,7 @@ class _Job:
             some = good[start : start + N_AT_ONCE]
             table = gather_table(self.target, some, model.extractor, model.standardiser)
             annotator = self.predictor.annotator
-            votes = table.split(annotator.decision_function(table.X))
+            votes = table.split(self.predictor.vote(table.X))
             adjacent = zip(table.edges, table.lengths, table.contrasts, strict=True)
             for one, own, areas, known in zip(some, votes, table.split(table.areas), adjacent, strict=True):
                 yield one, annotator.smooth(own, weigh_adjacent(len(own), *known)), areas

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.images import resize_image
 from segvote.masks import scale_heat
 from segvote.method.decide import decide
@@ -119,11 +119,20 @@ class Predictor:
         """(n_segments,) of an image in memory."""
         model = self.model
         features = model.extractor.extract(image, labels.astype(np.int32)).astype(np.float32)
-        votes = self.annotator.decision_function(model.standardiser.apply(features))
+        votes = self.vote(model.standardiser.apply(features))
         edges, lengths = list_edges(labels)
         working = resize_image(image, model.settings.size)
         contrasts = measure_contrasts(measure_means(convert_to_lab(working), labels, measure_areas(labels)), edges)
         return self.annotator.smooth(votes, weigh_adjacent(len(votes), edges, lengths, contrasts))
+
+    def vote(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments,) votes for standardised features; a model whose numbers lead to no numbers is refused."""
+        votes = self.annotator.decision_function(X) if np.isfinite(X).all() else np.array([np.nan])
+        if not np.isfinite(votes).all():
+            raise DamagedFileError(
+                "the scales or votes of the model are no numbers that features could have given; annotate again"
+            )
+        return votes
 
     def choose(self, scores: np.ndarray, areas: np.ndarray) -> Choice:
         """From the scores and areas of an image's segments to those that are the object."""
