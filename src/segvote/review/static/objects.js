@@ -1,6 +1,7 @@
 // Single objects of the image: numbered in a list and over the image, divided by a line, joined by selecting several.
 
 import { readInstances } from "./api.js";
+import { make } from "./elements.js";
 import { traceLabel } from "./regions.js";
 import { formatShare, store, tell, watch } from "./store.js";
 
@@ -15,13 +16,6 @@ const isShown = () => !panel.hidden || store.tool === "cut";
 const isVideo = () => store.run.images[store.current].frames.length > 0;
 // Neighbours in the list differ: the golden angle.
 const colourOf = (number) => `hsl(${(number * 137.5) % 360} 90% 68%)`;
-
-function make(tag, className = "", text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.textContent = text;
-  return element;
-}
 
 // What the canvas draws: outlines on the map of numbers, the one under the pointer marked.
 export function listOutlines() {
