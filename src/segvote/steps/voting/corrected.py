@@ -1,4 +1,4 @@
-"""The corrections of a user applied to a vote: painted pixels teach the other images, and leave the rest of their own alone.
+"""Corrections applied to a vote: painted pixels teach the other images, and leave the rest of their own alone.
 
 A click says what a region is, and what is like it in the same image is mostly wrong in the same way. Whoever outlines
 an error says where it ends, too: what lies beside the stroke was seen and left as it is.
