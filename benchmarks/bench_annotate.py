@@ -5,14 +5,17 @@
 DATA_SET is a folder with ``with`` and ``without``; without one, made scenes are used. Last line JSON.
 
 ``annotate_over_alone`` compares with a program of ten lines that reads, segments and sends through the network the same
-images in the same number of processes, and keeps nothing; ``annotate_over_worker_seconds`` with the seconds the workers
-of `annotate` themselves spent segmenting and extracting features, divided by their number.
+images in the same number of processes, and keeps nothing: at each size of the network's input that the run looked at
+them (``n_looks``). ``annotate_over_worker_seconds``: with the seconds the workers of `annotate` themselves spent
+segmenting and extracting features, divided by their number. The second voter needs no other search, the third does.
+``repeated_processor_seconds`` is the same command once more.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -24,6 +27,7 @@ from segvote.datasets import write_scenes
 from segvote.io.images import list_images
 
 JOBS = 2
+SAME_SEARCH, OTHER_SEARCH = "cam", "negmin"
 ALONE = """
 import sys
 from joblib import Parallel, delayed
@@ -31,17 +35,21 @@ from segvote.features import make_features
 from segvote.io.images import list_images, read_image, resize_image
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
+from segvote.steps.voting.detail import list_levels
 
-def work(path, extractor, settings):
+def work(path, extractors, settings):
     image = read_image(path)
     SEGMENTERS[settings.segmenter](resize_image(image, settings.size), n_segments=settings.n_segments)
-    extractor.compute_maps(image)
+    for extractor in extractors:
+        extractor.compute_maps(image)
 
 if __name__ == "__main__":
     settings = Settings()
-    extractor = make_features(settings.features)
-    paths = [path for folder in sys.argv[2:] for path in list_images(folder)]
-    Parallel(int(sys.argv[1]))(delayed(work)(path, extractor, settings) for path in paths)
+    n_jobs, n_looks, *folders = sys.argv[1:]
+    levels = list_levels(settings)[: int(n_looks)]
+    extractors = [make_features(level.features, **level.feature_options) for level in levels]
+    paths = [path for folder in folders for path in list_images(folder)]
+    Parallel(int(n_jobs))(delayed(work)(path, extractors, settings) for path in paths)
 """
 
 
@@ -64,8 +72,9 @@ def run_annotate(folder: Path, out: Path, *options: str) -> dict[str, float]:
     _wait_for(_start_annotate(folder, out, *options))
     seconds = time.perf_counter() - started
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    worker = [line["worker_seconds"] for line in log if line.get("step") == "bags"][-1]
-    return {"seconds": seconds, "alone": (worker.get("segment", 0.0) + worker.get("extract", 0.0)) / JOBS}
+    looks = [line["worker_seconds"] for line in log if line.get("step") == "bags"]
+    spent = sum(look.get("segment", 0.0) + look.get("extract", 0.0) for look in looks)
+    return {"seconds": seconds, "alone": spent / JOBS, "n_looks": sum("extract" in look for look in looks)}
 
 
 def measure_peak(folder: Path, out: Path) -> float:
@@ -88,12 +97,21 @@ def _wait_for(process: subprocess.Popen) -> None:
         raise SystemExit(f"annotate failed with exit code {process.returncode}")
 
 
-def run_alone(folder: Path, scratch: Path) -> float:
+def measure_repeated(folder: Path, out: Path) -> float:
+    """Processor seconds of a command that finds its result finished."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _wait_for(_start_annotate(folder, out))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def run_alone(folder: Path, scratch: Path, n_looks: int) -> float:
     """Wall seconds of a program that only reads, segments and runs the network."""
     script = scratch / "alone.py"
     script.write_text(ALONE)
     started = time.perf_counter()
-    subprocess.run([sys.executable, script, str(JOBS), folder / "with", folder / "without"], check=True)
+    command = [sys.executable, script, str(JOBS), str(n_looks), folder / "with", folder / "without"]
+    subprocess.run(command, check=True)
     return time.perf_counter() - started
 
 
@@ -123,15 +141,20 @@ def main() -> None:
         source = arguments.data_set or folder / "scenes"
         if arguments.data_set is None:
             write_scenes(source, *((6, 6) if arguments.quick else (40, 40)))
-        alone = run_alone(source, folder)
         first = run_annotate(source, folder / "out")
-        second = run_annotate(source, folder / "out", "--voter", "negmin")
+        alone = run_alone(source, folder, int(first["n_looks"]))
+        repeated = measure_repeated(source, folder / "out")
+        second = run_annotate(source, folder / "out", "--voter", SAME_SEARCH)
+        third = run_annotate(source, folder / "out", "--voter", OTHER_SEARCH)
         results = {
             "seconds": first["seconds"],
             "alone": alone,
             "annotate_over_alone": first["seconds"] / alone,
             "annotate_over_worker_seconds": first["seconds"] / first["alone"],
+            "n_looks": first["n_looks"],
+            "repeated_processor_seconds": repeated,
             "second_voter_over_first": second["seconds"] / first["seconds"],
+            "third_voter_over_first": third["seconds"] / first["seconds"],
         }
         for n_images in (12, 24) if arguments.quick else (100, 200, 400):
             images = take_images(source, folder / f"images-{n_images}", n_images)

@@ -1,15 +1,18 @@
 """What corrections are worth: CorLoc and mean IoU of the drawn masks after 0, 10, 25, 50 and 100 actions.
 
-    python benchmarks/bench_review.py SET [SET ...] [--runs build/suite] [--ways vote,passed-on] [--fail]
+    python benchmarks/bench_review.py SET [SET ...] [--runs build/suite] [--ways segments-vote,pixels-vote] [--fail]
 
-A simulated person takes the next image of the queue, sees its mask as the page draws it, and corrects the worst error,
-or accepts the image when no correction gains a hundredth of its IoU; both are actions. Ways to correct:
+A simulated person (`simulated_person.py`) takes the next image of the queue, sees its mask as the page draws it, and
+corrects the worst error, or accepts the image when no correction gains a hundredth of its IoU; both are actions. A way
+to correct is a tool and what follows from it:
 
-vote       the worst region is clicked, and the label takes part in the vote, as on the page: it is passed on at once,
-           and a vote is held after every fifth correction (``--every``), as of a person who does not wait for it;
-passed-on  the same, but labels are only passed on to what is like them (`SegmentAnnotator.correct`);
-nobody     the same, but nothing follows from a label for any other segment;
-pixels     the true mask is painted inside the worst segment, and the painted segments vote.
+segments   the worst region is clicked;
+pixels     a lasso is drawn around the worst error;
+
+vote       it takes part in the vote, as on the page: it is passed on at once, and a vote is held after every fifth
+           correction (``--every``), as of a person who does not wait for it;
+passed-on  it is only passed on to what is like it (`SegmentAnnotator.correct`);
+nobody     nothing follows from it for any other segment.
 
 Runs are those of `suite.py`; use a copy where they must not change. ``--fail`` is a start that failed: no geometry and
 no smoothing, so that the method does not know where an image's border is. The truth is used by the person and by the
@@ -40,7 +43,8 @@ from segvote.steps.voting.making import make_annotator
 from simulated_person import Person
 
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
-WAYS = ("vote", "passed-on", "nobody", "pixels")
+TOOLS, CONSEQUENCES = ("segments", "pixels"), ("vote", "passed-on", "nobody")
+WAYS = tuple(f"{tool}-{consequence}" for consequence in CONSEQUENCES for tool in TOOLS)
 # After how many actions masks are drawn and measured.
 DRAWN_AT = (0, 10, 25, 50, 100)
 FOUND = 0.5  # IoU from which an image counts for CorLoc
@@ -92,7 +96,8 @@ class Corrector:
     """The state of a review, corrected in one of `WAYS`, with a vote after every so many corrections."""
 
     def __init__(self, review: Review, way: str, every: int) -> None:
-        self.review, self.way, self.every, self.person = review, way, every, review.person
+        self.tool, self.consequence = way.split("-", 1)
+        self.review, self.every, self.person = review, every, review.person
         self.shown, self.annotator, self.n_corrections = review.first, review.annotator, 0
         self.canvases: dict[int, Canvas] = {}
         self.strokes: dict[int, list[Action]] = {}
@@ -114,7 +119,7 @@ class Corrector:
         if len(waiting) == 0:
             return
         bag = int(waiting[np.argmax(rank_images(self.shown)[waiting])])
-        user_labels = (self._paint if self.way == "pixels" else self._click)(bag, self.draw(bag))
+        user_labels = (self._lasso if self.tool == "pixels" else self._click)(bag, self.draw(bag))
         if user_labels is None:
             accepted = self.shown.accepted.copy()
             accepted[bag] = True
@@ -130,13 +135,13 @@ class Corrector:
         user_labels[self.shown.get_slice(bag).start + worst[0]] = worst[1]
         return user_labels
 
-    def _paint(self, bag: int, mask: np.ndarray) -> np.ndarray | None:
-        worst = self.person.paint_worst(bag, mask)
+    def _lasso(self, bag: int, mask: np.ndarray) -> np.ndarray | None:
+        worst = self.person.lasso_worst(bag, mask)
         if worst is None:
             return None
+        pixels, value = worst
         strokes = self.strokes.setdefault(bag, [])
-        for value, pixels in zip((1, 0), worst, strict=True):
-            strokes.append(Action("paint", str(bag), "", value, *mask.shape, str(encode_rle(pixels)["counts"])))
+        strokes.append(Action("paint", str(bag), "", value, *mask.shape, str(encode_rle(pixels)["counts"])))
         canvas = self.canvases.setdefault(bag, Canvas(mask.shape))  # type: ignore[arg-type]
         canvas.show(strokes)
         part, user_labels = self.shown.get_slice(bag), self.shown.user_labels.copy()
@@ -151,9 +156,9 @@ class Corrector:
     def _vote(self, user_labels: np.ndarray) -> None:
         self.shown = apply_user(self.shown, replace(self.shown.user, user_labels=user_labels))
         self.n_corrections += 1
-        if self.way == "nobody":
+        if self.consequence == "nobody":
             return
-        if self.way != "passed-on" and self.n_corrections % self.every == 0:
+        if self.consequence == "vote" and self.n_corrections % self.every == 0:
             self.annotator = self.review.annotator.teach(user_labels)
         result = self.annotator.correct(user_labels, self.painted_shares)
         votes = (result.scores, result.selected, result.thresholds, self.annotator.graph_, result.uncertainty)
@@ -179,7 +184,7 @@ def main() -> None:
             rows = figures.setdefault(name, {})[way] = []
             for n_spent, corloc, iou in review.spend(way, arguments.actions, arguments.every):
                 rows.append((n_spent, round(corloc, 4), round(iou, 4)))
-                print(f"  {way:10} {n_spent:4} actions: CorLoc {corloc:.3f}, mIoU {iou:.3f}", flush=True)
+                print(f"  {way:18} {n_spent:4} actions: CorLoc {corloc:.3f}, mIoU {iou:.3f}", flush=True)
     print(json.dumps(figures))
 
 

@@ -161,7 +161,7 @@ def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray
     parts = [(np.flatnonzero(truth), N_JUDGED // 3), (np.flatnonzero(~truth), N_JUDGED - N_JUDGED // 3)]
     rows = np.sort(np.concatenate([rng.choice(part, size=min(n, len(part)), replace=False) for part, n in parts]))
     true = search_truly(X, bags, rows, voter.n_neighbors)
-    heard = [voter.graph_.indices[voter.graph_.indptr[row] : voter.graph_.indptr[row + 1]] for row in rows]
+    found = [voter.graph_.indices[voter.graph_.indptr[row] : voter.graph_.indptr[row + 1]] for row in rows]
     gaps = [((X[one].astype(float) - X[row]) ** 2).sum(axis=1) for row, one in zip(rows, true, strict=True)]
     order = np.argsort(gaps, axis=1)
     graph = build_vote_graph(np.take_along_axis(np.array(gaps), order, 1), np.take_along_axis(true, order, 1), len(X))
@@ -169,7 +169,7 @@ def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray
     judged = truth[rows]
     # Each stands for as many as were there for one of its kind.
     weights = np.where(judged, truth.sum() / judged.sum(), (~truth).sum() / (~judged).sum())
-    recalls = [np.isin(a, b).mean() for a, b in zip(true, heard, strict=True)]
+    recalls = [np.isin(a, b).mean() for a, b in zip(true, found, strict=True)]
     return {
         "recall_judged": float(np.average(recalls, weights=weights)),
         "recall_judged_object": float(np.mean(np.array(recalls)[judged])),

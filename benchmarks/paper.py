@@ -13,15 +13,16 @@ import argparse
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from paper_bandwidths import BandwidthTable, measure_bandwidths
 from paper_page import Pages, fill_page, write_figures
 from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.compare import Plan, compare
-from segvote.evaluation.compare_features import LENGTHS, UNIT
 from segvote.evaluation.compare_results import Comparison
 from segvote.evaluation.stress import STRESSES, StressCurve, stress
 from segvote.run.settings import Settings
@@ -30,19 +31,19 @@ from segvote.voters import VOTERS
 PHOTOGRAPHS = ("cows", "aeroplanes", "street-cars", "msrc-face", "msrc-sign", "msrc-dog", "dogs-not-cats")
 SETS = (*PHOTOGRAPHS, "tile-break", "tile-fray", "steel-patches", "coffee-lesions")
 # Images of each folder: with all of them eleven sets take most of a day.
-N_IMAGES = 12
-# Words have blocks of length one whatever the voter: the last table of voters.md says what lengths cost.
-WORDS = f"bow{UNIT}"
+N_IMAGES = 24
 PAPER_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
 # The layers of lite0.
 VOTER_OPTIONS = {"activation": {"blocks": (40, 112, 320)}}
 # Half of the usual number, which ranks as well: the slowest voters look at all pairs.
 N_SEGMENTS = 100
+# One look for all: whether a closer one is taken would be decided by one of the competitors.
+DETAIL = "coarse"
 STRESS_SET = "cows"
 STRESS_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
 # Fewer still: a curve is some sixty votes of each voter.
 STRESS_SEGMENTS = 50
-STRESS_LEVELS = {"images": (4, 8, 12), "segments": (25, 50, 100)}
+STRESS_LEVELS = {"images": (6, 12, 24), "segments": (25, 50, 100)}
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,17 @@ def link_images(source: Path, target: Path, n_images: int) -> None:
 def list_passes(voters: Sequence[str]) -> Iterator[Plan]:
     """What is compared on every set, the most telling first: stopped early, it is there."""
     yield Plan(voters=tuple(voters), features=("lite0",), voter_options=VOTER_OPTIONS)
-    pairs = tuple((voter, WORDS if features == "bow" else features) for voter, features in PAPER_METHODS.values())
-    ours = (("ekde", "lite0"), ("ekde", WORDS))
-    methods = tuple(dict.fromkeys(voter for voter, _ in (*pairs, *ours)))
-    yield Plan(voters=methods, features=("lite0", WORDS), segmenters=("gpb",), pairs=(*pairs, *ours))
-    yield Plan(voters=methods, features=(WORDS, f"bow{LENGTHS}"))
+    pairs = (*PAPER_METHODS.values(), ("ekde", "lite0"), ("ekde", "bow"))
+    methods = tuple(dict.fromkeys(voter for voter, _ in pairs))
+    yield Plan(voters=methods, features=("lite0", "bow"), segmenters=("gpb",), pairs=pairs)
+    yield Plan(voters=methods, features=("bow",))
 
 
-def compare_set(job: Job, name: str, plan: Plan) -> Comparison:
-    plan, settings = replace(plan, time_limit=job.time_limit), Settings(n_segments=N_SEGMENTS)
+def compare_set(
+    job: Job, name: str, plan: Plan, feature_options: Mapping[str, Any] = MappingProxyType({})
+) -> Comparison:
+    plan = replace(plan, time_limit=job.time_limit)
+    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, feature_options=dict(feature_options))
     out = job.out / name / "comparison"
     return compare(*job.lay_out(name), out, plan, settings, n_jobs=job.n_jobs, progress=report_steps(name))
 
@@ -103,7 +106,7 @@ def compare_all(job: Job, names: Sequence[str], voters: Sequence[str]) -> dict[s
 
 def measure_all_bandwidths(job: Job, names: Sequence[str]) -> dict[str, BandwidthTable]:
     # In the folder of the comparison, whose segments and features it shares.
-    settings = Settings(n_segments=N_SEGMENTS, voter="ekde-paper", n_superpixels=0)
+    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", n_superpixels=0)
     return {
         name: measure_bandwidths(job.lay_out(name), job.out / name / "comparison", settings, job.n_jobs)
         for name in names
@@ -116,7 +119,7 @@ def stress_set(job: Job, name: str) -> list[StressCurve]:
         *job.lay_out(name),
         job.out / "stress",
         Plan(voters=STRESS_VOTERS, time_limit=job.time_limit),
-        Settings(n_segments=STRESS_SEGMENTS),
+        Settings(n_segments=STRESS_SEGMENTS, detail=DETAIL),
         kinds=kinds,
         n_draws=2,
         n_jobs=job.n_jobs,

@@ -12,7 +12,6 @@ import numpy as np
 
 from paper_bandwidths import BandwidthTable, Pair
 from segvote.datasets.paper_table import PAPER_CORLOC, PAPER_METHODS
-from segvote.evaluation.compare_features import UNIT
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
@@ -172,7 +171,6 @@ def list_order_rows(pages: Pages) -> list[list[str]]:
     rows[0] += [f"{segments}: {head}" for segments in ("gPb", "Ward") for head in heads]
     ours = {"eKDE_deep (ours)": ("ekde", "lite0"), "eKDE (ours)": ("ekde", "bow")}
     for method, (voter, features) in {**PAPER_METHODS, **ours}.items():
-        features = f"bow{UNIT}" if features == "bow" else features
         paper = [f"{column[method]:.2f}" if method in column else "" for column in PAPER_CORLOC.values()]
         found = [
             _format(pages.measure(Combination(segmenter, features, voter), measure).mean())

@@ -1,20 +1,33 @@
-"""A simulated person in front of the review page, who knows the truth of every *with* image."""
+"""A simulated person in front of the review page, who knows the truth of every *with* image.
+
+What the person sees is the mask as the page draws it. An error is a connected region of pixels of one kind, missed or
+marked wrongly. With segments the person clicks the region, of any of the five sizes that the page offers, that gains
+most; with pixels the person draws one lasso, Snap off, along the outline of the error whose lasso gains most, with
+straight lines that stay within `HAND` pixels of it. A lasso has no holes: what it encloses changes, right or wrong.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import cv2
 import numpy as np
 
+from segvote.io.encodings.polygons import trace_polygons
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.review.pictures import list_levels
+from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.run import Run
 from segvote.types import WITH
 
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
 # click when it gains so much of the image's IoU.
 PURE, WORTH = 0.85, 0.01
+# How many pixels of the picture that was segmented a hand is off at most; and how many of the largest errors of each
+# kind the person compares.
+HAND, N_ERRORS = 2.0, 5
 OBJECT, BACKGROUND = 255, 0  # of the truth; what lies between is not judged
 
 
@@ -46,15 +59,28 @@ class Person:
                     best, found = float(gain.max()), (np.flatnonzero(regions == np.argmax(gain)), value)
         return found
 
-    def paint_worst(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Object and background pixels of the segment with the most wrong ones; None where that gains too little."""
-        truth, labels = self.truths[bag], self.run.read_segments(bag)["labels"]
-        there, not_there = truth == OBJECT, truth == BACKGROUND
-        worst = labels == np.argmax(_count(labels, (there & ~mask) | (not_there & mask)))
-        painted = np.where(worst & there, True, mask & ~(worst & not_there))
-        if self.measure_iou(bag, painted) - self.measure_iou(bag, mask) <= WORTH:
-            return None
-        return worst & there, worst & not_there
+    def lasso_worst(self, bag: int, mask: np.ndarray) -> tuple[np.ndarray, int] | None:
+        """Pixels and value of the lasso that gains most on the mask shown; None where it is good as it is."""
+        before = self.measure_iou(bag, mask)
+        best, found = WORTH, None
+        for stroke, value in self._list_lassos(bag, mask):
+            pixels = draw_stroke(stroke, mask, value)
+            gain = self.measure_iou(bag, np.where(pixels, value == 1, mask)) - before
+            if gain > best:
+                best, found = gain, (pixels, value)
+        return found
+
+    def _list_lassos(self, bag: int, mask: np.ndarray) -> Iterator[tuple[Stroke, int]]:
+        """Lassos around the largest errors of each kind, and what each says."""
+        there, not_there = self.truths[bag] == OBJECT, self.truths[bag] == BACKGROUND
+        for wrong, value in ((there & ~mask, 1), (not_there & mask, 0)):
+            _, parts, stats, _ = cv2.connectedComponentsWithStats(wrong.astype(np.uint8), connectivity=4)
+            areas = stats[1:, cv2.CC_STAT_AREA]
+            for part in np.argsort(-areas, kind="stable")[:N_ERRORS] + 1:
+                outline = trace_polygons(parts == part)[0].outer.astype(np.float32)
+                corners = cv2.approxPolyDP(outline, HAND, closed=True)[:, 0]
+                if len(corners) >= 3 and cv2.contourArea(corners) > 1:  # else thinner than the hand
+                    yield Stroke("polygon", corners.astype(np.float64)), value
 
     def _measure_gain(self, bag: int, mask: np.ndarray, regions: np.ndarray, value: int) -> np.ndarray:
         """(n_regions,) IoU that calling each region object (1) or background (0) gains; 0 where it is not pure."""

@@ -96,7 +96,7 @@ def test_an_explanation_sums_to_the_score(run):
 
 
 def test_a_diagnosis_names_every_image(run):
-    assert {one.name for one in run.diagnose().suspects} == {bag.name for bag in run.bags}
+    assert {one.name for one in run.diagnose().images} == {bag.name for bag in run.bags}
 
 
 def test_a_data_frame_without_pandas_says_what_to_install(run, monkeypatch):

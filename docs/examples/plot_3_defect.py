@@ -53,7 +53,9 @@ for axes in grid.flat:
 # %%
 # Against the cracks as they were drawn:
 
-overlap = [(mask & (crack > 0)).sum() / (mask | (crack > 0)).sum() for mask, crack in zip(found.masks, cracks, strict=True)]
+overlap = [
+    (mask & (crack > 0)).sum() / (mask | (crack > 0)).sum() for mask, crack in zip(found.masks, cracks, strict=True)
+]
 print(f"mean IoU {np.mean(overlap):.2f}, least {np.min(overlap):.2f}")
 
 # %%

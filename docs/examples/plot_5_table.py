@@ -15,7 +15,10 @@ from sklearn.metrics import average_precision_score
 import segvote
 
 digits, rng = load_digits(), np.random.default_rng(0)
-sevens, others = rng.permutation(np.flatnonzero(digits.target == 7)), rng.permutation(np.flatnonzero(digits.target != 7))
+sevens, others = (
+    rng.permutation(np.flatnonzero(digits.target == 7)),
+    rng.permutation(np.flatnonzero(digits.target != 7)),
+)
 n_bags, n_instances = 40, 12
 members = others[: 2 * n_bags * n_instances].reshape(2 * n_bags, n_instances)
 members[:n_bags, :2] = sevens[: 2 * n_bags].reshape(n_bags, 2)  # two sevens in every bag of the first half
@@ -47,4 +50,7 @@ figure.suptitle("five bags, one per row; framed red: selected")
 # %%
 # New instances are scored by the same votes:
 
-print("score of a new 7 and of a new 3:", annotator.decision_function(digits.data[[sevens[-1], np.flatnonzero(digits.target == 3)[-1]]]).round(2))
+print(
+    "score of a new 7 and of a new 3:",
+    annotator.decision_function(digits.data[[sevens[-1], np.flatnonzero(digits.target == 3)[-1]]]).round(2),
+)

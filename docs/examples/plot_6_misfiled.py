@@ -30,11 +30,11 @@ run = segvote.annotate(folder / "with", folder / "without", folder / "run", sett
 # The images most likely mislabelled come first; ``list_serious`` are those to look at.
 
 diagnosis = run.diagnose()
-for one in diagnosis.suspects[:4]:
+for one in diagnosis.images[:4]:
     print(f"{one.name:36} suspicion {one.suspicion:.2f}")
 
 figure, row = plt.subplots(1, 4, figsize=(9, 1.9), layout="constrained")
-for axes, one in zip(row, diagnosis.suspects, strict=False):
+for axes, one in zip(row, diagnosis.images, strict=False):
     axes.imshow(imread(folder / one.name))
     axes.set_title(f"{one.suspicion:.2f}")
     axes.axis("off")

@@ -1,7 +1,7 @@
 """segvote: two folders to masks.
 
-Segments of images that show an object and of images that do not vote for and against each other; what survives is the
-object. The names below are imported when first used, so that ``import segvote`` stays quick.
+Segments of images that show an object and of images that do not vote for and against each other; the segments that win
+are the object. The names below are imported when first used, so that ``import segvote`` stays quick.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PUBLIC = {
     "EXPORTS": "segvote.io",
     "FEATURES": "segvote.features",
     "Geometry": "segvote.method",
-    "OpenedRun": "segvote._api",
+    "OpenedRun": "segvote._api.opened",
     "Run": "segvote.run.run",
     "SEGMENTERS": "segvote.segmentation",
     "SegmentAnnotator": "segvote.method",
@@ -23,12 +23,12 @@ _PUBLIC = {
     "VOTERS": "segvote.voters",
     "annotate": "segvote._api",
     "annotate_classes": "segvote._api",
-    "annotate_images": "segvote._api",
+    "annotate_images": "segvote._api.in_memory",
     "compare": "segvote._api",
     "evaluate": "segvote._api",
     "export": "segvote._api",
-    "load_run": "segvote._api",
-    "open_review": "segvote._api",
+    "load_run": "segvote._api.opened",
+    "open_review": "segvote._api.reviewing",
     "predict": "segvote._api",
     "update": "segvote._api",
 }

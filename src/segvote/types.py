@@ -55,6 +55,7 @@ class Part:
     mask: np.ndarray  # (h, w) bool
     score: float = 1.0
     track_id: int | None = None
+    instances: np.ndarray | None = None  # (h, w) int32, numbers from 1 on the mask; None: its connected regions
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from segvote.datasets.paper_table import PAPER_METHODS
+from segvote.evaluation.compare_rules import RULES
+from segvote.voters import VOTERS
 from segvote.voters.paper import PaperEKDE
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -21,6 +24,13 @@ def test_images_are_drawn_evenly_over_the_sorted_names(tmp_path):
     for count, names in ((5, "02468"), (0, "0123456789"), (20, "0123456789")):
         paper.link_images(tmp_path / "all", tmp_path / "some", count)
         assert [path.stem for path in sorted((tmp_path / "some").iterdir())] == list(names)
+
+
+def test_the_papers_recipe_is_run_beside_our_defaults():
+    ours, recipe, words = paper.list_passes(tuple(VOTERS))
+    assert set(ours.voters) == set(VOTERS) and ours.segmenters == ("ward",)
+    assert recipe.segmenters == ("gpb",) and set(PAPER_METHODS.values()) <= set(recipe.pairs)
+    assert words.features == ("bow",) and "printed" in RULES  # the second voting as printed
 
 
 @pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")

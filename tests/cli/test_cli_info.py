@@ -42,6 +42,11 @@ def test_a_missing_extra_says_how_to_get_it():
     assert "pip install 'segvote[web]'" in line
 
 
+def test_the_name_of_an_extra_does_not_run_into_what_is_said_of_it():
+    extras = collect_info()["extras"]
+    assert all(format_extra(name, packages).startswith(f"  {name} ") for name, packages in extras.items())
+
+
 def test_weights_that_are_missing_say_why():
     found = {**collect_info(), "weights": {"vgg19": {"missing": "give a path"}}}
     assert "give a path" in format_info(found)

@@ -64,9 +64,15 @@ def test_a_missing_out_is_told_once_the_folders_are_there(scenes):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null here")
-@pytest.mark.parametrize("command", ["annotate", "doctor", "demo", "export"])
+@pytest.mark.parametrize("command", ["annotate", "doctor", "demo", "export", "compare", "predict", "benchmark"])
 def test_dev_null_is_refused_in_one_line(scenes, finished_run, command):
-    inputs = {"demo": [], "export": [finished_run.folder.path, "--format", "coco"]}
+    inputs = {
+        "demo": [],
+        "export": [finished_run.folder.path, "--format", "coco"],
+        "compare": [scenes / "with", scenes / "without", "--truth", scenes / "masks", "--voters", "ekde"],
+        "predict": [finished_run.folder.path, scenes / "with"],
+        "benchmark": ["neutral", scenes, "--voters", "ekde"],
+    }
     done = run(command, *inputs.get(command, [scenes / "with", scenes / "without"]), "-o", "/dev/null")
     assert done.returncode == 2
     assert "/dev/null" in done.stderr

@@ -22,3 +22,16 @@ def test_a_repeated_run_does_not_import_scikit_learn(scenes, tmp_path):
         for _ in range(2)
     ]
     assert [one.stdout.strip() for one in told] == ["True", "False"], told[-1].stderr
+
+
+def test_a_worker_does_not_wait_for_matplotlib():
+    code = "import sys, segvote.segmentation.ward; print('matplotlib' in sys.modules, 'higra' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == [
+        "False",
+        "True",
+    ]
+
+
+def test_what_was_hidden_from_higra_can_be_imported_afterwards():
+    code = "import segvote.segmentation.ward, scipy.cluster.hierarchy; print(scipy.cluster.hierarchy.__name__)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()

@@ -13,7 +13,7 @@ from segvote.cli.app import load_commands
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem, DataSet
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.evaluation.benchmark import Benchmark, benchmark, make_paper_plan
+from segvote.evaluation.benchmark import Benchmark, RowFeatures, benchmark, make_paper_plan
 from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Comparison, Result
@@ -128,15 +128,23 @@ def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):
 
 def test_the_paper_plan_holds_the_methods_of_the_paper_and_no_other_pairs():
     pairs = {(one.voter, one.features) for one in list_combinations(make_paper_plan())}
-    assert ("crane", "bow:unit") in pairs
+    assert ("crane", "bow") in pairs
     assert ("ekde", "lite0") in pairs
     assert ("crane", "lite0") not in pairs
     assert len(pairs) == 7
 
 
-def make_benchmark(tmp_path, found, **options):
+def test_the_rows_of_the_paper_take_the_features_asked_for():
+    asked = make_paper_plan(row_features=RowFeatures(deep="vgg19", words="bow+color"))
+    pairs = {(one.voter, one.features) for one in list_combinations(asked)}
+    assert ("ekde-paper", "vgg19") in pairs and ("crane", "bow+color") in pairs
+    assert {features for _, features in pairs} == {"vgg19", "bow+color"}
+
+
+def make_benchmark(tmp_path, found, notes=(), **options):
     overlaps = {rule: [(1.0 if place < found else 0.0, 1.0) for place in range(100)] for rule in RULES}
-    result = Result(Combination("ward", "bow:unit", "crane"), "k", [str(i) for i in range(100)], overlaps=overlaps)
+    names = [str(i) for i in range(100)]
+    result = Result(Combination("ward", "bow", "crane"), "k", names, overlaps=overlaps, notes=list(notes))
     comparison = Comparison(tmp_path, tmp_path, "ekde", 0.5, [result])
     return Benchmark("pittcar", {"car": comparison}, {"car": 100}, **options)
 
@@ -145,7 +153,13 @@ def make_benchmark(tmp_path, found, **options):
 def test_a_difference_below_one_shot_is_called_none(tmp_path, found, remark):
     rows = list_benchmark_rows(make_benchmark(tmp_path, found))
     figure = f"{found / 100:.2f}"
-    assert rows[1:] == [["CRANE", "crane", "bow:unit", figure, figure, figure, "0.21", remark]]
+    assert rows[1:] == [["CRANE", "crane", "bow", figure, figure, figure, "0.21", remark]]
+
+
+def test_what_a_voter_warned_of_stands_beside_its_figure(tmp_path):
+    warned = make_benchmark(tmp_path, 30, notes=["no segment was penalised"])
+    assert list_benchmark_rows(warned)[1][-1].endswith("car: no segment was penalised")
+    assert "no segment was penalised" in write_benchmark(warned, tmp_path).read_text()
 
 
 def test_a_class_is_compared_with_the_papers_figure_of_that_class(tmp_path):
@@ -160,7 +174,7 @@ def test_a_class_is_compared_with_the_papers_figure_of_that_class(tmp_path):
 def test_benchmarks_are_written_as_markdown_latex_json_and_a_page(tmp_path):
     page = write_benchmark(make_benchmark(tmp_path, 30), tmp_path).read_text()
     text = (tmp_path / "benchmark.md").read_text()
-    assert "| CRANE | crane | bow:unit | 0.30 | 0.30 | 0.30 | 0.21 |" in text
+    assert "| CRANE | crane | bow | 0.30 | 0.30 | 0.30 | 0.21 |" in text
     assert "is inferred" in text and "is inferred" in page and "<td>0.21</td>" in page
     assert json.loads((tmp_path / "benchmark.json").read_text())["items"] == {"car": 100}
     assert "tabular" in (tmp_path / "benchmark.tex").read_text()
@@ -177,8 +191,11 @@ def test_a_set_without_any_truth_says_so(scenes, tmp_path):
 
 def test_the_command_prints_the_table(videos, tmp_path):
     arguments = ["benchmark", "neutral", str(videos), "-o", str(tmp_path / "out"), "--voters", "ekde"]
+    arguments += ["--segmenter", "slic", "--voter-option", "n_neighbors=7"]
     done = CliRunner().invoke(load_commands(), [*arguments, "--features", "color", "--jobs", "1", "--frames", "2"])
     assert done.exit_code == 0, done.output
+    [settings] = {path.read_text() for path in (tmp_path / "out").rglob("run.json")}
+    assert '"segmenter": "slic"' in settings
     assert "red" in done.stdout
     assert (tmp_path / "out/benchmark.md").is_file()
     page = (tmp_path / "out/benchmark.html").read_text()

@@ -23,8 +23,9 @@ QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_ne
 PLAN = Plan(voters=("ekde", "negmin", "crane"), features=("color",))
 
 
-def run(scenes, out, plan=PLAN):
-    return compare(scenes / "with", scenes / "without", scenes / "masks", out, plan, QUICK, n_jobs=1)
+def run(scenes, out, plan=PLAN, **changed):
+    settings = replace(QUICK, **changed)
+    return compare(scenes / "with", scenes / "without", scenes / "masks", out, plan, settings, n_jobs=1)
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +173,13 @@ def test_every_voter_gets_the_features_that_suit_it(scenes, tmp_path):
         assert found.find(voter, "color").overlaps == found.find(voter, same).overlaps
     reference = found.find_reference(found.find("cam", "color:lengths"))
     assert reference is found.find("ekde", "color")
+
+
+def test_words_are_compared_with_length_one_whatever_the_voter_wants(scenes, tmp_path):
+    plan = Plan(voters=("cam", "ekde"), features=("bow", "bow:unit"))
+    found = run(scenes, tmp_path / "out", plan, feature_options={"n_words": 8})
+    for voter in plan.voters:
+        assert found.find(voter, "bow").overlaps == found.find(voter, "bow:unit").overlaps
 
 
 def test_options_reach_the_voter_they_are_for(scenes, tmp_path):

@@ -29,23 +29,23 @@ def folders(scenes, tmp_path):
 
 def test_every_image_is_on_the_list_once(folders):
     diagnosis = diagnose_folders(*folders, settings=QUICK, n_jobs=1)
-    names = [suspect.name for suspect in diagnosis.suspects]
+    names = [one.name for one in diagnosis.images]
     assert len(names) == len(set(names)) == 12
-    suspicions = [suspect.suspicion for suspect in diagnosis.suspects]
+    suspicions = [one.suspicion for one in diagnosis.images]
     assert suspicions == sorted(suspicions, reverse=True)
     assert json.loads(json.dumps(diagnosis.to_dict()))["n_images"] == 12
 
 
 def test_an_unreadable_file_comes_first_with_its_reason(folders):
     (folders[0] / "broken.png").write_bytes(b"no picture")
-    first = diagnose_folders(*folders, settings=QUICK, n_jobs=1).suspects[0]
+    first = diagnose_folders(*folders, settings=QUICK, n_jobs=1).images[0]
     assert (first.name, first.kind) == ("with/broken.png", "unreadable") and "broken.png" in first.reason
 
 
 def test_an_image_in_both_folders_is_named_twice_and_does_not_vote(folders):
     shutil.copy(folders[0] / "with-000.png", folders[1] / "copy.png")
     diagnosis = diagnose_folders(*folders, settings=QUICK, n_jobs=1)
-    pair = {suspect.name: suspect for suspect in diagnosis.suspects[:2]}
+    pair = {one.name: one for one in diagnosis.images[:2]}
     assert set(pair) == {"with/with-000.png", "without/copy.png"}
     assert pair["without/copy.png"].other == "with/with-000.png"
     assert pair["without/copy.png"].kind == "same image in both folders"
@@ -55,7 +55,7 @@ def test_a_recompressed_copy_is_nearly_the_same(folders):
     image = read_image(folders[0] / "with-001.png")
     cv2.imwrite(str(folders[1] / "small.jpg"), cv2.resize(image, None, fx=0.7, fy=0.7)[..., ::-1])
     diagnosis = diagnose_folders(*folders, settings=QUICK, n_jobs=1)
-    found = next(suspect for suspect in diagnosis.suspects if suspect.name == "without/small.jpg")
+    found = next(one for one in diagnosis.images if one.name == "without/small.jpg")
     assert found.kind == "nearly the same image" and found.other == "with/with-001.png"
     assert found in diagnosis.list_serious()
 
@@ -78,7 +78,7 @@ def test_a_run_folder_can_be_examined_and_tells_of_what_was_left_out(folders, tm
     (folders[1] / "bad.jpg").write_bytes(b"")
     run = annotate(*folders, tmp_path / "run", QUICK, n_jobs=1)
     diagnosis = diagnose_run(run)
-    assert diagnosis.suspects[0].name == "without/bad.jpg" and len(diagnosis.suspects) == 13
+    assert diagnosis.images[0].name == "without/bad.jpg" and len(diagnosis.images) == 13
     assert "images should be looked at" in format_diagnosis(diagnosis)
 
 
@@ -113,7 +113,7 @@ def test_of_planted_cows_four_fifths_are_in_the_first_tenth(data_folder, tmp_pat
                 shutil.copy(path, root / place / f"{bag_label}-{path.name}")
                 if index in chosen:
                     planted.add(f"{place}/{bag_label}-{path.name}")
-        suspects = diagnose_folders(root / "with", root / "without").suspects
-        found += len(planted & {suspect.name for suspect in suspects[: len(suspects) // 10]})
+        flagged = diagnose_folders(root / "with", root / "without").images
+        found += len(planted & {one.name for one in flagged[: len(flagged) // 10]})
         total += len(planted)
     assert found >= 0.8 * total

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from PIL import Image
+import skimage.data
+from PIL import Image, ImageDraw
 
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
@@ -147,11 +148,51 @@ def test_absent_and_empty_truth_are_refused(tmp_path):
         list_truth(tmp_path)
 
 
-def test_a_photograph_is_refused_as_truth(tmp_path):
-    rng = np.random.default_rng(0)
-    Image.fromarray(rng.integers(60, 200, (40, 50, 3)).astype(np.uint8)).save(tmp_path / "a.jpg", quality=90)
-    with pytest.raises(BadInputError, match=r"a\.jpg looks like a photograph: .* Check --truth"):
+def save(picture, folder, ending, quality=75):
+    options = {"quality": quality} if ending == "jpg" else {}
+    Image.fromarray(picture).save(folder / f"a.{ending}", **options)
+
+
+def put_on_white(photograph):
+    page = np.full((400, 600, 3), 255, np.uint8)
+    page[100:300, 150:400] = photograph[50:250, 100:350]
+    return page
+
+
+@pytest.mark.parametrize("name", ["chelsea", "coffee", "rocket", "camera", "moon", "clock", "cell", "brick"])
+@pytest.mark.parametrize(("ending", "quality"), [("png", 0), ("jpg", 90), ("jpg", 75)])
+def test_a_photograph_in_colour_or_grey_is_refused_as_truth(tmp_path, name, ending, quality):
+    save(getattr(skimage.data, name)(), tmp_path, ending, quality)
+    with pytest.raises(BadInputError, match=rf"a\.{ending} looks like a photograph: .* Check --truth"):
         list_truth(tmp_path)["a"]()
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg"])
+def test_an_object_photographed_on_a_white_ground_is_refused_as_truth(tmp_path, ending):
+    save(put_on_white(skimage.data.chelsea()), tmp_path, ending)
+    with pytest.raises(BadInputError, match="looks like a photograph"):
+        list_truth(tmp_path)["a"]()
+
+
+def test_a_photograph_with_a_palette_is_refused_as_truth(tmp_path):
+    Image.fromarray(skimage.data.chelsea()).quantize(256).save(tmp_path / "a.png")
+    with pytest.raises(BadInputError, match="looks like a photograph"):
+        list_truth(tmp_path)["a"]()
+
+
+def draw_thin_lines():
+    rng = np.random.default_rng(0)
+    picture = Image.new("L", (565, 584))
+    for ends in rng.integers(0, 565, (60, 2, 2)):
+        ImageDraw.Draw(picture).line([tuple(map(int, end)) for end in ends], fill=255, width=int(rng.integers(1, 4)))
+    return picture
+
+
+@pytest.mark.parametrize("side", [565, 300, 1000])
+@pytest.mark.parametrize(("ending", "quality"), [("png", 0), ("jpg", 75), ("jpg", 50)])
+def test_a_mask_of_thin_lines_with_soft_edges_is_no_photograph(tmp_path, side, ending, quality):
+    save(np.asarray(draw_thin_lines().resize((side, side), Image.Resampling.BILINEAR)), tmp_path, ending, quality)
+    assert list_truth(tmp_path)["a"]().mask.shape == (side, side)
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg"])

@@ -9,7 +9,7 @@ from segvote.errors import BadInputError
 from segvote.evaluation import stress as stress_module
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.stress import STRESSES, stress
-from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags, take_bags
+from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_labels, take_bags
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen
 
@@ -22,8 +22,8 @@ def table(finished_run):
 
 
 def test_the_same_bags_are_wrong_at_a_higher_level_and_as_many_of_each_kind(table):
-    few, _ = flip_tags(table, 0.2, np.random.default_rng(0))
-    more, _ = flip_tags(table, 0.5, np.random.default_rng(0))
+    few, _ = flip_labels(table, 0.2, np.random.default_rng(0))
+    more, _ = flip_labels(table, 0.5, np.random.default_rng(0))
     wrong_few, wrong_more = few.positive != table.positive, more.positive != table.positive
     assert wrong_few.sum() == 2
     assert wrong_more.sum() == 6
@@ -32,7 +32,7 @@ def test_the_same_bags_are_wrong_at_a_higher_level_and_as_many_of_each_kind(tabl
 
 
 def test_some_bag_of_each_kind_always_stays(table):
-    flipped, _ = flip_tags(table, 0.99, np.random.default_rng(0))
+    flipped, _ = flip_labels(table, 0.99, np.random.default_rng(0))
     for kind in (True, False):
         assert ((flipped.positive == table.positive) & (table.positive == kind)).sum() == 1
 

@@ -33,9 +33,13 @@ def test_histograms_equal_a_count_point_by_point(fitted):
         if vector.any():
             word = ((fitted.words_ - vector) ** 2).sum(axis=1).argmin()
             expected[LABELS[dense.rows[i], dense.columns[j]], word] += 1
-    found = fitted.extract(image, LABELS)
+    counting = BowFeatures(n_words=40, size=160, counts=True)
+    counting.set_state(fitted.get_state())
+    found = counting.extract(image, LABELS)
     assert found.sum() == expected.sum()
     assert np.abs(found - expected).sum() < 0.01 * expected.sum()  # grey levels may be rounded the other way
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    np.testing.assert_allclose(fitted.extract(image, LABELS), found / np.maximum(lengths, 1e-9), rtol=1e-6)
 
 
 def test_a_segment_without_contrast_keeps_a_zero_vector(fitted):
@@ -107,7 +111,8 @@ def test_words_are_counted_by_segment():
 
 
 def test_roots_are_taken_on_request(fitted):
-    rooted = make_features("bow", n_words=40, size=160, root=True)
-    rooted.set_state(fitted.get_state())
+    rooted, plain = (make_features("bow", n_words=40, size=160, root=root, counts=True) for root in (True, False))
+    for one in (rooted, plain):
+        one.set_state(fitted.get_state())
     image = skimage.data.coffee()
-    np.testing.assert_allclose(rooted.extract(image, LABELS) ** 2, fitted.extract(image, LABELS), rtol=1e-5)
+    np.testing.assert_allclose(rooted.extract(image, LABELS) ** 2, plain.extract(image, LABELS), rtol=1e-5)

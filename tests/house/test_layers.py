@@ -28,11 +28,13 @@ LAYERS = [
 RANKS = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
 # Who may import a module of segvote inside a function, and why. A cycle is no reason.
 DEFERRED = {
+    "segvote._api.opened": "the doctor and the server of the review page, which a run that is only read does without",
     "segvote.cli": "a command loads what it runs when it runs, so that help and completion are quick",
     "segvote.features.choose": "OpenCV, which the list of features does without",
     "segvote.features.networks.lite0": "onnx, which only building the network needs",
     "segvote.features.networks.vgg19": "onnx, which only building the network needs",
     "segvote.review": "starlette and uvicorn, which are optional",
+    "segvote.segmentation.hierarchy": "higra, which only building a tree needs",
     "segvote.segmentation.supervoxels": "numba, which is optional",
     "segvote.steps.label_maps": "higra, which only published contour maps need",
     "segvote.steps.voting.making": "scikit-learn, which only a vote needs",

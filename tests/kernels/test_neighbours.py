@@ -23,12 +23,12 @@ def search_slow(queries, voters, k, query_bags, voter_bags):
 def build_slow(squared, indices, n_voters):
     votes = np.zeros((len(indices), n_voters))
     for i, (row, near) in enumerate(zip(squared, indices, strict=True)):
-        heard = [(d, j) for d, j in zip(row, near, strict=True) if j >= 0]
-        if not heard:
+        found = [(d, j) for d, j in zip(row, near, strict=True) if j >= 0]
+        if not found:
             continue
-        bandwidth = np.sqrt(heard[-1][0]) / 2
-        for d, j in heard:
-            votes[i, j] = np.exp(-(d - heard[0][0]) / (2 * bandwidth**2)) if bandwidth > 0 else 1.0
+        bandwidth = np.sqrt(found[-1][0]) / 2
+        for d, j in found:
+            votes[i, j] = np.exp(-(d - found[0][0]) / (2 * bandwidth**2)) if bandwidth > 0 else 1.0
         votes[i] /= votes[i].sum()
     return votes
 

@@ -16,8 +16,8 @@ def scene():
     bags = np.repeat(np.arange(N_BAGS), N_EACH)
     scores = rng.uniform(-1, 3, len(X))
     thresholds = np.array([0.5, 0.2, 0.8, 0.0])
-    tags = np.array([True, True, True, False])
-    return Likeness(X, bags), scores, thresholds, bags, tags
+    positive = np.array([True, True, True, False])
+    return Likeness(X, bags), scores, thresholds, bags, positive
 
 
 def say(**words):
@@ -29,56 +29,56 @@ def say(**words):
 
 def test_a_corrected_segment_is_as_certain_as_can_be(scene):
     scores = scene[1]
-    heard = pass_on(*scene, say(s0=1, s15=0)).scores
-    assert heard[0] == pytest.approx(scores[:N_EACH].max()) and heard[15] == pytest.approx(scores.min())
+    taught = pass_on(*scene, say(s0=1, s15=0)).scores
+    assert taught[0] == pytest.approx(scores[:N_EACH].max()) and taught[15] == pytest.approx(scores.min())
 
 
 def test_what_is_alike_goes_the_same_way(scene):
     scores = scene[1]
     scores[[0, 1]] = 0.0
-    heard = pass_on(*scene, say(s0=1)).scores
-    assert heard[1] > 0.5 > scores[1]
+    taught = pass_on(*scene, say(s0=1)).scores
+    assert taught[1] > 0.5 > scores[1]
 
 
 def test_what_is_not_alike_is_left_to_the_bit(scene):
     likeness, scores, *_ = scene
-    heard = pass_on(*scene, say(s0=1)).scores
+    taught = pass_on(*scene, say(s0=1)).scores
     far = likeness.join(np.array([0])).toarray()[:, 0] == 0
     assert far.sum() > N_EACH
-    np.testing.assert_array_equal(heard[far], scores[far])
+    np.testing.assert_array_equal(taught[far], scores[far])
 
 
 def test_a_without_image_is_moved_by_nobody_but_its_own_word(scene):
     scores = scene[1]
-    heard = pass_on(*scene, say(s36=1)).scores
-    assert heard[36] == pytest.approx(scores.max())
-    np.testing.assert_array_equal(heard[37:], scores[37:])
+    taught = pass_on(*scene, say(s36=1)).scores
+    assert taught[36] == pytest.approx(scores.max())
+    np.testing.assert_array_equal(taught[37:], scores[37:])
 
 
 def test_amounts_sum_to_the_change(scene):
     fixed = say(s0=1, s2=0, s13=1, s14=0, s25=0)
-    heard = pass_on(*scene, fixed)
-    np.testing.assert_array_equal(heard.voters, np.flatnonzero(fixed >= 0))
-    np.testing.assert_allclose(heard.amounts.sum(axis=1), heard.scores - scene[1], atol=1e-12)
+    taught = pass_on(*scene, fixed)
+    np.testing.assert_array_equal(taught.voters, np.flatnonzero(fixed >= 0))
+    np.testing.assert_allclose(taught.amounts.sum(axis=1), taught.scores - scene[1], atol=1e-12)
 
 
 def test_a_corrected_segment_owes_its_change_to_itself(scene):
-    heard = pass_on(*scene, say(s0=1, s1=1))
-    assert heard.amounts[[0]].toarray()[0, 1] == 0 and heard.amounts[[1]].toarray()[0, 0] == 0
+    taught = pass_on(*scene, say(s0=1, s1=1))
+    assert taught.amounts[[0]].toarray()[0, 1] == 0 and taught.amounts[[1]].toarray()[0, 0] == 0
 
 
 def test_corrections_of_the_same_do_not_pile_up():
     """A hundred equal words move what is like them to what was said, not a hundred times as far."""
     X = np.zeros((202, 3), dtype=np.float32)
     X[101:] = np.random.default_rng(0).normal(size=(101, 3)).astype(np.float32)
-    bags, tags = np.repeat([0, 1], 101), np.array([True, True])
+    bags, positive = np.repeat([0, 1], 101), np.array([True, True])
     scores, thresholds = np.linspace(-1, 1, 202), np.zeros(2)
     scores[:101] = -0.5
     scores[0] = 1.0
     fixed = np.full(202, -1, dtype=np.int8)
     fixed[1:100] = 1
-    heard = pass_on(Likeness(X, bags), scores, thresholds, bags, tags, fixed)
-    strength = heard.amounts[[100]].toarray().sum() / (1 + 0.5)
+    taught = pass_on(Likeness(X, bags), scores, thresholds, bags, positive, fixed)
+    strength = taught.amounts[[100]].toarray().sum() / (1 + 0.5)
     assert 0.9 < strength <= 1.0
 
 
@@ -86,8 +86,8 @@ def test_one_word_counts_less_the_more_noise_there_is(scene):
     scores = scene[1]
     scores[[0, 1]] = -1.0
     scores[2] = 3.0
-    heard = pass_on(*scene, say(s0=1))
-    certainty = (heard.scores[1] - 0.5) / (3.0 - 0.5)
+    taught = pass_on(*scene, say(s0=1))
+    certainty = (taught.scores[1] - 0.5) / (3.0 - 0.5)
     assert certainty == pytest.approx(-1 + 2 / (1 + NOISE), abs=0.02)
 
 
@@ -99,10 +99,10 @@ def test_the_same_words_give_the_same_scores_whatever_was_said_before(scene):
 
 
 def test_a_bag_that_is_all_on_one_side_of_its_threshold_is_no_error(scene):
-    likeness, scores, thresholds, bags, tags = scene
+    likeness, scores, thresholds, bags, positive = scene
     thresholds = np.array([scores[:N_EACH].max(), scores.min(), 0.8, 0.0])
-    heard = pass_on(likeness, scores, thresholds, bags, tags, say(s0=1, s12=0))
-    assert np.isfinite(heard.scores).all()
+    taught = pass_on(likeness, scores, thresholds, bags, positive, say(s0=1, s12=0))
+    assert np.isfinite(taught.scores).all()
 
 
 def measure_push(scene, share, fixed=None):
@@ -127,6 +127,6 @@ def test_a_painted_share_moves_what_is_alike_in_proportion(scene):
 def test_a_painted_share_does_not_hold_for_its_segment_and_its_amounts_sum_to_the_change(scene):
     scores, shares = scene[1], np.zeros(N_BAGS * N_EACH)
     scores[[0, 1]], shares[[0, 13]] = -1.0, (0.3, -0.5)
-    heard = pass_on(*scene, say(s2=0), shares)
-    assert heard.voters.tolist() == [0, 2, 13] and -1.0 < heard.scores[0] < scores[:N_EACH].max()
-    np.testing.assert_allclose(heard.amounts.sum(axis=1), heard.scores - scores, atol=1e-12)
+    taught = pass_on(*scene, say(s2=0), shares)
+    assert taught.voters.tolist() == [0, 2, 13] and -1.0 < taught.scores[0] < scores[:N_EACH].max()
+    np.testing.assert_allclose(taught.amounts.sum(axis=1), taught.scores - scores, atol=1e-12)

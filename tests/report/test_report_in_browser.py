@@ -40,8 +40,8 @@ f.onload = () => {
   said.uncertainty = listNames();
   choose("sort", "name"); said.name = listNames();
   choose("sort", "score"); said.score = listNames();
-  choose("tag", "without"); said.without = listNames(); said.count = find("count").textContent;
-  choose("tag", "all"); choose("sort", "rank"); choose("name", "TORN"); said.searched = listNames();
+  choose("label", "without"); said.without = listNames(); said.count = find("count").textContent;
+  choose("label", "all"); choose("sort", "rank"); choose("name", "TORN"); said.searched = listNames();
   choose("name", "");
   page.querySelector(".triplet").click();
   said.opened = [find("viewer").open, find("viewer-name").textContent, find("viewer-panes").children.length];

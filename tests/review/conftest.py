@@ -148,7 +148,7 @@ def wait_heard():
     """Until the vote on an action has reached the page."""
 
     def wait(page, action):
-        page.wait_for_selector(f"#saved[data-heard='{action}']")
+        page.wait_for_selector(f"#saved[data-last-voted='{action}']")
         # The status comes first, the scores a moment later.
         for _ in range(PATIENCE // 50):
             if page.evaluate("() => segvote.store.version === segvote.store.status.version"):

@@ -32,8 +32,8 @@ def test_explain_refuses_what_is_no_segment_before_it_counts(run_copy):
 
 def test_doctor_prints_json_for_a_run(run_copy):
     result = call("doctor", run_copy, "--json")
-    suspects = json.loads(result.stdout)["suspects"]
-    assert len(suspects) == 12 and {"name", "kind", "suspicion", "reason"} <= set(suspects[0])
+    images = json.loads(result.stdout)["images"]
+    assert len(images) == 12 and {"name", "kind", "suspicion", "reason"} <= set(images[0])
 
 
 def test_review_wants_a_run_folder(tmp_path):

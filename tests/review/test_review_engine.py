@@ -32,7 +32,7 @@ def wait_for(engine, action):
     while time.monotonic() < deadline:
         if engine.status == "failed":
             raise AssertionError(engine.problem)
-        if engine.heard >= action:
+        if engine.last_voted >= action:
             return engine.snapshot
         time.sleep(0.02)
     raise AssertionError(f"no vote on action {action}: {engine.status}")
@@ -148,7 +148,7 @@ def test_a_click_is_answered_at_once_while_an_earlier_one_is_voted_on(engine, ru
     last = engine.set_segments(1, [other], 0)
     flat = int(first.offsets[1]) + other
     wait_until(lambda: engine.snapshot.scores[flat] != first.scores[flat])  # passed on, though the vote is held up
-    assert engine.heard < last
+    assert engine.last_voted < last
     released.set()
     after = wait_for(engine, last)
     fresh = reopening.vote(reopening.reopen(Run(run.folder.path))).result
@@ -332,7 +332,7 @@ def test_a_vote_that_fails_is_tried_again_with_the_next_action(engine, monkeypat
     assert "out of luck" in engine.problem
     monkeypatch.setattr(Voting, "vote", vote)
     number = engine.set_segments(0, [2], 1)
-    wait_until(lambda: engine.heard == number and engine.status == "ready")
+    wait_until(lambda: engine.last_voted == number and engine.status == "ready")
 
 
 def test_many_images_are_accepted_in_one_action_and_undone_in_one(engine):

@@ -48,7 +48,7 @@ def server(run_copy):
 
 
 def wait_heard(page, action):
-    page.wait_for_selector(f"#saved[data-heard='{action}']")
+    page.wait_for_selector(f"#saved[data-last-voted='{action}']")
     # The status comes first, the scores a moment later.
     wait_until(page, "() => segvote.store.version === segvote.store.status.version")
 
@@ -170,7 +170,7 @@ def test_two_tabs_show_the_same_and_do_not_overwrite_each_other(address, open_pa
     wait_heard(one, 1)
     wait_heard(two, 1)
     assert get_state(two, bag, segment) == 1
-    # A tab that has not heard of the last click may not undo it unseen.
+    # A tab that does not know of the last click may not undo it unseen.
     two.evaluate(
         "() => { segvote.store.status.action = 0;"
         " document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'z', bubbles: true })); }"
@@ -204,9 +204,9 @@ def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, op
     page = open_page(address)
     page.keyboard.press("d")
     page.locator("#doctor p").first.wait_for()
-    page.wait_for_selector("#doctor .suspects", state="attached")
+    page.wait_for_selector("#doctor .flagged-list", state="attached")
     page.evaluate("() => segvote.go(0)")
-    page.keyboard.press("m")  # the same as the button beside a suspect, for an image that is none
+    page.keyboard.press("m")  # the same as the button beside a flagged image, for an image that is none
     wait_heard(page, 1)
     write_masks(page)
     after = Run(run_copy)
@@ -281,9 +281,9 @@ def test_the_doctors_button_moves_a_planted_image(open_page, run_copy, serve_in_
     with serve_in_thread(run_copy) as address:
         page = open_page(address)
         page.locator("#tab-doctor").click()
-        suspect = page.locator("#doctor .suspect", has_text=run.bags[planted].name)
-        suspect.wait_for()
-        suspect.locator("button.move", has_text="Move to without").click()
+        flagged = page.locator("#doctor .flagged", has_text=run.bags[planted].name)
+        flagged.wait_for()
+        flagged.locator("button.move", has_text="Move to without").click()
         wait_heard(page, 2)
         assert page.evaluate("(bag) => segvote.store.images[bag].isWith", planted) is False
         assert "counts as without now" in page.locator("#toast").inner_text()

@@ -1,5 +1,6 @@
 """A way through the page in headless Chromium: zoom, paint, lasso, overview, finish; by pointer and by keys."""
 
+import json
 import shutil
 import sqlite3
 
@@ -9,6 +10,7 @@ import pytest
 from segvote.io.imports.detect import read_any
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
+from segvote.steps.export import export
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -122,8 +124,10 @@ def test_a_person_goes_from_opening_to_export(page, run_copy, wait_until_drawn):
     np.testing.assert_array_equal(np.any([part.mask for part in found.parts], axis=0), shown)
 
 
-def test_everything_is_painted_with_the_keyboard_alone(page, run_copy, wait_until_drawn):
-    before = read_mask(page)
+def test_everything_from_opening_to_export_is_done_with_the_keyboard_alone(page, run_copy, wait_until_drawn):
+    before, zoom = read_mask(page), page.evaluate("() => segvote.getView().zoom")
+    page.keyboard.press("+")
+    assert page.evaluate("() => segvote.getView().zoom") == pytest.approx(1.25 * zoom)
     page.keyboard.press("r")
     page.keyboard.press("q")
     for _ in range(4):
@@ -174,6 +178,12 @@ def test_everything_is_painted_with_the_keyboard_alone(page, run_copy, wait_unti
     page.keyboard.press("e")
     page.keyboard.press("Enter")  # on "Write masks"
     page.locator("#write-result", has_text="COCO").wait_for()
+    page.locator("#write-masks:enabled").wait_for()
+    page.locator("#write-masks").focus()  # a button that was disabled meanwhile lost it
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator(".format-result", has_text="exports").first.wait_for()
+    assert len(list((run_copy / "exports").iterdir())) == 1
 
 
 def test_a_stroke_snaps_to_superpixels_and_with_alt_it_does_not(page, wait_until_drawn):
@@ -318,6 +328,85 @@ def test_the_label_shown_is_what_the_next_stroke_says(page):
     assert shown["s"] == shown["i"] == ("Toggle", True)
     assert shown["r"] == shown["l"] == ("Object", False)
     assert shown["x"] == ("Background", False)
+
+
+@pytest.fixture
+def two_squares(page, wait_until_drawn):
+    """The mask of the image shown is two squares with a bridge between them; the list of objects is open."""
+    page.evaluate(
+        """async () => {
+          const post = (name, message) => fetch(`api/${name}`, { method: "POST",
+            headers: { "Content-Type": "application/json" }, body: JSON.stringify(message) });
+          await post("clear", { bags: [0] });
+          for (const [a, b, c, d] of [[20, 20, 50, 50], [80, 20, 110, 50], [50, 32, 80, 38]]) {
+            await post("paint", { bag: 0, tool: "polygon", points: [a, b, c, b, c, d, a, d], radius: 1, snap: false,
+              value: 1 });
+          }
+        }"""
+    )
+    wait_until_drawn(page, 4)
+    page.keyboard.press("n")
+    page.locator("#objects-count", has_text="1 object").wait_for()
+    return page
+
+
+def test_an_object_is_cut_in_two_merged_again_and_exported(two_squares, run_copy, wait_until_drawn):
+    page, before = two_squares, read_mask(two_squares)
+    page.keyboard.press("h")
+    drag(page, (65.5, 15), (65.5, 55))
+    page.locator("#objects-count", has_text="2 objects").wait_for()
+    areas = [int(text.split()[0]) for text in page.locator(".object-open span:not(.quiet)").all_inner_texts()]
+    assert abs(areas[0] - areas[1]) <= 12 and sum(areas) == before.sum()
+    np.testing.assert_array_equal(read_mask(page), before)
+    zoom = page.evaluate("() => segvote.getView().zoom")
+    page.locator(".object-open").nth(1).click()
+    assert page.evaluate("() => segvote.getView().zoom") > zoom
+    assert page.locator("#merge").is_disabled()
+    # Write with the two, then merge: from the list, by keys.
+    page.keyboard.press("e")
+    page.locator("#write-masks").click()
+    page.locator("#write-result", has_text="COCO").wait_for()
+    page.keyboard.press("Escape")
+    assert count_objects(run_copy, "cut") == 2
+    page.locator(".object input").nth(0).focus()
+    page.keyboard.press(" ")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press(" ")
+    page.locator("#merge", has_text="Merge 2").click()
+    page.locator("#objects-count", has_text="1 object").wait_for()
+    assert count_objects(run_copy, "merged") == 1
+    page.keyboard.press("z")
+    page.locator("#objects-count", has_text="2 objects").wait_for()
+    assert [one.kind for one in read_actions(run_copy / "review.sqlite")][-3:] == ["cut", "join", "undo"]
+
+
+def count_objects(folder, name):
+    """Objects of the first image in an export with instances."""
+    run = Run(folder)
+    content = json.loads(export(run, "coco", folder / "exports" / name, instances=True).read_text())
+    number = next(image["id"] for image in content["images"] if image["file_name"] == run.bags[0].name)
+    return sum(one["image_id"] == number for one in content["annotations"])
+
+
+def test_an_object_is_cut_with_the_keyboard_alone(two_squares):
+    page = two_squares
+    page.keyboard.press("h")
+    page.keyboard.press("ArrowLeft")  # from the middle of the image, between the squares
+    for _ in range(14):
+        page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    for _ in range(14):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.locator("#objects-count", has_text="2 objects").wait_for()
+
+
+def test_a_line_beside_every_object_is_said_to_divide_nothing(two_squares, run_copy):
+    two_squares.keyboard.press("h")
+    drag(two_squares, (5, 60), (60, 60))
+    two_squares.locator("#toast", has_text="divides no object").wait_for()
+    assert read_actions(run_copy / "review.sqlite")[-1].kind == "paint"
 
 
 @pytest.mark.parametrize("height", [667, 844])

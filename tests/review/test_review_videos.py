@@ -62,7 +62,7 @@ def engine(copy):
 
 def wait_for(engine, action):
     deadline = time.monotonic() + 60
-    while engine.heard < action:
+    while engine.last_voted < action:
         assert engine.status != "failed", engine.problem
         assert time.monotonic() < deadline
         time.sleep(0.02)

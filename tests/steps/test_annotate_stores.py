@@ -1,12 +1,10 @@
-"""Runs whose folders lie in stores: the same bytes as on this disk, continued elsewhere, errors of one line."""
+"""Runs whose folders lie in stores: the same bytes as on this disk, nothing done twice, errors of one line."""
 
 import importlib
 import json
 import os
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ from segvote.cli.workers import open_workers
 from segvote.errors import BadInputError, UnwritableFileError
 from segvote.io.remote.addresses import CACHE_VARIABLE, find_local_path
 from segvote.io.remote.opening import open_folders
-from segvote.io.remote.stores import Store
+from segvote.io.remote.store import Store
 from segvote.run.remote import open_run
 from segvote.run.settings import Settings
 
@@ -112,11 +110,11 @@ def test_on_another_machine_a_finished_run_is_not_done_again(store, monkeypatch,
     annotate(store)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
     _, steps = annotate(store)
-    assert steps["segment and extract features"] == [(0, 0)]
+    assert "segment and extract features" not in steps
     assert "vote" not in steps
 
 
-def test_stopped_in_the_middle_it_goes_on_elsewhere(any_store, finished_run, monkeypatch, tmp_path):
+def test_stopped_in_the_middle_it_goes_on_here(any_store, finished_run):
     def stop(step, done, total):
         if step == "write masks" and done == 5:
             raise KeyboardInterrupt
@@ -125,66 +123,22 @@ def test_stopped_in_the_middle_it_goes_on_elsewhere(any_store, finished_run, mon
         segvote.annotate(
             f"{any_store}/with", f"{any_store}/without", f"{any_store}/out", QUICK, n_jobs=1, progress=stop
         )
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    with pytest.raises(BadInputError, match=f"the run in {any_store}/out is not finished"):
-        segvote.evaluate(f"{any_store}/out", f"{any_store}/masks")
+    assert not read_store(f"{any_store}/out")
     _, steps = annotate(any_store)
     assert steps["segment and extract features"] == [(0, 0)]
     assert read_store(f"{any_store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
-def test_killed_at_any_moment_it_goes_on_here_and_elsewhere(store, finished_run, tmp_path):
-    options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
-    command = [sys.executable, "-m", "segvote", "annotate", f"{store}/with", f"{store}/without"]
-    out = tmp_path / "bucket" / "out"
-    for n_files, machine in ((2, "here"), (30, "here"), (50, "there")):
-        environment = {**os.environ, CACHE_VARIABLE: str(tmp_path / machine)}
-        process = subprocess.Popen([*command, "-o", f"{store}/out", *options], env=environment)
-        while process.poll() is None and len(list(out.rglob("*.*"))) < n_files:
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
-        # Killed between its last file and its end it is complete, and must be so in truth.
-        is_complete = b'"complete": true' in (out / "run.json").read_bytes()
-        assert not is_complete or len(list(out.glob("masks/*/*.png"))) == 12
-    run, steps = annotate(store)
-    assert steps["segment and extract features"] == [(0, 0)]
-    masks = sorted(path.relative_to(run.folder.path) for path in run.folder.path.rglob("masks/**/*.png"))
-    assert len(masks) == 12
-    assert all((out / name).read_bytes() == (finished_run.folder.path / name).read_bytes() for name in masks)
-
-
-def test_a_push_that_failed_is_made_good_by_the_next_call(store, finished_run, monkeypatch):
-    send = Store.send
-
-    def fail(self, source, name):
-        if name == "votes/votes.npz":
-            raise UnwritableFileError(f"cannot write {self.url}")
-        return send(self, source, name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Store, "send", fail)
-        with pytest.raises(UnwritableFileError, match="cannot write"):
-            annotate(store)
-    assert b'"complete": false' in read_store(f"{store}/out")["run.json"]
-    _, steps = annotate(store)
-    assert "vote" not in steps
-    found = read_store(f"{store}/out")
-    assert b'"complete": true' in found["run.json"]
-    assert found["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
-
-
-def test_a_store_that_takes_nothing_is_told_at_the_first_step(store, monkeypatch):
-    def refuse(self, source, name):
+def test_a_send_that_failed_is_made_good_by_the_next_call(store, finished_run, monkeypatch):
+    def fail(self, sources):
         raise UnwritableFileError(f"cannot write {self.url}")
 
-    steps = []
-    monkeypatch.setattr(Store, "send", refuse)
-    with pytest.raises(UnwritableFileError):
-        segvote.annotate(
-            f"{store}/with", f"{store}/without", f"{store}/out", QUICK, n_jobs=1, progress=lambda *a: steps.append(a[0])
-        )
+    with monkeypatch.context() as patch, pytest.raises(UnwritableFileError, match="cannot write"):
+        patch.setattr(Store, "put", fail)
+        annotate(store)
+    _, steps = annotate(store)
     assert "vote" not in steps
+    assert read_store(f"{store}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
 def test_a_folder_of_other_images_is_refused_by_its_address(store):
@@ -216,9 +170,9 @@ def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path)
     annotate(store)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
     segvote.predict(f"{store}/out", f"{store}/with", f"{store}/new", n_jobs=1)
-    mirror = find_local_path(f"{store}/out")
-    assert (mirror / "model").is_dir()
-    assert not (mirror / "features").exists()
+    copy = find_local_path(f"{store}/out")
+    assert (copy / "model").is_dir()
+    assert not (copy / "features").exists()
 
 
 def test_a_run_is_updated_where_it_lies(store, scenes, monkeypatch, tmp_path):
@@ -235,7 +189,7 @@ def test_classes_in_a_store(store, scenes, tmp_path):
     segvote.annotate_classes(f"{store}/classes", f"{store}/many", QUICK, n_jobs=1)
     found = read_store(f"{store}/many")
     assert {"classes.json", "classes/thing/run.json", "annotations.coco.json"} <= set(found)
-    with open_run(f"{store}/many") as (folder, _):
+    with open_run(f"{store}/many") as folder:
         image = segvote.Run(folder / "classes/thing").read_image(0)
     assert image.shape == (120, 160, 3)
 
@@ -243,7 +197,7 @@ def test_classes_in_a_store(store, scenes, tmp_path):
 def test_a_run_elsewhere_brings_its_images_if_they_lie_in_the_same_bucket(store, monkeypatch, tmp_path):
     annotate(store)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    with open_run(f"{store}/out") as (folder, _):
+    with open_run(f"{store}/out") as folder:
         assert segvote.Run(folder).read_image(0).shape == (120, 160, 3)
 
 
@@ -252,7 +206,7 @@ def test_a_strangers_run_folder_reaches_for_no_address(store, monkeypatch, tmp_p
     copy = shutil.copytree(run.folder.path, tmp_path / "copy")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
     monkeypatch.setattr(Store, "__init__", lambda *arguments: pytest.fail("a store was opened"))
-    with open_run(copy) as (folder, _):
+    with open_run(copy) as folder:
         assert not segvote.Run(folder).find_source(0).exists()
 
 
@@ -280,7 +234,7 @@ def test_paths_are_handed_on_untouched_and_nothing_is_imported(monkeypatch):
         assert here.outs == ["out"]
 
 
-def test_workers_are_asked_whether_they_see_the_mirror(monkeypatch):
+def test_workers_are_asked_whether_they_see_the_local_copy(monkeypatch):
     from contextlib import contextmanager
     from types import SimpleNamespace
 

@@ -95,6 +95,14 @@ def test_voters_that_learn_weights_see_lengths_and_the_others_do_not(scenes, tmp
     np.testing.assert_allclose(run.votes["votes"], reopen_votes(run), rtol=1e-5, atol=1e-6)
 
 
+def test_words_have_length_one_also_for_voters_that_keep_lengths(scenes, tmp_path):
+    settings = replace(QUICK, voter="negmin", voter_options={}, features="bow", feature_options={"n_words": 8})
+    table = reopen(annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)).table
+    lengths = np.linalg.norm(table.X, axis=1)
+    assert table.standardiser.has_lengths
+    np.testing.assert_allclose(lengths[lengths > 0], 1, rtol=1e-5)  # a segment without words has none
+
+
 def reopen_votes(run):
     from segvote.steps.reopening import vote
 

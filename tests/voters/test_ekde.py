@@ -32,10 +32,10 @@ def vote_slow(X, y, bags, prior, n_neighbors, n_steps):
         votes[i] /= votes[i].sum()
     weights = (y == 1).astype(float)
     for _ in range(n_steps + 1):
-        heard = prior * (votes @ weights)
-        heard /= heard[y == 1].max()
-        weights = np.where(y == 1, heard, 0.0)
-    return heard
+        scores = prior * (votes @ weights)
+        scores /= scores[y == 1].max()
+        weights = np.where(y == 1, scores, 0.0)
+    return scores
 
 
 def measure_f1(selected, truth):

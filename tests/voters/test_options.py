@@ -1,10 +1,13 @@
 """Options of voters from the command line: typed, and an unknown one lists the known."""
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, SegvoteError, UnknownNameError
+from segvote.run.run import Run
+from segvote.types import WITH
 from segvote.voters import VOTERS
 from segvote.voters.options import check_options, list_options, parse_options, parse_options_of_all
 
@@ -93,3 +96,40 @@ def test_options_that_a_record_cannot_have_are_refused(options, message):
 def test_options_as_a_record_keeps_them_are_taken():
     check_options("ekde", {"n_neighbors": 15})
     check_options("ekde-paper", {"grid": [1, 0.5], "bandwidth_for": None, "own_bag": True})
+
+
+@pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
+def test_annotate_takes_options_of_the_voter_and_the_sign_of_equation_7(scenes, tmp_path):
+    words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--voter", "ekde-paper"]
+    words += [
+        "--voter-option",
+        "bandwidth_for=0.3",
+        "--voter-option",
+        "bandwidth-against=0.1",
+        "--voter-option",
+        "max_iter=3",
+    ]
+    words += [
+        "--decision",
+        "sign",
+        "--smoothing",
+        0,
+        "--features",
+        "color",
+        "--n-segments",
+        20,
+        "--size",
+        80,
+        "--jobs",
+        1,
+    ]
+    done = CliRunner().invoke(load_commands(), [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    run = Run(tmp_path / "run")
+    assert run.settings.voter_options == {"bandwidth_for": 0.3, "bandwidth_against": 0.1, "max_iter": 3}
+    votes, decisions = run.votes["votes"], run.votes["decisions"].astype(bool)
+    for index, bag in enumerate(run.bags):
+        part = run.get_slice(index)
+        best = np.arange(bag.n_segments) == votes[part].argmax()  # every *with* image keeps it
+        expected = (votes[part] > 0) | best if bag.bag_label == WITH else np.zeros(bag.n_segments, dtype=bool)
+        np.testing.assert_array_equal(decisions[part], expected)

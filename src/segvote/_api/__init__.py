@@ -1,7 +1,7 @@
 """The Python face: the commands as functions, with all they leave behind.
 
 Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.remote.opening`. What is
-returned then reads from the mirror of the folder on this machine.
+returned then reads from the local copy of the folder.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from segvote._api.in_memory import ImageMasks, annotate_images
-from segvote._api.opened import OpenedRun, RunImage, load_run
-from segvote._api.reviewing import open_review
+from segvote._api.opened import OpenedRun
 from segvote._api.workers import open_workers
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
@@ -40,17 +38,11 @@ from segvote.steps.update import update as run_update
 from segvote.voters import VOTERS
 
 __all__ = [
-    "ImageMasks",
-    "OpenedRun",
-    "RunImage",
     "annotate",
     "annotate_classes",
-    "annotate_images",
     "compare",
     "evaluate",
     "export",
-    "load_run",
-    "open_review",
     "predict",
     "update",
 ]
@@ -122,7 +114,7 @@ def annotate(
             memory=memory,
             parallel_map=parallel_map,
             strict=strict,
-            progress=here.progress,
+            progress=progress or bar,
         )
         write_report(run)
     return OpenedRun(run.folder.path)
@@ -181,7 +173,7 @@ def annotate_classes(
             memory=memory,
             parallel_map=parallel_map,
             strict=strict,
-            progress=here.progress,
+            progress=progress or bar,
         )
         for run in runs.runs.values():
             write_report(run)
@@ -236,7 +228,7 @@ def update(
     with (
         draw_progress() as bar,
         open_workers(scheduler, [given, *add_with, *add_without, segments]) as (parallel_map, (given, *folders)),
-        open_run(given, progress or bar) as (folder, report),
+        open_run(given, progress or bar) as folder,
         open_folders(folders, progress=progress or bar) as here,
     ):
         *added, own = here.inputs
@@ -251,7 +243,7 @@ def update(
             memory=memory,
             parallel_map=parallel_map,
             strict=strict,
-            progress=report,
+            progress=progress or bar,
         )
         write_report(updated)
     return OpenedRun(updated.folder.path)
@@ -307,7 +299,7 @@ def predict(
             n_jobs=n_jobs,
             parallel_map=parallel_map,
             strict=strict,
-            progress=here.progress,
+            progress=progress or bar,
         )
 
 
@@ -347,11 +339,11 @@ def evaluate(
     """
     with (
         draw_progress() as bar,
-        open_run(run, progress or bar) as (folder, report),
+        open_run(run, progress or bar) as folder,
         open_folders([truth], progress=progress or bar) as here,
     ):
         opened = folder if isinstance(folder, Run) else Run(folder)
-        return run_evaluate(opened, here.inputs[0], report, label=label, threshold=threshold)
+        return run_evaluate(opened, here.inputs[0], progress or bar, label=label, threshold=threshold)
 
 
 def export(
@@ -418,8 +410,8 @@ def export(
     """
     with (
         draw_progress() as bar,
-        open_run(run, progress or bar) as (opened, report),
-        open_folders(outs=[folder], progress=report) as here,
+        open_run(run, progress or bar) as opened,
+        open_folders(outs=[folder], progress=progress or bar) as here,
     ):
         return run_export(
             opened,
@@ -435,7 +427,7 @@ def export(
             val_share=val_share,
             boxes=boxes,
             overwrite=overwrite,
-            progress=here.progress,
+            progress=progress or bar,
         )
 
 

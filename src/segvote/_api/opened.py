@@ -6,22 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segvote._api.reviewing import open_review
 from segvote.errors import MissingPartError
-from segvote.evaluation.doctor import Diagnosis, diagnose_run
 from segvote.evaluation.explain import SegmentExplanation, explain_segment, find_segment
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
-from segvote.method import SegmentAnnotator
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.reopening import Reopened, Voted, reopen, vote
 from segvote.steps.vote import fit_annotator
+
+if TYPE_CHECKING:
+    from segvote.evaluation.doctor import Diagnosis
+    from segvote.method import SegmentAnnotator
 
 __all__ = ["OpenedRun", "RunImage", "load_run"]
 
@@ -181,10 +182,14 @@ class OpenedRun(Run):
 
     def review(self, browser: bool = True) -> None:
         """Look at the masks in the browser and correct them, until interrupted; see `segvote.open_review`."""
+        from segvote._api.reviewing import open_review
+
         open_review(self, browser=browser)
 
     def diagnose(self) -> Diagnosis:
         """Images that are likely mislabelled, near-duplicates, files that could not be read."""
+        from segvote.evaluation.doctor import diagnose_run
+
         return diagnose_run(self, self._voted)
 
 

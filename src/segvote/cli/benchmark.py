@@ -34,7 +34,7 @@ def benchmark(
     voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
     deep_features: str = typer.Option("lite0", metavar="NAME", help="Features of the row eKDE_deep, and of ours."),
-    word_features: str = typer.Option("bow:unit", metavar="NAME", help="Features of the paper's other rows."),
+    word_features: str = typer.Option("bow", metavar="NAME", help="Features of the paper's other rows."),
     paper_table: Path | None = typer.Option(
         None, metavar="CSV", help="The paper's figures of single classes: a column per method."
     ),

@@ -41,10 +41,10 @@ def doctor(
 
     with show_progress() as progress:
         if without_folder is None:
-            with open_run(folder, progress) as (run, _):
+            with open_run(folder, progress) as run:
                 diagnosis = diagnose_run(Run(run))
         else:
             with open_folders([folder, without_folder], [out], progress=progress) as here:
                 one, other = here.inputs
-                diagnosis = diagnose_folders(one, other, here.outs[0], n_jobs=jobs, progress=here.progress)
+                diagnosis = diagnose_folders(one, other, here.outs[0], n_jobs=jobs, progress=progress)
     typer.echo(json.dumps(diagnosis.to_dict()) if as_json else format_diagnosis(diagnosis, lines))

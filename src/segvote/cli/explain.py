@@ -29,7 +29,7 @@ def explain(
     """List the votes for and against a segment; they sum to its score."""
     from segvote.run.remote import open_run
 
-    with open_run(run_folder) as (folder, _):
+    with open_run(run_folder) as folder:
         explain_run(folder, image, segment, html, lines)
 
 

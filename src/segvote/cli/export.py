@@ -34,7 +34,9 @@ def export(
         help="Segments this close to the threshold become unsure pixels, where the format has them; "
         "a share of the image's range of scores.",
     ),
-    instances: bool = typer.Option(False, "--instances", help="Every connected region is an object of its own."),
+    instances: bool = typer.Option(
+        False, "--instances", help="Every connected region is an object of its own, as cut and merged in the review."
+    ),
     min_area: int = typer.Option(1, min=1, help="With --instances: leave out regions of fewer pixels."),
     polygons: bool = typer.Option(False, "--polygons", help="Outlines instead of masks, where the format has both."),
     copy_images: bool = typer.Option(False, "--copy-images", help="Put the pictures where the format expects them."),

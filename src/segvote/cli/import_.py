@@ -45,9 +45,9 @@ def import_(
     from segvote.run.run import Run
     from segvote.steps.importing import import_corrections
 
-    with show_progress() as progress, open_run(run_folder, progress) as (folder, report):
+    with show_progress() as progress, open_run(run_folder, progress) as folder:
         run = Run(folder)
-        imported = import_corrections(run, file, label=label, confirm=confirm, progress=report)
+        imported = import_corrections(run, file, label=label, confirm=confirm, progress=progress)
     for name, reason in imported.problems:
         typer.echo(f"left out: {make_plain(f'{name}: {reason}')}", err=True)
     typer.echo(format_imported(imported, run))

@@ -93,7 +93,7 @@ def format_info(found: dict) -> str:
     lines += [f"  {name:<36}{number or ABSENT}" for name, number in found["packages"].items()]
     lines += ["", "extras", *(format_extra(name, packages) for name, packages in found["extras"].items())]
     lines += ["", "weights"]
-    lines += [f"  {name:<8}{where.get('found') or where['missing']}" for name, where in found["weights"].items()]
+    lines += [f"  {name:<10}{where.get('found') or where['missing']}" for name, where in found["weights"].items()]
     return "\n".join(lines)
 
 
@@ -101,5 +101,5 @@ def format_extra(extra: str, packages: dict[str, str | None]) -> str:
     """One line: complete, or what is missing and how to get it."""
     missing = [name for name, number in packages.items() if number is None]
     if not missing:
-        return f"  {extra:<8}installed"
-    return f"  {extra:<8}missing: {', '.join(missing)}; get it: pip install 'segvote[{extra}]'"
+        return f"  {extra:<10}installed"
+    return f"  {extra:<10}missing: {', '.join(missing)}; get it: pip install 'segvote[{extra}]'"

@@ -16,6 +16,6 @@ class PathOrUri(str):
 
 
 def format_path(path: Path) -> str:
-    """The address of a folder that mirrors one, the path of any other as it was given."""
+    """The address of which a folder is the local copy, the path of any other as it was given."""
     named = name_path_or_uri(path)
     return named if is_uri(named) else str(path)

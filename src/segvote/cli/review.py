@@ -32,7 +32,7 @@ def review(
             opened.enter_context(open_browser(address))
 
     stop: KeyboardInterrupt | None = None
-    with opened, open_run(run_folder) as (folder, _):
+    with opened, open_run(run_folder) as folder:
         try:
             serve(folder, port, announce)
         except KeyboardInterrupt as asked:  # the usual way to end: corrections still go to the run's store

@@ -1,4 +1,4 @@
-"""Painting a made scene: grounds of real texture, cutouts turned, scaled and recoloured, shadows, light and grain.
+"""Painting a synthetic scene: grounds of real texture, cutouts turned, scaled and recoloured, shadows, light and grain.
 
 Everything is float32 RGB in [0, 1] until `develop` gives the bytes. Each function draws from the generator it is given
 and from nothing else.

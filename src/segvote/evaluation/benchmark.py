@@ -17,7 +17,6 @@ from segvote.datasets.paper_table import PAPER_METHODS, get_paper_corloc, measur
 from segvote.errors import UnknownNameError
 from segvote.evaluation.benchmark_folders import WHOLE, Laid, lay_out_class
 from segvote.evaluation.compare import Plan, compare
-from segvote.evaluation.compare_features import UNIT
 from segvote.evaluation.compare_results import Comparison
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
@@ -35,8 +34,7 @@ class RowFeatures:
     """Features that stand for the paper's: its network (VGG-19) and its visual words."""
 
     deep: str = "lite0"
-    # Words want blocks of length one whatever the voter, by measuring (docs/voters.md).
-    words: str = f"bow{UNIT}"
+    words: str = "bow"
 
     def choose(self, features: str) -> str:
         """Those for a row of `PAPER_METHODS` or `OURS`."""
@@ -204,8 +202,8 @@ def benchmark(
     class_name
         One class, or None for all.
     n_frames, max_items
-        Frames used of each video, as images; 0: videos as they are, cut into supervoxels. Items at most of each kind
-        and class.
+        Frames used of each video, as images; 0: videos as they are, segmented into supervoxels. Items at most of each
+        kind and class.
     n_jobs, progress
         As for `annotate`.
     """

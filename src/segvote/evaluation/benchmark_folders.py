@@ -65,8 +65,7 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
         At most so many items of each kind, evenly spread over the list; None: all.
     """
     for bag_label in (WITH, WITHOUT):
-        shutil.rmtree(folder / bag_label, ignore_errors=True)
-        (folder / bag_label).mkdir(parents=True)
+        _make_empty(folder / bag_label)
     shown = _spread(data.select(class_name, WITH), max_items)
     absent = _spread(data.select(class_name, WITHOUT), max_items)
     if not absent:
@@ -85,6 +84,14 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
             _link(item.frames[number], folder / WITHOUT, place, number, _choose_join(item, n_frames))
     n_items = sum(item.has_truth for item in shown)
     return Laid((folder / WITH, folder / WITHOUT), readers, groups, n_items, any(item.is_video for item in shown))
+
+
+def _make_empty(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise BadInputError(f"cannot write to {folder} ({error.strerror}); choose another -o folder") from error
 
 
 def _choose_join(item: DataItem, n_frames: int) -> str:

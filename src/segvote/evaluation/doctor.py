@@ -87,17 +87,17 @@ class FlaggedImage:
 class Diagnosis:
     """Every image of the two folders, the one most likely mislabelled first; and how far to trust a vote on them."""
 
-    suspects: list[FlaggedImage] = field(default_factory=list)
+    images: list[FlaggedImage] = field(default_factory=list)
     confidence: Confidence | None = None
 
     def list_serious(self) -> list[FlaggedImage]:
         """Those the user should look at."""
-        return [suspect for suspect in self.suspects if suspect.suspicion >= SERIOUS]
+        return [one for one in self.images if one.suspicion >= SERIOUS]
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "n_images": len({one.name for one in self.suspects}),
-            "suspects": [asdict(one) for one in self.suspects],
+            "n_images": len({one.name for one in self.images}),
+            "images": [asdict(one) for one in self.images],
             **({"confidence": self.confidence.to_dict()} if self.confidence else {}),
         }
 
@@ -200,9 +200,9 @@ def list_flagged(
             found[name] = _flag_vote(name, bag_label, float(suspicions[name]))
     for pair in duplicates:
         for name, other in ((pair.one, pair.other), (pair.other, pair.one)):
-            suspect = _flag_duplicate(name, other, pair)
-            if name not in found or suspect.suspicion > found[name].suspicion:
-                found[name] = suspect
+            flagged = _flag_duplicate(name, other, pair)
+            if name not in found or flagged.suspicion > found[name].suspicion:
+                found[name] = flagged
     return sorted(found.values(), key=lambda one: (-one.suspicion, one.name))
 
 
@@ -225,11 +225,11 @@ def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     serious = diagnosis.list_serious()
     told = diagnosis.confidence.format_line() if diagnosis.confidence else ""
     if not serious:
-        return "\n".join([f"{len(diagnosis.suspects)} images, none of them likely mislabelled", *filter(None, [told])])
-    lines = [f"{len(serious)} of {len(diagnosis.suspects)} images should be looked at:"]
-    for suspect in serious[:n_lines]:
-        said = make_plain(f"{suspect.name}: {suspect.kind}; {suspect.reason}")
-        lines.append(f"  {min(suspect.suspicion, 1):5.2f}  {said}")
+        return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *filter(None, [told])])
+    lines = [f"{len(serious)} of {len(diagnosis.images)} images should be looked at:"]
+    for flagged in serious[:n_lines]:
+        told = make_plain(f"{flagged.name}: {flagged.kind}; {flagged.reason}")
+        lines.append(f"  {min(flagged.suspicion, 1):5.2f}  {told}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
     return "\n".join([*lines, *filter(None, [told])])

@@ -50,9 +50,13 @@ VOC_CLASSES = [
     "train",
     "tvmonitor",
 ]
-# Share of pixels that equal their neighbour: masks have .92 (JPEG) to 1, photographs up to .56. A noisy picture of so
-# few values may still be a mask.
-MIN_EQUAL, MAX_NOISY = 0.7, 16
+# A picture of more values than this may be a photograph ...
+MAX_NOISY = 16
+# ... if so many of its pixels are of medium brightness and differ from the one beside them: masks have up to .18 (thin
+# lines made smaller, in JPEG), photographs .20 and more, unless nearly black or hardly more than their blocks ...
+MAX_MEDIUM = 0.19
+# ... or if so few pixels equal the one beside them: masks have .47 (the same lines) to 1.
+MIN_EQUAL = 0.4
 CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
 
 
@@ -143,18 +147,24 @@ def _read_mask(path: Path) -> Truth:
 
 
 def check_mask_values(path: Path) -> None:
-    """Refuse a photograph: a mask has few values, so that most pixels equal the one beside them."""
+    """Refuse a photograph: a mask has few values; what lies between them, soft edges and noise of JPEG, is little."""
     with open_picture(path) as picture:
-        if picture.mode == "P":
-            return
-        values = np.asarray(picture)
-    pixels = values.reshape(*values.shape[:2], -1)
-    equal = (pixels[:, 1:] == pixels[:, :-1]).all(axis=2).mean() if pixels.shape[1] > 1 else 1.0
-    if equal < MIN_EQUAL and (n_values := len(np.unique(pixels))) > MAX_NOISY:
+        values = np.asarray(picture.convert("RGB") if picture.mode == "P" else picture)
+    n_values = len(np.unique(values))
+    if n_values > MAX_NOISY and _looks_photographed(values.reshape(*values.shape[:2], -1)):
         raise BadInputError(
             f"{path} looks like a photograph: {n_values} values; expected a mask, 0 for background and 255, or one "
             "value for each object. Check --truth"
         )
+
+
+def _looks_photographed(pixels: np.ndarray) -> bool:
+    """(h, w, n_channels); see the constants."""
+    differs = (pixels[:, 1:] != pixels[:, :-1]).any(axis=2)
+    low, high = float(pixels.min()), float(pixels.max())
+    margin = (high - low) / 8
+    medium = np.any((pixels > low + margin) & (pixels < high - margin), axis=2)[:, 1:]
+    return bool(1 - differs.mean() < MIN_EQUAL or (differs & medium).mean() > MAX_MEDIUM)
 
 
 def _read_class(path: Path, label: str, label_map: Path) -> Truth:

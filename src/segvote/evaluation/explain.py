@@ -55,7 +55,7 @@ class SegmentExplanation:
         Number of the bag, and of the segment within it.
     score, threshold, selected
         After the second voting; what it takes to be object in this bag; whether it is.
-    said
+    user_label
         -1, or the user label 0 or 1.
     lines
         The greatest amount first, whatever its sign.
@@ -68,7 +68,7 @@ class SegmentExplanation:
     score: float
     threshold: float
     selected: bool
-    said: int
+    user_label: int
     lines: tuple[VoteLine, ...]
     constant: float
 
@@ -99,14 +99,14 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     beside = voted.annotator.get_adjacent(flat)
     lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     lines.sort(key=lambda line: -abs(line.amount))
-    said = int(result.user_labels[flat])
+    user_label = int(result.user_labels[flat])
     return SegmentExplanation(
         bag,
         segment,
         float(result.scores[flat]),
         float(result.thresholds[bag]),
         bool(result.selected[flat]),
-        said,
+        user_label,
         tuple(lines),
         (1 - share) * own.constant,
     )
@@ -155,8 +155,8 @@ def format_explanation(explanation: SegmentExplanation, run: Run, n_lines: int =
         f"{make_plain(record.name)}  segment {explanation.segment} of {record.n_segments}: {decided}",
         f"score {explanation.score:+.4f}, object above {explanation.threshold:+.4f} in this image",
     ]
-    if explanation.said >= 0:
-        head.append(f"it is {USER_LABELS[explanation.said]}")
+    if explanation.user_label >= 0:
+        head.append(f"it is {USER_LABELS[explanation.user_label]}")
     body = [""]
     for sign, title in ((1, "votes for"), (-1, "votes against")):
         body += _format_group(title, explanation.list_best(sign), run, n_lines)

@@ -21,7 +21,7 @@ from segvote.evaluation.compare_voting import count_threads, count_votes, count_
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.evaluation.evaluate_truth import TruthReader, list_truth
-from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_tags
+from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_labels
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
@@ -65,7 +65,7 @@ class Stress:
 STRESSES = {
     one.name: one
     for one in (
-        Stress("labels", "bags in the wrong folder", (0.0, 0.05, 0.1, 0.2), flip_tags),
+        Stress("labels", "bags in the wrong folder", (0.0, 0.05, 0.1, 0.2), flip_labels),
         Stress("images", "number of images, with + without", (10, 20, 50), draw_bags),
         Stress("segments", "number of segments", (50, 100, 200, 400)),
         Stress("features", "noise added to the features, in standard deviations", (0.0, 0.5, 1.0, 2.0), add_noise),

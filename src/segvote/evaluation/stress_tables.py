@@ -12,10 +12,10 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.steps.table import Table
 
-__all__ = ["add_noise", "draw_bags", "flip_tags", "take_bags"]
+__all__ = ["add_noise", "draw_bags", "flip_labels", "take_bags"]
 
 
-def flip_tags(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+def flip_labels(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
     """Put a part of the bags of each kind into the other folder.
 
     Parameters

@@ -1,7 +1,9 @@
 """`bow`, the paper's features: a histogram of visual words for each segment.
 
 Words are the centres of k-means over dense SIFT descriptors of the run's own images. A descriptor belongs to the
-segment under its centre; a descriptor without contrast is no word. A segment without words keeps a zero vector.
+segment under its centre; a descriptor without contrast is no word. A histogram has length one, like those of `color`
+and `lbp`: the length of plain counts says how large a segment is, which misleads every voter, also those that want
+lengths of a network's features (docs/voters.md). A segment without words keeps a zero vector.
 """
 
 from __future__ import annotations
@@ -37,15 +39,19 @@ class BowFeatures(FeatureExtractor):
         Pixels between neighbouring descriptors.
     root
         Take square roots of the counts, so that a word that fills a wall weighs less; the paper does not.
+    counts
+        Leave the histograms as long as they are.
     """
 
     standardise = False
     needs_fit = True
 
-    def __init__(self, n_words: int = 1000, size: int = 400, step: int = 4, root: bool = False) -> None:
+    def __init__(
+        self, n_words: int = 1000, size: int = 400, step: int = 4, root: bool = False, counts: bool = False
+    ) -> None:
         if n_words < 2 or size < 16 or step < 1:
             raise BadInputError(f"expected n_words >= 2, size >= 16 and step >= 1, got {n_words}, {size} and {step}")
-        self.n_words, self.size, self.step, self.root = n_words, size, step, root
+        self.n_words, self.size, self.step, self.root, self.counts = n_words, size, step, root, counts
         self.blocks = (n_words,)
         self.words_: np.ndarray | None = None  # (n_words, 128) float32
         self._index: Any = None
@@ -64,10 +70,12 @@ class BowFeatures(FeatureExtractor):
         has_word = points.descriptors.any(axis=3)
         words = self._find_words(points.descriptors[has_word])
         counts = count_words(words, owners[has_word], int(labels.max()) + 1, self.n_words)
-        return np.sqrt(counts) if self.root else counts
+        histograms = np.sqrt(counts) if self.root else counts
+        return histograms if self.counts else _scale_rows(histograms)
 
     def get_key(self) -> dict[str, Any]:
-        return {"name": "bow", "n_words": self.n_words, "size": self.size, "step": self.step, "root": self.root}
+        names = ("n_words", "size", "step", "root", "counts")
+        return {"name": "bow", **{name: getattr(self, name) for name in names}}
 
     def get_state(self) -> dict[str, np.ndarray]:
         return {} if self.words_ is None else {"words": self.words_}
@@ -159,6 +167,12 @@ def count_words(words: np.ndarray, segments: np.ndarray, n_segments: int, n_word
     """Count words by segment: (n,) word and segment numbers in, (n_segments, n_words) float32 out."""
     counts = np.bincount(segments.astype(np.int64) * n_words + words, minlength=n_segments * n_words)
     return counts.reshape(n_segments, n_words).astype(np.float32)
+
+
+def _scale_rows(histograms: np.ndarray) -> np.ndarray:
+    """Each row with length one; zero rows stay zero."""
+    lengths = np.linalg.norm(histograms, axis=1, keepdims=True)
+    return np.divide(histograms, lengths, out=np.zeros_like(histograms), where=lengths > 0)
 
 
 def _place_points(

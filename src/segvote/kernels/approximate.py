@@ -1,45 +1,43 @@
-"""Neighbours in large sets: lists propose candidates by estimated distances, the full vectors order them.
+"""Neighbours in large sets: inverted lists (faiss's IVF) propose candidates, the full vectors order them.
 
-A query looks at the lists that may hold neighbours: those whose members are, about, no farther than its neighbours,
-give or take a reach that is learned from the true neighbours of a sample. No second copy of the vectors is made,
-whatever their number; they and what is found may be mapped from files (see `Workspace`).
+The lists hold the leading principal components of the voters. A query looks at its nearest lists, as many as hold
+nearly all true neighbours of a sample, and the candidates found there are measured from the full vectors, as many as
+that sample needs. No second copy of the vectors is made, whatever their number; they and what is found may be mapped
+from files (see `Workspace`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from segvote.kernels.lists import Lists, centre_points, make_lists, measure_lengths
+from segvote.kernels.centring import centre_points
 from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
-__all__ = ["Bags", "ListSearch", "search_all", "search_approximately", "search_in_blocks", "split_numbers"]
+__all__ = ["Bags", "estimate_lists", "search_all", "search_approximately", "search_in_blocks", "split_numbers"]
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
 
+N_COMPONENTS = 128
+# Points from which components are learned.
+COMPONENT_POINTS = 8192
+# Times the root of the number of voters: the lists; of how many voters one is learned, and in how many rounds.
+LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 3, 32, 4
 # Lists are looked at that hold this part of the true neighbours of so many queries.
 LISTED_RECALL = 0.985
 N_SAMPLED = 300
 # Candidates measured from the full vectors per neighbour wanted: the first that finds enough in the end.
-MEASURED_PER_NEIGHBOUR = (1.5, 2, 3, 4, 6, 9, 12)
+MEASURED_PER_NEIGHBOUR = (2, 3, 4, 6, 9, 12)
 WANTED_RECALL = 0.97
 # One neighbour alone still wants a choice.
 LEAST_MEASURED = 24
-# Per candidate, voters of the nearest lists that tell how far candidates can be; more where they are of the own bag.
-FIRST_SEEN, FIRST_GROWTH = 20, 8
-# Part of that distance (squared) by which a query's lists may be farther: those in empty places look around farther.
-GIVE = 0.75
-# Pairs near enough that are kept in mind before the farther ones are forgotten.
-HITS_AT_ONCE = 1_500_000
-# Queries that are compared with all lists at once.
-RATED_AT_ONCE = 1024
-# Queries whose candidates are sorted, and bytes of vectors measured, at once: they stay in the processor's cache.
-SORTED_AT_ONCE = 64
+# Bytes of vectors measured at once: they stay in the processor's cache.
 MEASURED_BYTES = 1 << 21
-# What one thread, or one worker elsewhere, searches and hands back.
+# What one thread, or one worker elsewhere, searches and hands back; read, or compared with a few queries, at once.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 8192
 
@@ -62,26 +60,26 @@ def search_approximately(
     least_recall
         Part of the true neighbours of a sample that has to be found.
     workspace
-        Where lists and neighbours lie.
+        Where neighbours lie, and from where other processes read.
 
     Returns
     -------
     squared_distances, indices, recall
         As from `search_with_recall`; or None where the lists find fewer: the features have no structure.
     """
-    lists = make_lists(voters, workspace)
-    homes = lists.get_homes() if queries is voters else lists.find_homes(queries)
+    lists = _Lists.make(voters)
     bags = None
     if query_bags is not None and voter_bags is not None:
-        bags = workspace.share(query_bags), workspace.share(voter_bags[lists.numbers.array])
+        bags = workspace.share(query_bags), workspace.share(voter_bags)
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
     true = search_all(queries[rows], voters, k, None if query_bags is None else query_bags[rows], voter_bags)
-    search = ListSearch(lists, workspace.share(queries), workspace.share(homes), workspace.share(voters), bags, k)
-    search, recall = _adapt(search, rows, true)
+    search = _ListSearch(lists.share(workspace), workspace.share(queries), workspace.share(voters), bags, k)
+    search = _adapt(search, rows, true)
+    recall = _count_found(true, search(rows)[1])
     if recall < least_recall:
         return None
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
-    order = np.argsort(homes, kind="stable")
+    order = np.argsort(lists.rank(queries, 1)[:, 0], kind="stable")
     # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
     return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k, workspace), min(recall, 0.9999)
 
@@ -107,38 +105,120 @@ def search_in_blocks(
 
 
 @dataclass(frozen=True)
-class ListSearch:
+class _Lists:
+    """Voters, put into lists.
+
+    Attributes
+    ----------
+    centre, axes
+        (d,) float64 mean of the voters; (d, n_components) float32 directions of their components.
+    index
+        faiss's ``IndexIVFScalarQuantizer`` of the components, two bytes each.
+    stored
+        The index as bytes, for other processes; None where there are none.
+    """
+
+    centre: np.ndarray
+    axes: np.ndarray
+    index: Any
+    stored: SharedArray | None = None
+
+    @classmethod
+    def make(cls, voters: np.ndarray) -> _Lists:
+        """Put voters (n_voters, d) into lists; they may be mapped from a file, and are read a few at a time."""
+        import faiss
+
+        centre = voters.mean(axis=0, dtype=np.float64)
+        axes = _find_axes(voters, centre)
+        n_dims, n_lists = axes.shape[1], _count_lists(len(voters))
+        index = faiss.IndexIVFScalarQuantizer(
+            faiss.IndexFlatL2(n_dims), n_dims, n_lists, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_L2, False
+        )
+        index.cp.niter, index.cp.min_points_per_centroid = ROUNDS, 1
+        lists = cls(centre, axes, index)
+        sample = voters[:: _find_step(len(voters))]
+        index.train(np.concatenate([lists.project(sample[rows]) for rows in _list_parts(sample)]))
+        for rows in _list_parts(voters):
+            index.add(lists.project(voters[rows]))
+        return lists
+
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """Components (n, n_components) of a few points (n, d)."""
+        return centre_points(points, self.centre) @ self.axes
+
+    def rank(self, points: np.ndarray, n: int) -> np.ndarray:
+        """(n_points, n) the lists that each point is nearest to."""
+        quantizer = self.index.quantizer
+        return np.concatenate([quantizer.search(self.project(points[rows]), n)[1] for rows in _list_parts(points)])
+
+    def share(self, workspace: Workspace) -> _Lists:
+        """The same for other processes, if some work for the workspace."""
+        if workspace.parallel_map is None:
+            return self
+        import faiss
+
+        return replace(self, stored=workspace.share(faiss.serialize_index(self.index)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open_lists, (self.centre, self.axes, self.stored)
+
+
+def _list_parts(points: np.ndarray) -> list[slice]:
+    """Rows that are read at once."""
+    return list_blocks(len(points), VOTERS_AT_ONCE)
+
+
+def _open_lists(centre: np.ndarray, axes: np.ndarray, stored: SharedArray) -> _Lists:
+    import faiss
+
+    return _Lists(centre, axes, faiss.deserialize_index(stored.array), stored)
+
+
+@dataclass(frozen=True)
+class _ListSearch:
     """Numbers of queries to the voters that are found for them, here or elsewhere.
 
     Attributes
     ----------
     lists
         Of the voters.
-    queries, homes
-        (n_queries, d); (n_queries,) the list each is nearest to.
-    voters, bags
-        (n_voters, d); bags of queries, and of voters in the order of the lists, or None: nothing is left out.
+    queries, voters, bags
+        (n_queries, d); (n_voters, d); bags of both, or None: nothing is left out.
     k
         How many neighbours are wanted.
-    n_measured
-        How many candidates are measured.
-    reach
-        How much farther (squared) than its candidates a list of a query may be.
+    n_lists, n_measured
+        How many lists are looked at, and how many candidates are measured.
     """
 
-    lists: Lists
+    lists: _Lists
     queries: SharedArray
-    homes: SharedArray
     voters: SharedArray
     bags: tuple[SharedArray, SharedArray] | None
     k: int
-    n_measured: int = 0
-    reach: float = np.inf
+    n_lists: int = 1
+    n_measured: int = LEAST_MEASURED
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances and indices of most of the k nearest voters, as `search_neighbours` gives them."""
-        asked, visits = self._choose_lists(rows)
-        candidates = self._propose(asked, visits, self._get_bags(rows))
+        squared, indices = self.ask_lists(rows)
+        # Where the lists have too few voters of other bags, all voters are looked at.
+        lacking = np.flatnonzero(indices[:, -1] < 0)
+        for part in split_numbers(lacking, N_SAMPLED):
+            asked, bags = self.queries.array[rows[part]], self.bags and (self.bags[0].array, self.bags[1].array)
+            found = search_all(asked, self.voters.array, self.k, bags and bags[0][rows[part]], bags and bags[1])
+            squared[part], indices[part] = _keep_nearest(asked, self.voters.array, found, self.k)
+        return squared, indices
+
+    def ask_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the lists alone."""
+        import faiss
+
+        parameters = faiss.SearchParametersIVF()
+        parameters.nprobe = self.n_lists
+        asked = self.lists.project(self.queries.array[rows])
+        candidates = self.lists.index.search(asked, self.n_measured, params=parameters)[1]
+        if self.bags is not None:
+            candidates[self.bags[1].array[candidates] == self.bags[0].array[rows][:, None]] = -1
         n_at_once = max(1, MEASURED_BYTES // (4 * self.queries.array.shape[1] * self.n_measured))
         found = [
             _keep_nearest(self.queries.array[rows[part]], self.voters.array, candidates[part], self.k)
@@ -146,171 +226,36 @@ class ListSearch:
         ]
         return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
 
-    def learn_reach(self, rows: np.ndarray, true: np.ndarray) -> float:
-        """The least that reaches the lists of nearly all true neighbours (n, k) of some queries."""
-        places = self.lists.get_homes()[true]
-        wanted = np.sort(self._rate(rows)[1][places, np.arange(len(rows))[:, None]][true >= 0])
-        n_reached = int(np.ceil(LISTED_RECALL * len(wanted)))
-        if n_reached == len(wanted):
-            return np.inf
-        # Between two of them, so that rounding cannot leave out the list that it was learned from.
-        return float(wanted[n_reached - 1] + wanted[n_reached]) / 2
-
-    def _get_bags(self, rows: np.ndarray) -> Bags | None:
-        """Of some queries, and of the voters in the order of the lists."""
-        return self.bags and (self.bags[0].array[rows], self.bags[1].array)
-
-    def _choose_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is asked of the lists, and (n_lists, n_queries) bool which are visited."""
-        asked, visits = [], []
-        for part in list_blocks(len(rows), RATED_AT_ONCE):
-            some, chances = self._rate(rows[part])
-            asked.append(some)
-            visits.append(chances <= self.reach)
-        return np.concatenate(asked), np.hstack(visits)
-
-    def _rate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is asked of the lists, candidates and nothing farther; and how much farther than these the lists are.
-
-        The latter (n_lists, n_queries) is -inf for lists that candidates are known to be in.
-        """
-        asked, lengths = self.lists.ask(self.queries.array[rows])
-        limits, seen = self._find_limits(asked, self.homes.array[rows], self._get_bags(rows))
-        asked[:, -1] = -limits
-        chances = self.lists.rate(asked)
-        chances += lengths - GIVE * (limits + lengths)
-        chances[seen] = -np.inf
-        return asked, chances
-
-    def _find_limits(self, asked: np.ndarray, homes: np.ndarray, bags: Bags | None) -> tuple[np.ndarray, np.ndarray]:
-        """(n_queries,) distance within which there are enough candidates; (n_lists, n_queries) lists that have them."""
-        limits = np.empty(len(asked), dtype=np.float32)
-        seen = np.zeros((len(self.lists.sizes), len(asked)), dtype=bool)
-        order = np.argsort(homes, kind="stable")
-        # Those at home in the same list look first at the same lists.
-        for group in np.split(order, np.flatnonzero(np.diff(homes[order])) + 1):
-            near = self.lists.rank(homes[group[0]])
-            limits[group], n_seen = self._find_limit(asked[group], near, bags and (bags[0][group], bags[1]))
-            seen[np.ix_(near[:n_seen], group)] = True
-        return limits, seen
-
-    def _find_limit(self, asked: np.ndarray, near: np.ndarray, bags: Bags | None) -> tuple[np.ndarray, int]:
-        """Of some queries, and how many of the lists near them were looked at."""
-        limits = np.full(len(asked), np.finfo(np.float32).max)
-        n_known, n_wanted = np.cumsum(self.lists.sizes[near]), FIRST_SEEN * self.n_measured
-        waiting, n_lists = np.arange(len(asked)), 0
-        while len(waiting) and n_lists < len(near):
-            n_lists = min(int(np.searchsorted(n_known, n_wanted)) + 1, len(near))
-            n_wanted *= FIRST_GROWTH
-            members = self.lists.take(near[:n_lists])
-            if len(members) < self.n_measured:
-                continue
-            estimates = asked[waiting] @ self.lists.codes.array[members].T
-            if bags is not None:
-                estimates[bags[0][waiting][:, None] == bags[1][members]] = np.inf
-            found = np.partition(estimates, self.n_measured - 1, axis=1)[:, self.n_measured - 1]
-            limits[waiting] = np.minimum(limits[waiting], found)
-            waiting = waiting[~np.isfinite(found)]
-        return limits, n_lists
-
-    def _propose(self, asked: np.ndarray, visits: np.ndarray, bags: Bags | None) -> np.ndarray:
-        """(n_queries, n_measured) the nearest voters of the lists visited, by estimate; -1 where there are fewer.
-
-        Visits are (n_lists, n_queries) bool.
-        """
-        hits, n_hits = [_Hits.none()], 0
-        for one in map(int, np.flatnonzero(visits.any(axis=1))):
-            hits.append(self._visit(asked, np.flatnonzero(visits[one]), one, bags))
-            n_hits += len(hits[-1])
-            if n_hits > HITS_AT_ONCE:
-                hits = [_Hits.join(hits).thin(len(asked), self.n_measured)]
-                n_hits = len(hits[0])
-        members = _Hits.join(hits).thin(len(asked), self.n_measured).spread(len(asked), self.n_measured)
-        return np.where(members >= 0, self.lists.numbers.array[members], -1)
-
-    def _visit(self, asked: np.ndarray, rows: np.ndarray, number: int, bags: Bags | None) -> _Hits:
-        """Members of a list within the limits of some queries."""
-        start, stop = self.lists.starts.array[number : number + 2]
-        estimates = (asked[rows] @ self.lists.codes.array[start:stop].T).ravel()
-        found = np.flatnonzero(estimates <= 0)
-        whose, members = np.divmod(found, stop - start)
-        whose, members = rows[whose], start + members
-        if bags is not None:
-            foreign = bags[1][members] != bags[0][whose]
-            whose, members, found = whose[foreign], members[foreign], found[foreign]
-        return _Hits(whose, members, estimates[found])
+    def count_lists(self, rows: np.ndarray, true: np.ndarray) -> int:
+        """How many of its nearest lists a query looks at to find nearly all true neighbours (n, k) of some queries."""
+        n_lists = self.lists.index.nlist
+        order = self.lists.rank(self.queries.array[rows], n_lists)
+        ranks = np.empty_like(order)
+        np.put_along_axis(ranks, order, np.arange(n_lists), axis=1)
+        homes = self.lists.rank(self.voters.array[np.maximum(true, 0).ravel()], 1).reshape(true.shape)
+        wanted = np.take_along_axis(ranks, homes, axis=1)[true >= 0]
+        return 1 + int(np.quantile(wanted, LISTED_RECALL, method="higher")) if len(wanted) else 1
 
 
-@dataclass(frozen=True)
-class _Hits:
-    """Pairs near enough: (n,) query, row of the codes, estimated distance."""
-
-    rows: np.ndarray
-    members: np.ndarray
-    estimates: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @staticmethod
-    def none() -> _Hits:
-        return _Hits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
-
-    @staticmethod
-    def join(parts: Sequence[_Hits]) -> _Hits:
-        """All of them, in the order of the queries."""
-        rows = np.concatenate([part.rows for part in parts])
-        # Few enough queries for two bytes are sorted by counting.
-        order = np.argsort(rows.astype(np.min_scalar_type(int(rows.max(initial=0)))), kind="stable")
-        members = np.concatenate([part.members for part in parts])[order]
-        return _Hits(rows[order], members, np.concatenate([part.estimates for part in parts])[order])
-
-    def thin(self, n_queries: int, n: int) -> _Hits:
-        """Of each query the n nearest; in the order of the queries, as these were."""
-        kept = np.empty(len(self), dtype=bool)
-        ends = np.searchsorted(self.rows, np.arange(n_queries + 1))
-        for rows in list_blocks(n_queries, SORTED_AT_ONCE):
-            counts, part = np.diff(ends[rows.start : rows.stop + 1]), slice(ends[rows.start], ends[rows.stop])
-            filled = np.arange(max(n, counts.max())) < counts[:, None]
-            estimates = np.full(filled.shape, np.inf, dtype=np.float32)
-            estimates[filled] = self.estimates[part]
-            kept[part] = _find_smallest(estimates, n)[filled]
-        return _Hits(self.rows[kept], self.members[kept], self.estimates[kept])
-
-    def spread(self, n_queries: int, n: int) -> np.ndarray:
-        """(n_queries, n) members of queries that have no more than n; -1 where they have fewer."""
-        members = np.full((n_queries, n), -1, dtype=np.int64)
-        members[np.arange(n) < np.bincount(self.rows, minlength=n_queries)[:, None]] = self.members
-        return members
-
-
-def _adapt(search: ListSearch, rows: np.ndarray, true: np.ndarray) -> tuple[ListSearch, float]:
-    """The search as far as some queries need it, and the part of their true neighbours (n, k) that it finds."""
+def _adapt(search: _ListSearch, rows: np.ndarray, true: np.ndarray) -> _ListSearch:
+    """The search as far as some queries need it to find their true neighbours (n, k)."""
+    search = replace(search, n_lists=search.count_lists(rows, true))
     for each in MEASURED_PER_NEIGHBOUR:
         n_measured = min(max(int(each * search.k), LEAST_MEASURED), len(search.voters.array))
         search = replace(search, n_measured=n_measured)
-        search = replace(search, reach=search.learn_reach(rows, true))
-        recall = _count_found(true, search(rows)[1])
-        if recall >= WANTED_RECALL:
+        if _count_found(true, search.ask_lists(rows)[1]) >= WANTED_RECALL:
             break
-    return search, recall
-
-
-def _find_smallest(values: np.ndarray, n: int) -> np.ndarray:
-    """Where the n smallest finite values of each row are; of equal ones the first."""
-    limits = np.partition(values, n - 1, axis=1)[:, n - 1 : n]
-    near = (values <= limits) & np.isfinite(values)
-    if (near.sum(axis=1) > n).any():
-        smaller = values < limits
-        n_equal = n - smaller.sum(axis=1, keepdims=True)
-        near = smaller | (near & (np.cumsum(near & ~smaller, axis=1) <= n_equal))
-    return near
+    return search
 
 
 def search_all(
-    queries: np.ndarray, voters: np.ndarray, k: int, query_bags: np.ndarray | None, voter_bags: np.ndarray | None
+    queries: np.ndarray,
+    voters: np.ndarray,
+    k: int,
+    query_bags: np.ndarray | None = None,
+    voter_bags: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The true neighbours of a few queries, in no order, by matrix products.
+    """The true neighbours of a few queries, a part of the voters at a time: a file of them is never read as a whole.
 
     Parameters
     ----------
@@ -325,32 +270,23 @@ def search_all(
     asked = -2 * centre_points(queries, centre)
     nearest = np.full((len(queries), k), np.inf, dtype=np.float32)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
-    for rows in list_blocks(len(voters), VOTERS_AT_ONCE):
+    for rows in _list_parts(voters):
         points = centre_points(voters[rows], centre)
         squared = asked @ points.T
-        squared += measure_lengths(points)
+        squared += np.einsum("ij,ij->i", points, points)
         if query_bags is not None and voter_bags is not None:
             squared[voter_bags[rows] == query_bags[:, None]] = np.inf
-        nearest, indices = _merge(nearest, indices, squared, np.arange(rows.start, rows.stop))
-    return indices
-
-
-def _merge(
-    squared: np.ndarray, indices: np.ndarray, more: np.ndarray, numbers: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest of those known, (n, k), and of more, (n, m) with the numbers (m,)."""
-    squared, k = np.hstack([squared, more]), squared.shape[1]
-    near = _find_smallest(squared, k)
-    found = np.hstack([indices, np.broadcast_to(numbers, more.shape)])
-    filled = np.arange(k) < near.sum(axis=1)[:, None]
-    nearest, whose = np.full(filled.shape, np.inf, dtype=squared.dtype), np.full(filled.shape, -1, dtype=np.int64)
-    nearest[filled], whose[filled] = squared[near], found[near]
-    return nearest, whose
+        nearest, numbers = np.hstack([nearest, squared]), np.arange(rows.start, rows.stop)
+        indices = np.hstack([indices, np.broadcast_to(numbers, squared.shape)])
+        best = np.argpartition(nearest, k - 1, axis=1)[:, :k]
+        nearest, indices = np.take_along_axis(nearest, best, 1), np.take_along_axis(indices, best, 1)
+    return np.where(np.isfinite(nearest), indices, -1)
 
 
 def _keep_nearest(
     queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Measure candidates (n_queries, m), -1: none, and keep the k nearest, ties by index."""
     gap = np.take(voters, candidates, axis=0)  # (rows, candidates, d)
     gap -= queries[:, None, :]
     squared = np.where(candidates >= 0, np.einsum("ijk,ijk->ij", gap, gap), np.inf).astype(np.float64)
@@ -363,3 +299,30 @@ def _count_found(true: np.ndarray, found: np.ndarray) -> float:
     """Part of the true neighbours, row by row, that are among the found ones."""
     hits = [np.isin(one[one >= 0], other) for one, other in zip(true, found, strict=True)]
     return float(np.concatenate(hits).mean()) if any(map(len, hits)) else 1.0
+
+
+def _find_axes(voters: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """(d, n_components) directions in which voters differ most."""
+    # Not a random draw: the same sample on every machine.
+    sample = centre_points(voters[:: max(1, len(voters) // COMPONENT_POINTS)], centre)
+    axes = np.linalg.eigh(sample.T @ sample)[1]
+    return np.ascontiguousarray(axes[:, ::-1][:, :N_COMPONENTS], dtype=np.float32)
+
+
+def estimate_lists(n_voters: int, n_dims: int) -> tuple[int, int]:
+    """Bytes of what may lie on disk, nothing; of what is held."""
+    # The lists grow by doubling. While they are learned, the components of the sample, of which faiss makes a copy.
+    codes, numbers = 2 * min(n_dims, N_COMPONENTS), 8
+    learned = 8 * N_COMPONENTS * -(-n_voters // _find_step(n_voters))
+    return 0, max(2 * (codes + numbers) * n_voters, learned) + 32 * n_voters
+
+
+def _find_step(n_voters: int) -> int:
+    """Every so many voters are learned from."""
+    return max(1, n_voters // (TRAINING_PER_LIST * _count_lists(n_voters)))
+
+
+def _count_lists(n_voters: int) -> int:
+    """A power of two, about so many times the root, of lists long enough to be learned."""
+    wanted = min(LISTS_PER_ROOT * np.sqrt(n_voters), n_voters / TRAINING_PER_LIST)
+    return 1 << max(2, int(np.log2(max(wanted, 1)) + 0.5))

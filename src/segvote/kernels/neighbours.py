@@ -16,8 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
+from segvote.kernels.centring import centre_points
 from segvote.kernels.checks import check_finite
-from segvote.kernels.lists import centre_points
 from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
 __all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_recall"]

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from segvote.kernels.centring import centre_points
 from segvote.kernels.gaussian import KernelMatrix, fill_kernel
-from segvote.kernels.lists import centre_points
 from segvote.kernels.neighbours import search_neighbours
 from segvote.kernels.workspace import list_blocks
 

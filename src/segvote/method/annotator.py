@@ -213,7 +213,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         if self.excluded_.any():
             smaller = self._make_ballot(self.excluded_, user_labels)
             other = weigh_hypotheses(smaller, border, connectivity, self.n_steps)
-            # A vote that agrees less with itself without the suspects has lost good voters.
+            # A vote that agrees less with itself without those excluded has lost good voters.
             if other.score > agreement.score:
                 ballot, agreement = smaller, other
             else:
@@ -262,7 +262,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self.suspicion_ = measure_suspicion(table, self._ballot.smooth(self._evidence))
 
     def _decide(self, user_labels: np.ndarray) -> None:
-        """Step 5 and 6: thresholds, selection, confidence; then what the user said, and what is like it."""
+        """Step 5 and 6: thresholds, selection, confidence; then user labels, and what is like them."""
         ballot, table = self._ballot, self._table
         scores = ballot.smooth(self._evidence)
         thresholds = ballot.select(scores, self.decision)[1]
@@ -406,7 +406,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         return np.array([known.get(one, -1) for one in ids.tolist()])
 
     def smooth(self, scores: np.ndarray, adjacency: sparse.csr_matrix) -> np.ndarray:
-        """Scores of segments never seen after their adjacent segments were heard, see `weigh_adjacent`."""
+        """Scores of segments never seen with those of their adjacent segments, see `weigh_adjacent`."""
         return (1 - self.smoothing) * scores + self.smoothing * (adjacency @ scores)
 
     def smooth_training(self, scores: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""One ballot: the segments, who votes for whom, what the user said, and the few operations every round is made of."""
+"""One ballot: the segments, who votes for whom, user labels, and the few operations every round is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike segments are to one that a person corrected: a sharp kernel on their features, weaker in other images.
+"""How alike segments are to one that the user corrected: a sharp kernel on their features, weaker in other images.
 
 The corrections of a review reach as far as this kernel does and no farther: what is not alike is left to the bit.
 """
@@ -13,13 +13,13 @@ from scipy import sparse
 __all__ = ["Likeness"]
 
 # Width of the kernel, in squared distances from a segment to its tenth neighbour in other images. Sharp: at that
-# distance a segment of the same image hears a twentieth of a correction.
+# distance a segment of the same image gets a twentieth of a correction.
 WIDTH = 1 / 3
 N_TYPICAL = 10
 N_SAMPLED = 64
-# A mistake is mostly one of its image: part of a correction that others hear.
+# A mistake is mostly one of its image: part of a correction that others get.
 ELSEWHERE = 0.3
-# Less than this is not heard at all.
+# Less than this counts for nothing.
 LEAST = 0.01
 
 

@@ -1,4 +1,4 @@
-"""Background priors: the probability that a walk survives a visit to a segment, by its place in the image.
+"""Background priors: the factor g of the walk for every segment, by its place in the image.
 
 *Border*: what touches the border of a photograph is more often background. *Boundary connectivity* (Zhu, Liang, Wei,
 Sun, "Saliency optimization from robust background detection", 2014): what can be reached from the border without
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.csgraph import dijkstra
 
 from segvote.method.table import SegmentTable
 
@@ -19,6 +19,8 @@ __all__ = ["measure_border_prior", "measure_connectivity", "measure_motion_prior
 # Lab contrasts up to here are noise, and a geodesic distance at which two segments count as apart.
 FREE_CONTRAST = 3.0
 APART = 10.0
+# Ways longer than this need not be followed to their end: exp(-60^2 / (2 10^2)) is 1.5e-8.
+FARTHEST = 6 * APART
 NOTHING_MOVES = 0.05  # below this the most distinct segments of a video are noise
 
 
@@ -58,8 +60,9 @@ def _measure_geodesic_affinity(edges: np.ndarray, contrasts: np.ndarray, n_segme
     """(n_segments, n_segments) exp(-d^2 / 2 10^2) for the cheapest way d between two segments of one image."""
     # A step that costs nothing is no edge to scipy.
     costs = np.maximum(contrasts - FREE_CONTRAST, 1e-6)
-    graph = sparse.csr_matrix((costs, (edges[:, 0], edges[:, 1])), shape=(n_segments, n_segments))
-    return np.exp(-(shortest_path(graph, directed=False) ** 2) / (2 * APART**2))
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    graph = sparse.csr_matrix((np.tile(costs, 2), (ends[:, 0], ends[:, 1])), shape=(n_segments, n_segments))
+    return np.exp(-(dijkstra(graph, limit=FARTHEST) ** 2) / (2 * APART**2))
 
 
 def measure_motion_prior(distinct: np.ndarray, factor: float = 0.9) -> np.ndarray:

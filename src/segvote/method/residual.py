@@ -1,9 +1,9 @@
-"""Residual votes: what a person corrected is passed on to what is like it.
+"""Residual votes: what the user corrected is passed on to what is like it.
 
 A correction says how far the vote was off at one segment: its *residual*, in units of the decision, in which 1 is
 surely object, 0 the threshold and -1 surely background. Every segment that is like the corrected one was probably off
 by as much in the same direction, the less the less it is like it. Corrections beside each other do not pile up: their
-strengths are solved for (the mean of a Gaussian process, with noise), so that together they come to what was said.
+strengths are solved for (the mean of a Gaussian process, with noise), so that together they come to the user labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["RESIDUAL_VERSION", "ResidualVotes", "pass_on"]
 
 # Raised when the same corrections lead to other masks.
 RESIDUAL_VERSION = 3
-# A word holds for the segment it was said of; how far it holds for equal ones is less sure.
+# A user label holds for its segment; how far it holds for equal ones is less sure.
 NOISE = 0.3
 TOLERANCE, MAX_ITERATIONS = 1e-9, 500
 
@@ -65,11 +65,11 @@ def pass_on(
     scores: np.ndarray,
     thresholds: np.ndarray,
     bags: np.ndarray,
-    tags: np.ndarray,
+    positive: np.ndarray,
     fixed: np.ndarray,
     shares: np.ndarray | None = None,
 ) -> ResidualVotes:
-    """Change the scores by what a person said.
+    """Change the scores by the user labels.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def pass_on(
         Of the segments.
     scores, bags
         (n_segments,) after the vote; number of the bag, ascending.
-    thresholds, tags
+    thresholds, positive
         (n_bags,) score above which segments are object; bool *with*.
     fixed
         (n_segments,) -1 unknown, 0 background, 1 object. Corrected segments become as certain as the best of their bag,
@@ -92,22 +92,22 @@ def pass_on(
     voters = np.flatnonzero(held | (shares != 0))
     words = np.where(held, 2.0 * fixed - 1, np.sign(shares))[voters]
     noise = NOISE / np.where(shares != 0, np.abs(shares), 1.0)[voters]
-    scale = _find_scale(scores, thresholds, bags, tags)
+    scale = _find_scale(scores, thresholds, bags, positive)
     certainty = scale.measure(scores)
     alike = likeness.join(voters).tocsr()
     strengths = _solve(alike[voters], words - certainty[voters], noise)
     votes = alike @ sparse.diags_array(strengths)
-    moved = np.asarray(votes.sum(axis=1)).ravel() * tags[bags]
+    moved = np.asarray(votes.sum(axis=1)).ravel() * positive[bags]
     certainty = np.clip(certainty + moved, -1.0, 1.0)
     certainty[held], moved[held] = 2.0 * fixed[held] - 1, 1.0
     after = np.where(moved != 0, scale.restore(certainty), scores)
     return ResidualVotes(after, voters, _share(votes, voters, held, moved, after - scores))
 
 
-def _find_scale(scores: np.ndarray, thresholds: np.ndarray, bags: np.ndarray, tags: np.ndarray) -> _Scale:
+def _find_scale(scores: np.ndarray, thresholds: np.ndarray, bags: np.ndarray, positive: np.ndarray) -> _Scale:
     """As heat is scaled: a *with* bag by its own best score, a *without* bag by that of the run."""
     starts = np.flatnonzero(np.diff(bags, prepend=-1))
-    best = np.where(tags, np.maximum.reduceat(scores, starts), scores.max())
+    best = np.where(positive, np.maximum.reduceat(scores, starts), scores.max())
     above = np.maximum(best - thresholds, 1e-12)
     below = np.maximum(thresholds - scores.min(), 1e-12)
     return _Scale(thresholds[bags], above[bags], below[bags])

@@ -20,7 +20,7 @@ class Result:
     scores : (n_segments,)
         Final scores; 0 is Otsu's threshold of the whole run.
     votes : (n_segments,)
-        Before adjacent segments and corrections were heard.
+        Before adjacent segments and corrections were counted in.
     thresholds : (n_images,)
         Score above which the segments of an image are object; 0 for *without* images.
     selected : (n_segments,) bool

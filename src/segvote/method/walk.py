@@ -56,9 +56,9 @@ def find_weights(
     n_steps : int
         Rounds.
     """
-    inner, survival, weights = subgraph(graph, voters), prior[voters], np.ones(len(voters))
+    inner, factors, weights = subgraph(graph, voters), prior[voters], np.ones(len(voters))
     for _ in range(n_steps):
-        weights = voice.balance_weights(survival * (inner @ weights))
+        weights = voice.balance_weights(factors * (inner @ weights))
         weights /= max(weights.max(initial=0.0), TINY)
     full = np.zeros(graph.shape[0])
     full[voters] = weights

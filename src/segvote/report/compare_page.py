@@ -32,7 +32,8 @@ EXPLANATION = (
     "in the paper; negative mining: the best segment of each image). <em>Matched</em>: every voter selects as many "
     "segments as the reference. <em>Limit</em>: mean IoU if every segment were labelled by the truth. <em>Better "
     "by</em>: mean IoU of the reference less the method's, with the p value of a paired bootstrap over images. "
-    "Features are scaled as suits each voter, reference included; <em>:lengths</em>, <em>:unit</em>: all alike.</p>"
+    "Features are scaled as suits each voter, reference included; <em>:lengths</em>, <em>:unit</em>: the same for "
+    "all.</p>"
 )
 
 
@@ -80,8 +81,8 @@ def format_comparison_page(comparison: Comparison, stress: Sequence[StressCurve]
         sections.append(("Without a result", _format_rows(list_failure_rows(comparison), words=True)))
     notes = [(one.combination.voter, note) for one in comparison.good for note in one.notes]
     if notes:
-        said = "".join(f"<li><b>{escape(voter)}</b>: {escape(note)}</li>" for voter, note in notes)
-        sections.append(("What voters warned of", f"<ul>{said}</ul>"))
+        items = "".join(f"<li><b>{escape(voter)}</b>: {escape(note)}</li>" for voter, note in notes)
+        sections.append(("What voters warned of", f"<ul>{items}</ul>"))
     if comparison.good:
         curves = f'<div class="curves"><figure>{draw_precision(comparison)}</figure></div>'
         sections.append(("Precision over recall", curves))

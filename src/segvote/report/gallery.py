@@ -64,10 +64,10 @@ def format_card(bag: BagRecord, triplet: Triplet, rank: int, film: str = "") -> 
     bag_label, name = escape(bag.bag_label), escape(bag.name.removeprefix(f"{bag.bag_label}/"))
     problem = f'<p class="problem">{escape(triplet.problem)}</p>' if triplet.problem else ""
     return (
-        f'<li class="card" data-tag="{bag_label}" data-rank="{rank}" data-score="{bag.score}"'
+        f'<li class="card" data-label="{bag_label}" data-rank="{rank}" data-score="{bag.score}"'
         f' data-area="{bag.area}" data-name="{name}">\n'
         f'<button type="button" class="triplet">{_format_panes(bag, triplet, name)}</button>\n'
-        f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="tag {bag_label}">{bag_label}</span></div>\n'
+        f'<div class="about"><h3><bdi>{name}</bdi></h3><span class="bag-label {bag_label}">{bag_label}</span></div>\n'
         f"{problem}{film}{_format_facts(bag)}{_format_files(bag)}</li>\n"
     )
 

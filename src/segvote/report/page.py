@@ -1,6 +1,6 @@
 """One self-contained page about a run: style, script, pictures and figures inside, nothing fetched.
 
-The page is written piece by piece, so memory does not grow with the number of images. Equal runs give equal bytes but
+The page is written part by part, so memory does not grow with the number of images. Equal runs give equal bytes but
 for the block between ``<!-- timings -->`` and ``<!-- /timings -->``. Scripts and styles are admitted by their hashes
 alone: whatever a file is called, nothing in its name can run.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -29,16 +30,18 @@ from segvote.report.summary import (
 from segvote.report.timings import format_timings
 from segvote.run.run import Run
 
-__all__ = ["list_pieces", "write_report"]
+__all__ = ["list_parts", "write_report"]
 
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' "
     "rx='4' fill='%23141852'/%3E%3Cpath d='M3 10l4-6 6 3-3 6z' fill='%23f8d350'/%3E%3C/svg%3E"
 )
+STATIC = ("report.css", "theme.js", "report.js", "dialog.html", "controls.html")
+HEAD_BYTES = 4096  # what the page says of itself stands within these
 
 
 def write_report(run: Run) -> Path:
-    """Write ``report.html`` into the run folder.
+    """Write ``report.html`` into the run folder; one that shows the same result already stays as it is.
 
     Parameters
     ----------
@@ -51,16 +54,18 @@ def write_report(run: Run) -> Path:
         The page.
     """
     path = run.folder.report_path
+    if _is_current(path, run):
+        return path
     # errors="replace": a file name that is no valid UTF-8 must not cost the report.
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.writelines(list_pieces(run))
+        file.writelines(list_parts(run))
     return path
 
 
-def list_pieces(run: Run) -> Iterator[str]:
+def list_parts(run: Run) -> Iterator[str]:
     """The page from top to bottom, one card at a time."""
     title = format_title(run)
-    yield _format_head(title)
+    yield _format_head(title, _name_page(run))
     yield _format_header(run, title)
     yield format_figures(run)
     yield _format_gallery_head(run)
@@ -70,11 +75,26 @@ def list_pieces(run: Run) -> Iterator[str]:
     yield f"</main>\n{_read_static('dialog.html')}<script>{_read_static('report.js')}</script>\n</body>\n</html>\n"
 
 
-def _format_head(title: str) -> str:
+def _name_page(run: Run) -> str:
+    """All that decides the page but its timings: the result, and the files it is styled by."""
+    told = [run.record.get(name) for name in ("key", "problems", "confidence", "segvote", "versions")]
+    return hashlib.sha256("".join([json.dumps(told), *map(_read_static, STATIC)]).encode()).hexdigest()
+
+
+def _is_current(path: Path, run: Run) -> bool:
+    """Whether a page is there that says of itself that it shows this result."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return f'content="{_name_page(run)}"'.encode() in file.read(HEAD_BYTES)
+
+
+def _format_head(title: str, name: str) -> str:
     style, theme = _read_static("report.css"), _read_static("theme.js")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_format_policy()}">\n'
+        f'<meta name="segvote-page" content="{name}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<title>{escape(title)} – segvote</title>\n<link rel="icon" href="{ICON}">\n'

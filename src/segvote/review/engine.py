@@ -22,6 +22,7 @@ from segvote.evaluation.explain import SegmentExplanation
 from segvote.io.encodings.rle import encode_rle
 from segvote.review.estimate import Estimate, Overlaps
 from segvote.review.frames import Frames
+from segvote.review.instances import check_divides, encode_instances, find_joined
 from segvote.review.masks import Masks, measure_redrawn
 from segvote.review.snapshot import (
     Snapshot,
@@ -41,6 +42,7 @@ from segvote.review.voting import Voting
 from segvote.review.written import find_written, read_written
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
+from segvote.run.instances import label_instances
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
 from segvote.steps.superpixels import fetch_superpixels
@@ -70,7 +72,7 @@ class Engine:
         self.log = CorrectionLog(run.folder.corrections_path, PATIENCE_SECONDS)
         self.voting, self.masks, self.frames = Voting(run), Masks(run), Frames(run)
         self.status, self.problem = "loading", ""
-        self.heard = -1  # number of the last action that was voted on
+        self.last_voted = -1  # number of the last action that was voted on
         self._wake = threading.Condition()
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
@@ -138,7 +140,29 @@ class Engine:
         if not n_superpixels:
             return labels
         key = self.run.bags[bag].segments
-        return fetch_superpixels(self.run.folder, key, n_superpixels, labels, lambda: self.run.read_image(bag)).labels
+        return fetch_superpixels(self.run.folder, key, n_superpixels, labels, self.run.find_image(bag)).labels
+
+    def cut(self, bag: int, points: np.ndarray) -> int:
+        """Divide the instances that a line (n, 2), from edge to edge, passes through; the mask stays as it is."""
+        record = self.run.bags[self._check_image(bag)]
+        line = draw_stroke(Stroke("brush", points), np.zeros((record.height, record.width), dtype=bool), 0)
+        action = self._make_stroke("cut", bag, 0, line)
+        check_divides(self.draw_mask(bag), self._get_divisions(bag), action)
+        return self._append(action)
+
+    def join(self, bag: int, places: np.ndarray) -> int:
+        """Make one instance of those that lie under places (n, 2) x and y of the image."""
+        return self._append(self._make_stroke("join", bag, 1, find_joined(self.label_instances(bag), places)))
+
+    def _check_image(self, bag: int) -> int:
+        if self.run.bags[self.check_bag(bag)].n_frames:
+            raise BadInputError("objects of videos are neither cut nor joined; their tracks are connected regions")
+        return bag
+
+    def label_instances(self, bag: int) -> np.ndarray:
+        """(height, width) int32: the instances of an image as `export --instances` would write them now."""
+        self._check_image(bag)
+        return label_instances(self.draw_mask(bag), self._get_divisions(bag))
 
     def clear(self, bags: Sequence[int]) -> int:
         """Say that images show nothing: all their pixels are background."""
@@ -240,10 +264,10 @@ class Engine:
         if not self.voting.is_open:
             self._load()
         self._pass_on_labels()
-        if self.voting.is_final and self.heard >= self.corrections.last:
+        if self.voting.is_final and self.last_voted >= self.corrections.last:
             self._recover()
         with self._wake:
-            self._waiting = self.heard < self.corrections.last
+            self._waiting = self.last_voted < self.corrections.last
             self._wake.notify_all()
 
     def _recover(self) -> None:
@@ -314,10 +338,10 @@ class Engine:
         user, corrections = self._read_log()
         started = time.perf_counter()
         voted = self.voting.vote(user, corrections)
-        if self.heard < user.action:
+        if self.last_voted < user.action:
             self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
         self._pass_on_labels()
-        self.heard = max(self.heard, user.action)
+        self.last_voted = max(self.last_voted, user.action)
         self._mark_dirty()  # the first thread draws what changed, and asks for a vote on what came meanwhile
         self.tell()
         return voted
@@ -332,7 +356,7 @@ class Engine:
                     votes = (result.scores, result.decisions, result.thresholds, result.graph, result.uncertainty)
                     self.snapshot = apply_votes(self.snapshot, *votes)
                 if self.voting.is_final:
-                    self.heard = max(self.heard, user.action)
+                    self.last_voted = max(self.last_voted, user.action)
         self.tell()
 
     def _measure_masks(self) -> None:
@@ -380,6 +404,13 @@ class Engine:
 
     def _get_strokes(self, bag: int) -> Sequence[Action]:
         return self.corrections.strokes.get(self.run.bags[bag].digest, [])
+
+    def _get_divisions(self, bag: int) -> Sequence[Action]:
+        return self.corrections.divisions.get(self.run.bags[bag].digest, [])
+
+    def encode_instances(self, bag: int, longest: int) -> bytes:
+        """The instances of an image for the page, the longer side of their map at most `longest`."""
+        return encode_instances(self.label_instances(bag), longest)
 
     def encode_mask(self, bag: int, longest: int) -> bytes:
         """The mask of an image as an export would write it now, the longer side at most `longest`."""

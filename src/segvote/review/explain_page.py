@@ -40,8 +40,8 @@ def format_page(explanation: SegmentExplanation, run: Run, n_pictures: int = 12)
     """HTML of one explanation: the segment, the sum that makes its score, the greatest votes as pictures."""
     pictures = Pictures(run)
     record = run.bags[explanation.bag]
-    verdict = "object" if explanation.selected else "background"
-    said = " (user label)" if explanation.said >= 0 else ""
+    result = "object" if explanation.selected else "background"
+    note = " (user label)" if explanation.user_label >= 0 else ""
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
@@ -49,7 +49,7 @@ def format_page(explanation: SegmentExplanation, run: Run, n_pictures: int = 12)
         "style-src 'unsafe-inline'\">"
         f"<title>{escape(record.name)}, segment {explanation.segment}</title><style>{STYLE}</style>"
         f"<header>{_draw(pictures, explanation.bag, explanation.segment)}<div><h1>{escape(record.name)}</h1>"
-        f"<p>segment {explanation.segment}: {verdict}{said}, score {explanation.score:+.4f}</p>"
+        f"<p>segment {explanation.segment}: {result}{note}, score {explanation.score:+.4f}</p>"
         f"<p class='quiet'>object above {explanation.threshold:+.4f} in this image</p></div></header>"
         f"{_format_sum(explanation)}"
         f"{_format_side('for', 'Voted for it', explanation.list_best(1), run, pictures, n_pictures)}"

@@ -54,8 +54,10 @@ class Session:
         self.actions: dict[str, Callable[[Any], dict[str, Any]]] = {
             "accept": self._accept,
             "clear": self._clear,
+            "cut": self._cut,
             "export": self._export,
             "export-format": self._export_format,
+            "join": self._join,
             "move": self._move,
             "paint": self._paint,
             "redo": self._redo,
@@ -64,7 +66,7 @@ class Session:
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Event] = set()
-        self._twins: list[NearDuplicate] | None = None
+        self._duplicates: list[NearDuplicate] | None = None
         self._doctor, self._exporting = threading.Lock(), threading.Lock()
         self.export_step: dict[str, Any] = {}
         self.closing = False
@@ -153,7 +155,7 @@ class Session:
             "action": engine.corrections.last,
             "nUndo": engine.corrections.n_undo,
             "nRedo": engine.corrections.n_redo,
-            "heard": engine.heard,
+            "lastVoted": engine.last_voted,
             "votes": engine.status,
             "problem": engine.problem,
             "export": self.export_step,
@@ -166,6 +168,10 @@ class Session:
     def get_mask(self, bag: int) -> bytes:
         """The redrawn mask of an image as it stands now."""
         return self.engine.encode_mask(bag, PAGE_SIZE)
+
+    def get_instances(self, bag: int) -> bytes:
+        """The instances of an image as they stand now."""
+        return self.engine.encode_instances(bag, PAGE_SIZE)
 
     def get_frame_picture(self, bag: int, frame: int) -> bytes:
         return self.engine.frames.get_picture(self.engine.check_bag(bag), frame)
@@ -196,7 +202,7 @@ class Session:
             "score": explanation.score,
             "threshold": explanation.threshold,
             "selected": explanation.selected,
-            "said": explanation.said,
+            "userLabel": explanation.user_label,
             "neighbours": explanation.sum_amounts("neighbour"),
             "constant": explanation.constant,
             **groups,
@@ -205,12 +211,12 @@ class Session:
     def describe_doctor(self) -> dict[str, Any]:
         voted = self.engine.voting.get_voted()
         with self._doctor:
-            if self._twins is None:
-                self._twins = find_duplicates([one.bag for one in voted.opened.bags])
-        diagnosis = diagnose_run(self.run, voted, self._twins)
+            if self._duplicates is None:
+                self._duplicates = find_duplicates([one.bag for one in voted.opened.bags])
+        diagnosis = diagnose_run(self.run, voted, self._duplicates)
         numbers = {bag.name: index for index, bag in enumerate(self.run.bags)}
-        suspects = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
-        return {"nImages": len(diagnosis.suspects), "suspects": suspects[:200]}
+        flagged = [{**asdict(one), "bag": numbers.get(one.name, -1)} for one in diagnosis.list_serious()]
+        return {"nImages": len(diagnosis.images), "flagged": flagged[:200]}
 
     # Actions: each takes the decoded message of the page and trusts nothing in it.
 
@@ -225,9 +231,15 @@ class Session:
         bag, tool, points, radius, snap, value = _take(
             message, bag=int, tool=str, points=list, radius=(int, float), snap=bool, value=int
         )
-        if not all(type(one) in (int, float) for one in points):
-            raise BadInputError("points must be numbers, x and y in turn")
-        return {"action": self.engine.paint(bag, check_stroke(tool, points, radius, snap), value)}
+        return {"action": self.engine.paint(bag, check_stroke(tool, _check_points(points), radius, snap), value)}
+
+    def _cut(self, message: Any) -> dict[str, Any]:
+        bag, points = _take(message, bag=int, points=list)
+        return {"action": self.engine.cut(bag, check_stroke("brush", _check_points(points), 1, False).points)}
+
+    def _join(self, message: Any) -> dict[str, Any]:
+        bag, points = _take(message, bag=int, points=list)
+        return {"action": self.engine.join(bag, check_stroke("brush", _check_points(points), 1, False).points)}
 
     def _accept(self, message: Any) -> dict[str, Any]:
         bags, value = _take(message, bags=list, value=bool)
@@ -312,6 +324,12 @@ def _check_object(message: Any) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise BadInputError(f"expected an object; got {type(message).__name__}")
     return message
+
+
+def _check_points(points: list[Any]) -> list[float]:
+    if not all(type(one) in (int, float) for one in points):
+        raise BadInputError("points must be numbers, x and y in turn")
+    return points
 
 
 def _check_bags(bags: list[Any]) -> list[int]:

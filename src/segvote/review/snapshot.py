@@ -30,7 +30,7 @@ QUIET = 1e-4
 
 @dataclass(frozen=True)
 class UserInput:
-    """All that the user said until one moment.
+    """All user labels of one moment.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Snapshot:
 
     @property
     def user(self) -> UserInput:
-        """What the user said, as far as this snapshot knows."""
+        """User labels, as far as this snapshot knows."""
         return UserInput(self.action, self.user_labels, self.painted, self.positive, self.moved, self.accepted)
 
     @property
@@ -220,7 +220,7 @@ def make_snapshot(
 
 
 def apply_user(old: Snapshot, user: UserInput) -> Snapshot:
-    """What the user said, before it is voted on: user labels hold at once."""
+    """User labels before they are voted on: they hold at once."""
     new = replace(
         old,
         action=user.action,

@@ -71,7 +71,7 @@ class Voting:
         self._unlabelled: Result | None = None  # of the bag labels of the last vote
 
     def open(self) -> None:
-        """Fit the method to the run's segments, or restore it, with what the user has said."""
+        """Fit the method to the run's segments, or restore it, with the user labels."""
         voted = vote(reopen(self.run), keep=True)
         voted.untaught.prepare_corrections()
         with self.lock:

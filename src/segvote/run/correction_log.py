@@ -21,10 +21,11 @@ from segvote.run.log_checks import check_log_file, check_log_tables
 __all__ = ["Action", "CorrectionLog", "read_actions"]
 
 # What a user can do; `undo` and `redo` speak of the last of the others.
-KINDS = ("look", "move", "paint", "redo", "set", "undo")
+KINDS = ("cut", "join", "look", "move", "paint", "redo", "set", "undo")
 UNDECIDED_KINDS = ("paint", "set")  # the value of which may be -1
-# 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches nor frames; both are continued.
-FORMAT = 3
+# 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches nor frames, 3 no *cut* and *join*;
+# all are continued.
+FORMAT = 4
 WAIT_SECONDS = 10.0
 
 SCHEMA = """
@@ -63,6 +64,7 @@ class Action:
     height, width, counts
         *set* and *paint*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed
         image. Those of *set* are segments and stand for whatever segments lie there; those of *paint* are exact.
+        *cut*: the line that divides instances; *join*: the pixels of instances that are one.
     number
         Place in the log, from 1; 0 before it is written.
     batch
@@ -88,7 +90,7 @@ class Action:
 
 
 COLUMNS = ("kind", "image", "name", "value", "height", "width", "counts", "number")
-SAID = COLUMNS[:-1]
+CONTENT = COLUMNS[:-1]
 # Columns of later formats, and what stands for them in a log that has none.
 ADDED = {
     "checksum": "TEXT NOT NULL DEFAULT ''",
@@ -193,7 +195,7 @@ class CorrectionLog:
         cursor = self._writer.execute(
             "INSERT INTO actions (time, kind, image, name, value, height, width, counts, checksum, batch, frame) "
             "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (time.time(), *(getattr(action, column) for column in SAID), _sum(action), action.batch, action.frame),
+            (time.time(), *(getattr(action, column) for column in CONTENT), _sum(action), action.batch, action.frame),
         )
         return int(cursor.lastrowid or 0)
 
@@ -236,7 +238,7 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
     if not _is_begun(connection):
         return []
-    if _read_format(connection) == FORMAT and not all(_has_column(connection, name) for name in ADDED):
+    if _read_format(connection) >= 3 and not all(_has_column(connection, name) for name in ADDED):
         raise DamagedFileError(f"{path} has lost a column; restore the file, or move it away")
     names = [name if _has_column(connection, name) else kind.rsplit(" ", 1)[1] for name, kind in ADDED.items()]
     checksum, batch, frame = names
@@ -247,7 +249,7 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
         _check_row(row, place, path)
     actions = [Action(*row[:-1]) for row in rows]
     sums = [row[-1] for row in rows]
-    if any(said and said != _sum(action) for said, action in zip(sums, actions, strict=True)):
+    if any(noted and noted != _sum(action) for noted, action in zip(sums, actions, strict=True)):
         raise DamagedFileError(f"{path}: an action is not as it was written; restore the file, or move it away")
     return actions
 
@@ -272,12 +274,12 @@ def _has_column(connection: sqlite3.Connection, name: str) -> bool:
 
 def _sum(action: Action) -> str:
     """Checksum of what an action says; eight hexadecimal digits."""
-    said = [getattr(action, column) for column in SAID]
+    content = [getattr(action, column) for column in CONTENT]
     # Of an action that an older format could hold the sum is that of the older format.
     more = [action.batch] if action.batch or action.frame >= 0 else []
     if action.frame >= 0:
         more.append(action.frame)
-    return f"{zlib.crc32(repr([*said, *more]).encode()):08x}"
+    return f"{zlib.crc32(repr([*content, *more]).encode()):08x}"
 
 
 def _read_format(connection: sqlite3.Connection) -> int:

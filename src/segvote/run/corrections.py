@@ -42,7 +42,7 @@ UNDECIDED = -1
 COVERED = 0.8
 # A smaller share of a segment that was painted is a retouch, which says nothing about what is like the segment.
 LEAST_PAINTED = 0.1
-TAGS = {1: WITH, 0: WITHOUT}
+BAG_LABELS = {1: WITH, 0: WITHOUT}
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Corrections:
         Digests of images that the user has looked at and accepted.
     moved
         Image digest to the bag label that the user gave it.
+    divisions
+        Image digest to its *cut* and *join* actions, the oldest first; they change no mask, see `label_instances`.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -66,6 +68,7 @@ class Corrections:
     strokes: dict[str, list[Action]] = field(default_factory=dict)
     looked: frozenset[str] = frozenset()
     moved: dict[str, str] = field(default_factory=dict)
+    divisions: dict[str, list[Action]] = field(default_factory=dict)
     n_undo: int = 0
     n_redo: int = 0
     last: int = 0
@@ -91,15 +94,18 @@ def replay(actions: Iterable[Action]) -> Corrections:
     strokes: dict[str, list[Action]] = {}
     looked: dict[str, int] = {}
     moved: dict[str, str] = {}
+    divisions: dict[str, list[Action]] = {}
     for action in standing:
         if action.kind in ("set", "paint"):
             strokes.setdefault(action.image, []).append(action)
+        elif action.kind in ("cut", "join"):
+            divisions.setdefault(action.image, []).append(action)
         elif action.kind == "look":
             looked[action.image] = action.value
         else:
-            moved[action.image] = TAGS[action.value]
+            moved[action.image] = BAG_LABELS[action.value]
     seen = frozenset(image for image, value in looked.items() if value)
-    return Corrections(strokes, seen, moved, len(standing), len(undone), last)
+    return Corrections(strokes, seen, moved, divisions, len(standing), len(undone), last)
 
 
 def _replay_stacks(actions: Iterable[Action]) -> tuple[list[Action], list[Action], int]:

@@ -55,7 +55,7 @@ class Inputs:
     Attributes
     ----------
     folders
-        Tag to the folder that `annotate` was given.
+        Bag label to the folder that `annotate` was given.
     added
         In the order in which they came.
     removed

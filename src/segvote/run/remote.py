@@ -19,20 +19,19 @@ __all__ = ["open_run"]
 
 
 @contextlib.contextmanager
-def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[tuple[Any, Progress]]:
+def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:
     """A run folder, and the images it was made of where they lie in the same store.
 
     Yields
     ------
-    tuple
-        The folder of this machine, or what was given if that is no address; what to call with step, done, total.
+    The folder of this machine, or what was given if that is no address.
     """
     with open_folders(outs=[run], progress=progress) as opened:
         if is_uri(run):
             for uri in _list_sources(opened.outs[0]):
                 if _is_near(uri, str(run)):
                     fetch_folder(uri, progress)
-        yield opened.outs[0], opened.progress
+        yield opened.outs[0]
 
 
 def _list_sources(folder: Path) -> list[str]:

@@ -117,7 +117,7 @@ def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarr
     areas = measure_areas(labels)
     if len(areas) == 1:
         return np.zeros(1, np.int32), np.zeros(1, np.float32)
-    import higra as hg  # with it comes matplotlib: only where a tree is built
+    from segvote.kernels.quick_higra import hg
 
     graph = hg.UndirectedGraph(len(areas))
     graph.add_edges(*list_edges(labels)[0].T)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import higra as hg
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.kernels.quick_higra import hg
 from segvote.kernels.resizing import resize_labels
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.labels import relabel_connected

@@ -19,6 +19,7 @@ from segvote.run.classes.runs import ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, find_painted, fix_segments, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
+from segvote.steps.instances import divide_instances
 from segvote.types import WITH, Annotation
 
 __all__ = ["export", "find_unsure"]
@@ -71,7 +72,7 @@ def export(
     if not 0 <= unsure <= 1:
         raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
     run = run if isinstance(run, Run | ClassRuns) else _open(Path(run))
-    labels, annotations = _choose_annotations(run, label, unsure)
+    labels, annotations = _choose_annotations(run, label, unsure, instances)
     options = ExportOptions(
         labels,
         polygons=polygons,
@@ -97,17 +98,17 @@ def _open(folder: Path) -> Run | ClassRuns:
 
 
 def _choose_annotations(
-    run: Run | ClassRuns, label: str | None, unsure: float
+    run: Run | ClassRuns, label: str | None, unsure: float, instances: bool
 ) -> tuple[tuple[str, ...], Iterator[Annotation]]:
     """The names of what is exported, and the annotations."""
     if isinstance(run, Run):
         name = run.settings.label if label is None else label
-        return (name,), _list_annotations(run, name, unsure)
+        return (name,), _list_annotations(run, name, unsure, instances)
     if label is not None or unsure:
         raise BadInputError(
             "a run on several classes has their names and no unsure band; export without label and band"
         )
-    return run.names, run.list_annotations()
+    return run.names, divide_instances(run, run.list_annotations()) if instances else run.list_annotations()
 
 
 def find_unsure(scores: np.ndarray, threshold: float, band: float) -> np.ndarray:
@@ -139,10 +140,11 @@ def _check_target(target: Path, overwrite: bool) -> None:
         raise BadInputError(f"{target} is not empty; choose another -o folder, or --overwrite to write into it")
 
 
-def _list_annotations(run: Run, label: str, band: float) -> Iterator[Annotation]:
+def _list_annotations(run: Run, label: str, band: float, instances: bool) -> Iterator[Annotation]:
     corrections = read_corrections(run.folder)
     numbers = {bag.name: index for index, bag in enumerate(run.bags) if bag.bag_label == WITH and not bag.n_frames}
-    for annotation in run.list_annotations():
+    found = run.list_annotations()
+    for annotation in divide_instances(run, found) if instances else found:
         parts = tuple(replace(part, label=label) for part in annotation.parts)
         index = numbers.get(annotation.name)
         unsure = _draw_unsure(run, index, band, corrections) if band and index is not None else None

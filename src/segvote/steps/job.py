@@ -18,6 +18,7 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
@@ -26,6 +27,7 @@ from segvote.steps.table import gather_table
 from segvote.steps.vote import fit_annotator
 from segvote.steps.voting.detail import is_better, list_levels, wants_closer_look
 from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
+from segvote.steps.voting.making import load_method
 
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
@@ -70,7 +72,7 @@ def annotate_bags(
 
 @dataclass(frozen=True)
 class _Look:
-    """The vote on images described in one way; looks are judged by the vote before corrections are heard."""
+    """The vote on one set of features; looks are judged by the vote before corrections are counted in."""
 
     settings: Settings
     key: str
@@ -103,6 +105,7 @@ class _Job:
         levels = list_levels(self.settings, bags)
         if any(self._is_done(level, bags, corrections) for level in levels):
             return
+        load_method()
         look = self._look(levels[0], bags, corrections, keep=True)
         for level in levels[1:]:
             if wants_closer_look(look.untaught):
@@ -124,15 +127,23 @@ class _Job:
         record = self.run.read_record()
         if record["settings"] != level.to_dict() or record["inputs"] != self.inputs or not record["complete"]:
             return False
-        good = keep_readable(self._extract(level, bags, check_names(level)), self.strict)
+        good = self._name_bags(level, bags, check_names(level))
         return is_done(self.run, make_result_key(level, good, corrections))
+
+    def _name_bags(self, level: Settings, bags: Sequence[Bag], extractor: FeatureExtractor) -> list[SegmentedImage]:
+        """Bags that can be read; where the names of their files tell that all were before, no file is opened."""
+        if self.label_maps is None and not extractor.needs_fit and not any(bag.is_video for bag in bags):
+            named = [BagExtractor(self.run, level, extractor).name(bag) for bag in bags]
+            if all(named):
+                return [one for one in named if one]
+        return keep_readable(self._extract(level, bags, extractor), self.strict)
 
     def _extract(self, level: Settings, bags: Sequence[Bag], extractor: FeatureExtractor) -> list[SegmentedImage]:
         with self.run.time_step("extract"):
             return extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources, self.progress)
 
     def _look(self, level: Settings, bags: Sequence[Bag], corrections: Corrections, keep: bool) -> _Look:
-        """Segment, describe and vote; what the folder holds of that is not done again.
+        """Segment, extract features and vote; what the folder holds of that is not done again.
 
         The folder has room for the neighbours of one look: those of the first are kept, those of another held until
         it is known which look is better.

@@ -1,6 +1,6 @@
 """A parallel map: the same function on many items, in processes or threads, or by the map of `Resources`.
 
-Results come in the order of the items; a killed worker process is survived.
+Results come in the order of the items; the work of a killed worker is done again.
 """
 
 from __future__ import annotations

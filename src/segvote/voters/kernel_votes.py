@@ -38,8 +38,8 @@ def find_typical_distance(
 ) -> float:
     """Median distance from a segment to its `n_neighbors` nearest voters; 1 where that is 0 or there are none."""
     squared, indices = search_neighbours(X, voters, n_neighbors, bags, voter_bags)
-    heard = squared[indices >= 0]
-    return float(np.sqrt(np.median(heard))) or 1.0 if len(heard) else 1.0
+    found = squared[indices >= 0]
+    return float(np.sqrt(np.median(found))) or 1.0 if len(found) else 1.0
 
 
 def measure_relative_error(errors: np.ndarray, sums: np.ndarray) -> float:

@@ -26,7 +26,7 @@ class Segments:
     bags
         (n_segments,) int: bag ids 0 .. n_bags-1.
     prior
-        (n_segments,) in [0, 1]: background prior; a vote walk survives a visit to segment i with this probability.
+        (n_segments,) in [0, 1]: background prior, the factor g of the walk.
     user_labels
         (n_segments,) int8: -1 unknown, 0 background, 1 object.
     bag_labels

@@ -9,7 +9,7 @@ from segvote.voters.density.evidence import MISFILED, Evidence
 
 def measure_evidence_slow(planted, segment, bandwidth):
     kernels = np.exp(-((planted.X - planted.X[segment]) ** 2).sum(axis=1) / (2 * bandwidth**2))
-    totals, heard = {0: 0.0, 1: 0.0}, {0: 0, 1: 0}
+    totals, counted = {0: 0.0, 1: 0.0}, {0: 0, 1: 0}
     for bag in np.unique(planted.bags):
         if bag == planted.bags[segment]:
             continue
@@ -17,8 +17,8 @@ def measure_evidence_slow(planted, segment, bandwidth):
         label = int(planted.y[members][0])
         none = np.prod(1 - kernels[members])
         totals[label] += np.log(MISFILED + (1 - MISFILED) * (1 - none)) if label else np.log(none)
-        heard[label] += 1
-    return sum(totals[label] * 10 / heard[label] for label in (0, 1))
+        counted[label] += 1
+    return sum(totals[label] * 10 / counted[label] for label in (0, 1))
 
 
 def test_votes_are_the_formula_with_the_own_bag_left_out(planted):

@@ -13,8 +13,8 @@ from segvote.voters.negative.negatives import NegMin
 def test_the_vote_is_the_mean_distance_to_the_nearest_negatives_of_other_bags(planted):
     fitted = KNNNegatives(n_neighbors=3).fit(planted.X, planted.y, bags=planted.bags)
     distances = cdist(planted.X, planted.X)
-    heard = (planted.y == 0)[None, :] & (planted.bags[:, None] != planted.bags)
-    expected = np.sort(np.where(heard, distances, np.inf), axis=1)[:, :3].mean(axis=1)
+    counted = (planted.y == 0)[None, :] & (planted.bags[:, None] != planted.bags)
+    expected = np.sort(np.where(counted, distances, np.inf), axis=1)[:, :3].mean(axis=1)
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, rtol=1e-5)
 
 

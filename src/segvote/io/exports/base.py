@@ -49,7 +49,7 @@ class ExportOptions:
     polygons
         Write outlines instead of run lengths or mask pictures, where a format has both.
     instances
-        Write every connected region as an object of its own.
+        Write every connected region, as the user cut and joined them, as an object of its own.
     min_area
         With `instances`: leave out regions of fewer pixels.
     copy_images
@@ -139,12 +139,24 @@ def check_name(name: str) -> str:
 
 
 def split_instances(annotation: Annotation, min_area: int = 1) -> Annotation:
-    """Every 8-connected region of at least `min_area` pixels as a part of its own, from top to bottom."""
+    """Every instance of at least `min_area` pixels as a part of its own, from top to bottom.
+
+    Instances are those that a part says it has, or else its 8-connected regions.
+    """
     parts = [part for whole in annotation.parts for part in _split_part(whole, min_area)]
     return replace(annotation, parts=tuple(parts))
 
 
 def _split_part(part: Part, min_area: int) -> Iterator[Part]:
+    if part.instances is None:
+        yield from _split_regions(part, min_area)
+        return
+    areas = np.bincount(part.instances[part.mask])
+    for number in np.flatnonzero(areas >= max(min_area, 1)):
+        yield replace(part, mask=part.mask & (part.instances == number), instances=None)
+
+
+def _split_regions(part: Part, min_area: int) -> Iterator[Part]:
     n_labels, labels, stats, _ = cv2.connectedComponentsWithStats(part.mask.astype(np.uint8), connectivity=8)
     places = [(stats[label, cv2.CC_STAT_TOP], stats[label, cv2.CC_STAT_LEFT], label) for label in range(1, n_labels)]
     for _, _, label in sorted(places):

@@ -1,1 +1,1 @@
-"""Folders in object stores: addresses, stores, and the mirror of a folder on this machine."""
+"""Folders in object stores: addresses, a store, and the local copy in which its files are worked on."""

@@ -1,7 +1,6 @@
 """Addresses of stores (``s3://bucket/folder``) beside paths: told apart, and each with its folder on this machine.
 
-A folder of a store is worked on in a mirror in the cache folder. The record of a run keeps the address, so that the run
-can be continued on another machine: `name_path_or_uri` gives what is written down, `find_local_path` what is read.
+The record of a run keeps the address: `name_path_or_uri` gives what is written down, `find_local_path` what is read.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from segvote.errors import BadInputError
 
 __all__ = [
     "CACHE_VARIABLE",
-    "Address",
+    "NOTE",
     "clean_url",
-    "find_cache",
+    "find_holder",
     "find_local_path",
     "is_uri",
     "name_path_or_uri",
@@ -26,9 +25,10 @@ __all__ = [
 ]
 
 CACHE_VARIABLE = "SEGVOTE_CACHE"
-NOTE = "address"  # the file beside a mirror that says what it mirrors
+NOTE = "address"  # the file beside a local copy that says of what
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.IGNORECASE | re.DOTALL)
 _PASSWORD = re.compile(r"[^/@]*:[^/@]*@")
+_STRANGE = re.compile("[\0\ud800-\udfff]" if os.name != "nt" else '[\0\ud800-\udfff\\\\:*?"<>|]')  # no disk takes these
 _MAX_NAME = 255  # bytes of a file's name on every usual disk
 
 
@@ -48,7 +48,7 @@ def clean_url(url: str) -> str:
     match = _URL.fullmatch(url)
     protocol, rest = match.groups() if match else ("", "")
     rest = rest.rstrip("/")
-    if not rest.strip("/") or not stays_below(rest.lstrip("/")):
+    if not stays_below(rest.lstrip("/")):
         raise BadInputError(f"expected the address of a folder, protocol://bucket/folder, got {url!r}; check it")
     if _PASSWORD.match(rest):
         raise BadInputError(
@@ -60,81 +60,47 @@ def clean_url(url: str) -> str:
 
 def stays_below(name: str) -> bool:
     """Whether a path means the same below every folder, on this system's disk."""
-    return all(map(_is_plain, name.split("/")))
+    return all(
+        part not in ("", ".", "..") and not _STRANGE.search(part) and len(part.encode()) <= _MAX_NAME
+        for part in name.split("/")
+    )
 
 
-def _is_plain(part: str) -> bool:
-    letters = "\0" if os.name != "nt" else '\0\\:*?"<>|'
-    try:
-        size = len(part.encode())
-    except UnicodeEncodeError:
-        return False
-    return part not in ("", ".", "..") and size <= _MAX_NAME and not any(letter in part for letter in letters)
-
-
-def find_cache() -> Path:
-    """The folder for what can be fetched again: ``SEGVOTE_CACHE``, or where the system keeps such files."""
-    if chosen := os.environ.get(CACHE_VARIABLE):
-        return Path(chosen).resolve()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "segvote" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "segvote"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "segvote"
-
-
-class Address:
-    """The address of a folder in a store, and where its mirror lies.
-
-    Attributes
-    ----------
-    url
-        In its one spelling.
-    holder
-        Folder in the cache for the mirror and all that is known of it.
-    path
-        The mirror, called like the folder there: titles and names of images are made of it.
-    note_path
-        File beside it that says what it mirrors.
-    """
-
-    def __init__(self, url: str) -> None:
-        self.url = clean_url(url)
-        self.holder = _find_mirrors() / hashlib.sha256(self.url.encode()).hexdigest()[:32]
-        self.path = self.holder / "files" / self.url.rpartition("/")[2]
-        self.note_path = self.holder / NOTE
-
-    @property
-    def parent(self) -> Address | None:
-        """The folder above; None where there is only a bucket or a disk."""
-        above = self.url.rpartition("/")[0]
-        return None if above.endswith("/") else Address(above)
+def find_holder(url: str) -> Path:
+    """The folder of the cache for the local copy of an address, and all that is noted of it."""
+    return _find_copies() / hashlib.sha256(clean_url(url).encode()).hexdigest()[:32]
 
 
 def find_local_path(path_or_uri: Path | str) -> Path:
-    """Where a folder lies on this machine: itself, or the mirror of its address or of a folder above it."""
+    """Where a folder lies on this machine: itself, or in the local copy of its address or of a folder above it."""
     if not is_uri(path_or_uri):
         return Path(path_or_uri)
-    address = Address(str(path_or_uri))
-    above: Address | None = address
-    while above is not None:
-        if above.note_path.is_file():
-            return above.path / address.url.removeprefix(above.url).lstrip("/")
-        above = above.parent
-    return address.path
+    above = url = clean_url(str(path_or_uri))
+    while not (find_holder(above) / NOTE).is_file():
+        above = above.rpartition("/")[0]
+        if above.endswith("/"):  # a bucket has nothing above it
+            above = url
+            break
+    # Called like the folder there: titles and names of images are made of it.
+    return find_holder(above) / "files" / above.rpartition("/")[2] / url.removeprefix(above).lstrip("/")
 
 
 def name_path_or_uri(path: Path | str) -> str:
-    """The other way round: the full path of a folder, or the address that it mirrors."""
-    path, mirrors = Path(path).resolve(), _find_mirrors()
-    if not path.is_relative_to(mirrors) or len(parts := path.relative_to(mirrors).parts) < 3:
-        return str(path)
-    try:
-        address = (mirrors / parts[0] / NOTE).read_text(encoding="utf-8")
-    except OSError:
-        return str(path)
-    return "/".join([address, *parts[3:]])
+    """The other way round: the full path of a folder, or the address of which it is a copy."""
+    path, copies = Path(path).resolve(), _find_copies()
+    parts = path.relative_to(copies).parts if path.is_relative_to(copies) else ()
+    note = copies.joinpath(*parts[:1], NOTE)
+    return "/".join([note.read_text(encoding="utf-8"), *parts[3:]]) if len(parts) > 2 and note.is_file() else str(path)
 
 
-def _find_mirrors() -> Path:
-    return (find_cache() / "stores").resolve()
+def _find_copies() -> Path:
+    """In the folder for what can be fetched again: ``SEGVOTE_CACHE``, or where the system keeps such files."""
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        cache = Path(chosen)
+    elif sys.platform == "win32":
+        cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "segvote" / "cache"
+    elif sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches" / "segvote"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "segvote"
+    return (cache / "stores").resolve()

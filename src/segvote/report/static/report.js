@@ -6,7 +6,7 @@
   const titles = ["Image", "Heat map", "Mask"];
   let current = null;
 
-  // The first entry of each order is what a person wants to see first; "reversed" turns it round.
+  // The first entry of each order is what one wants to see first; "reversed" turns it round.
   const orders = {
     rank: (a, b) => a.dataset.rank - b.dataset.rank,
     score: (a, b) => b.dataset.score - a.dataset.score,
@@ -15,12 +15,12 @@
   };
 
   function arrange() {
-    const { tag, sort, reverse, name } = controls.elements;
+    const { label, sort, reverse, name } = controls.elements;
     const part = name.value.trim().toLowerCase();
     const sign = reverse.checked ? -1 : 1;
     cards.sort((a, b) => sign * (orders[sort.value](a, b) || orders.rank(a, b)));
     for (const card of cards) {
-      card.hidden = (tag.value !== "all" && card.dataset.tag !== tag.value) || !card.dataset.name.toLowerCase().includes(part);
+      card.hidden = (label.value !== "all" && card.dataset.label !== label.value) || !card.dataset.name.toLowerCase().includes(part);
     }
     list.append(...cards);
     const shown = listShown().length;

@@ -60,6 +60,7 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/thumb", _picture(session.pictures.get_thumb)),
         Route("/api/images/{bag:int}/map", _map(session.pictures.get_map)),
         Route("/api/images/{bag:int}/mask", _map(session.get_mask, FRESH)),
+        Route("/api/images/{bag:int}/instances", _map(session.get_instances, FRESH)),
         Route("/api/images/{bag:int}/small-mask", _map(session.get_small_mask, FRESH)),
         Route("/api/images/{bag:int}/frames/{frame:int}/picture", _picture(session.get_frame_picture)),
         Route("/api/images/{bag:int}/frames/{frame:int}/map", _map(session.get_frame_map)),

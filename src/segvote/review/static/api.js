@@ -88,6 +88,19 @@ export function decodeMask(buffer) {
   return { height, width, pixels };
 }
 
+// Instances of review/instances.py: of each its area, box and a place inside; the map has their numbers.
+export function decodeInstances(buffer) {
+  const [height, width, nListed, n] = new Uint32Array(buffer, 0, 4);
+  const names = ["area", "left", "top", "width", "height", "x", "y"];
+  const list = Array.from({ length: nListed }, (_, k) => {
+    const values = new Uint32Array(buffer, 16 + 4 * names.length * k, names.length);
+    return { number: k + 1, ...Object.fromEntries(names.map((name, j) => [name, values[j]])) };
+  });
+  const labels = new Uint16Array(buffer, 16 + 4 * names.length * nListed, width * height);
+  return { n, list, map: { width, height, labels } };
+}
+
+export const readInstances = async (index) => decodeInstances(await getBytes(`api/images/${index}/instances`));
 export const readMask = async (index) => decodeMask(await getBytes(`api/images/${index}/mask`));
 // Of an image or of the poster of a video; of one of its frames, by the number in the source.
 export const nameSource = (index, frame) => (frame < 0 ? `api/images/${index}` : `api/images/${index}/frames/${frame}`);

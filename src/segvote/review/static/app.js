@@ -28,11 +28,11 @@ function showSaved() {
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
   else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
   else if (votes === "failed") { pill.textContent = "votes failed"; pill.title = problem; pill.classList.add("bad"); }
-  else if (store.status.heard < store.status.action) pill.textContent = "voting …";
+  else if (store.status.lastVoted < store.status.action) pill.textContent = "voting …";
   else { pill.textContent = "saved"; pill.title = "Every action is on the disk."; pill.classList.add("good"); }
   pill.dataset.action = store.status.action;
   pill.dataset.votes = opening ? "loading" : votes;
-  pill.dataset.heard = store.status.heard;
+  pill.dataset.lastVoted = store.status.lastVoted;
   byId("undo").disabled = !store.status.nUndo;
   byId("redo").disabled = !store.status.nRedo;
 }
@@ -56,8 +56,8 @@ function showFacts() {
   if (!image) return;
   const { name, nSegments } = store.run.images[store.current];
   byId("image-name").textContent = name;
-  const tag = image.isWith ? "with" : "without";
-  byId("image-facts").textContent = `${image.moved ? `moved to ${tag}` : tag} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}`;
+  const label = image.isWith ? "with" : "without";
+  byId("image-facts").textContent = `${image.moved ? `moved to ${label}` : label} · ${nSegments} segments · ${formatArea(image)} object · uncertainty ${image.uncertainty.toFixed(2)}`;
   byId("accept").textContent = image.accepted ? "Accepted" : "Accept";
   byId("accept").setAttribute("aria-pressed", image.accepted);
 }
@@ -172,6 +172,11 @@ watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
   const answer = await act("paint", { bag: store.current, tool, points: flat, radius, snap, value });
   if (!answer && stroke) removeStroke(stroke);
 });
+watch("cut", async ({ points, stroke }) => {
+  await act("cut", { bag: store.current, points: points.flat().map((one) => Math.round(1000 * one) / 1000) });
+  removeStroke(stroke);
+});
+watch("join", (points) => act("join", { bag: store.current, points: points.flat() }));
 watch("ask", (segment) => { asked = segment; openPanel("votes"); showVotes(store.current, segment); });
 watch("undo", () => { if (store.status.nUndo) act("undo", { expected: store.status.action }); });
 watch("redo", () => { if (store.status.nRedo) act("redo", { expected: store.status.action }); });
@@ -195,20 +200,20 @@ const press = (group, name, value) => byId(group).querySelectorAll("button").for
 // One slider for the size of what a click or a stroke takes: regions, or the brush (in octaves).
 function showSize() {
   const slider = byId("size"), segments = store.tool === "segments";
-  slider.disabled = ["polygon", "fill"].includes(store.tool);
+  slider.disabled = ["polygon", "fill", "cut"].includes(store.tool);
   [slider.min, slider.max, slider.step] = segments ? [0, N_LEVELS - 1, 1] : [-2, 2 * Math.log2(MAX_RADIUS), 0.25];
   slider.value = segments ? N_LEVELS - 1 - store.level : 2 * Math.log2(store.radius);
   const names = ["coarse", "coarser", "medium", "finer", "segments"];
   byId("size-text").textContent = segments ? names[store.level] : slider.disabled ? "" : `${store.radius < 10 ? store.radius.toFixed(1) : Math.round(store.radius)} px`;
-  byId("snap").disabled = segments || store.tool === "fill";
+  byId("snap").disabled = segments || ["fill", "cut"].includes(store.tool);
   slider.setAttribute("aria-valuetext", byId("size-text").textContent);
 }
 
 // What the next click or stroke says: brush and lasso cannot toggle, and the eraser is background whatever was chosen.
 function showLabel() {
-  const erases = store.tool === "eraser", draws = ["brush", "polygon"].includes(store.tool);
+  const erases = store.tool === "eraser", draws = ["brush", "polygon"].includes(store.tool), cuts = store.tool === "cut";
   press("labels", "label", erases ? 0 : draws && store.label === "toggle" ? 1 : store.label);
-  for (const button of byId("labels").children) button.disabled = erases || (draws && button.dataset.label === "toggle");
+  for (const button of byId("labels").children) button.disabled = erases || cuts || (draws && button.dataset.label === "toggle");
 }
 
 watch("view", (view) => { store.view = view; press("views", "view", view); tell("look"); });

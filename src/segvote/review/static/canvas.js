@@ -2,6 +2,7 @@
 
 import { colourOf, getOthers } from "./classes.js";
 import { fetchMask, isDrawn, lookUpMask } from "./masks.js";
+import { listOutlines } from "./objects.js";
 import { paintOverlay } from "./paint.js";
 import { Regions, traceMask } from "./regions.js";
 import { nameSource, readMap, readPicture } from "./api.js";
@@ -78,7 +79,7 @@ export const preload = (index) => { load(index).catch(() => {}); };
 // A frame of a video stays as it is zoomed; a new image is fitted.
 export async function show(index, frame = -1, fits = true) {
   hovered = -1; cursor = null; strokes.length = 0; tip.hidden = true;
-  // Until the new map is here nothing can be clicked: a segment of the old one would be said of the new image.
+  // Until the new map is here nothing can be clicked: a segment of the old one would be taken for one of the new image.
   picture = regions = null;
   draw();
   try {
@@ -142,6 +143,17 @@ export function zoomBy(factor, x = frame.clientWidth / 2, y = frame.clientHeight
   draw();
 }
 
+// Bring a box of the image to the middle, with its surroundings.
+function zoomTo({ left, top, width, height }) {
+  if (!regions) return;
+  const [sx, sy] = scale();
+  const wanted = 0.6 * Math.min((frame.clientWidth * sx) / width, (frame.clientHeight * sy) / height);
+  zoom = Math.min(MAX_ZOOM, Math.max(0.2, wanted));
+  panX = frame.clientWidth / 2 - (zoom * (left + width / 2)) / sx;
+  panY = frame.clientHeight / 2 - (zoom * (top + height / 2)) / sy;
+  draw();
+}
+
 export function panBy(dx, dy) { panX += dx; panY += dy; draw(); }
 
 function resize() {
@@ -187,6 +199,7 @@ function drawNow() {
   context.imageSmoothingEnabled = false;
   if (store.view !== "outline") context.drawImage(overlay, 0, 0, regions.width, regions.height);
   drawLines();
+  drawObjects();
   for (const stroke of strokes) drawStroke(stroke);
   if (store.tool === "segments") drawHover(); else drawCursor();
 }
@@ -228,9 +241,24 @@ function drawOutline() {
   }
 }
 
-function drawGlyph(x, y, text, colour) {
+// Single objects, where their list is open: outlines in colours of their own, numbers inside.
+function drawObjects() {
+  const found = listOutlines();
+  if (!found) return;
+  const [sx, sy] = scale(), ratio = regions.width / found.width;
+  context.save();
+  context.scale(ratio, ratio);
+  for (const { path, colour, isMarked } of found.outlines) {
+    line(path, "rgb(0 0 0 / .6)", (isMarked ? 6 : 3.6) / ratio);
+    line(path, colour, (isMarked ? 3.6 : 1.8) / ratio);
+  }
+  context.restore();
+  if (found.isNumbered) for (const { x, y, number, colour } of found.outlines) drawGlyph((x + 0.5) / sx, (y + 0.5) / sy, String(number), colour, 9);
+}
+
+function drawGlyph(x, y, text, colour, radius = 7) {
   context.beginPath();
-  context.arc(x, y, 7 / zoom, 0, 7);
+  context.arc(x, y, radius / zoom, 0, 7);
   context.fillStyle = "rgb(10 12 28 / .8)";
   context.fill();
   context.fillStyle = colour;
@@ -255,12 +283,21 @@ function drawStroke(stroke) {
     if (stroke.tool === "polygon") drawPolygon(path, stroke);
     else {
       if (stroke.points.length === 1) path.lineTo(stroke.points[0][0] / sx + 1e-3, stroke.points[0][1] / sy);
-      context.globalAlpha = 0.5;
-      context.lineWidth = (2 * stroke.radius) / sx;
-      context.stroke(path);
+      if (stroke.tool === "cut") drawCut(path);
+      else {
+        context.globalAlpha = 0.5;
+        context.lineWidth = (2 * stroke.radius) / sx;
+        context.stroke(path);
+      }
     }
   }
   context.restore();
+}
+
+function drawCut(path) {
+  line(path, "rgb(0 0 0 / .7)", 4.5);
+  context.setLineDash([7 / zoom, 4 / zoom]);
+  line(path, "#fff", 2);
 }
 
 function drawPolygon(path, stroke) {
@@ -346,6 +383,8 @@ function describeHovered() {
 export const formatScore = (score) => `${score <= -0.0005 ? "−" : "+"}${Math.abs(score).toFixed(3)}`;
 
 new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
+watch("objects", draw);
+watch("zoom-to", zoomTo);
 watch("mask", (index) => { if (index === store.current) refresh(); });
 watch("images", (changed) => {
   if (!changed.has(store.current)) return;

@@ -1,18 +1,12 @@
 // Finish: how far the review is, how good the rest may be, the files, and the same as a command line.
 
+import { make } from "./elements.js";
 import { countProgress, store, watch } from "./store.js";
 
 const dialog = document.getElementById("finish");
 const body = document.getElementById("finish-body");
 
 export const isFinishOpen = () => dialog.open;
-
-function make(tag, className, text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.textContent = text;
-  return element;
-}
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 

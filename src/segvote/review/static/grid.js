@@ -1,5 +1,6 @@
 // The overview: all images as thumbnails, sorted and filtered, several at a time accepted, moved or cleared.
 
+import { make } from "./elements.js";
 import { observeThumbs } from "./thumbs.js";
 import { describeBadge } from "./queue.js";
 import { describe, FILTERS, listImages, SORTS, store, tell, watch } from "./store.js";
@@ -11,13 +12,6 @@ const seen = observeThumbs(tiles);
 let order = [], last = -1;
 
 export const isGridOpen = () => !panel.hidden;
-
-function make(tag, className, text = "") {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
 
 function makeTile(index) {
   const tile = make("li", "tile");

@@ -1,19 +1,13 @@
 // The side: who voted for the segment under the last click, the folder doctor, the keys.
 
+import { make } from "./elements.js";
 import { formatScore } from "./canvas.js";
 import { getJson } from "./api.js";
 import { store, tell } from "./store.js";
 
-const panels = { votes: null, doctor: null, keys: null };
+const panels = { votes: null, objects: null, doctor: null, keys: null };
 for (const name of Object.keys(panels)) panels[name] = document.getElementById(name);
 let asked = 0;
-
-function make(tag, className = "", text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  element.textContent = text;
-  return element;
-}
 
 export function openPanel(name) {
   for (const [other, panel] of Object.entries(panels)) {
@@ -21,6 +15,7 @@ export function openPanel(name) {
     document.getElementById(`tab-${other}`).setAttribute("aria-selected", other === name);
   }
   if (name === "doctor") refreshDoctor();
+  tell("panel", name);
 }
 
 const shortName = (index) => store.run.images[index].name;
@@ -56,8 +51,8 @@ export async function showVotes(bag, segment) {
 function makeHead(votes) {
   const head = make("div", "votes-head");
   const text = make("div");
-  const verdict = votes.said >= 0 ? `${votes.said ? "object" : "background"}, your label` : votes.selected ? "object" : "background";
-  text.append(make("div", "score", formatScore(votes.score)), make("div", "", verdict), make("div", "quiet", `segment ${votes.segment}, object above ${formatScore(votes.threshold)}`));
+  const result = votes.userLabel >= 0 ? `${votes.userLabel ? "object" : "background"}, your label` : votes.selected ? "object" : "background";
+  text.append(make("div", "score", formatScore(votes.score)), make("div", "", result), make("div", "quiet", `segment ${votes.segment}, object above ${formatScore(votes.threshold)}`));
   head.append(crop(votes.bag, votes.segment), text);
   return head;
 }
@@ -91,32 +86,32 @@ export async function refreshDoctor() {
   if (panels.doctor.hidden) return;
   if (!panels.doctor.children.length) panels.doctor.replaceChildren(make("p", "hint", "Looking at all images …"));
   try {
-    const { suspects, nImages } = await getJson("api/doctor");
-    const head = make("p", "quiet", suspects.length ? `${suspects.length} of ${nImages} images should be looked at. Moving one changes the run's record only: your files stay where they are.` : `${nImages} images, none of them suspect.`);
-    const list = make("ol", "suspects");
-    list.append(...suspects.map(makeSuspect));
+    const { flagged, nImages } = await getJson("api/doctor");
+    const head = make("p", "quiet", flagged.length ? `${flagged.length} of ${nImages} images should be looked at. Moving one changes the run's record only: your files stay where they are.` : `${nImages} images, none of them image.`);
+    const list = make("ol", "flagged-list");
+    list.append(...flagged.map(makeFlagged));
     panels.doctor.replaceChildren(head, list);
   } catch (error) {
     panels.doctor.replaceChildren(make("p", "hint", error.message));
   }
 }
 
-function makeSuspect(suspect) {
-  const item = make("li", "suspect");
-  const text = make("div", "suspect-text");
-  text.append(make("strong", "", suspect.name), make("span", "", suspect.kind), make("span", "quiet", suspect.reason));
-  if (suspect.bag < 0) { item.append(make("div", "no-picture", "?"), text); return item; }
-  const open = make("button", "suspect-open");
+function makeFlagged(image) {
+  const item = make("li", "flagged");
+  const text = make("div", "flagged-text");
+  text.append(make("strong", "", image.name), make("span", "", image.kind), make("span", "quiet", image.reason));
+  if (image.bag < 0) { item.append(make("div", "no-picture", "?"), text); return item; }
+  const open = make("button", "flagged-open");
   const picture = make("img");
-  picture.src = `api/images/${suspect.bag}/thumb`;
+  picture.src = `api/images/${image.bag}/thumb`;
   picture.alt = "";
   picture.loading = "lazy";
   open.append(picture);
   open.title = "Show";
-  open.addEventListener("click", () => tell("go", suspect.bag));
-  const other = suspect.bag_label === "with" ? "without" : "with";
+  open.addEventListener("click", () => tell("go", image.bag));
+  const other = image.bag_label === "with" ? "without" : "with";
   const move = make("button", "move", `Move to ${other}`);
-  move.addEventListener("click", () => tell("move", { bag: suspect.bag, label: other }));
+  move.addEventListener("click", () => tell("move", { bag: image.bag, label: other }));
   text.append(move);
   item.append(open, text);
   return item;
@@ -125,6 +120,7 @@ function makeSuspect(suspect) {
 const KEYS = [
   ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "finer, coarser; or 1 to 5"], ["G", "clicks toggle again"]]],
   ["Pixels", [["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["← ↑ ↓ →", "move the brush; with Alt by one pixel"], ["Enter", "put the brush down, lift it; add a corner"], ["Shift Enter", "close the lasso"], ["Backspace", "take back a corner"], ["Esc", "stop"]]],
+  ["Objects", [["N", "list of the single objects"], ["H", "cut: a line through an object divides it"], ["Space", "on a line of the list: select; then Merge"], ["Enter", "on a line of the list: zoom to it"]]],
   ["Go", [["Z", "undo"], ["Shift Z", "redo"], ["A", "accept, next in the queue"], ["J  K", "next, previous"], ["C", "all images: the overview"], ["1 … 9", "the class, where there are several"], ["/", "find a name"], ["F", "next filter"], ["E", "finish: write masks, exports"]]],
   ["Look", [["Wheel", "zoom; or +  −  0, or two fingers"], ["Space", "held: drag to pan; or the middle button"], ["Shift ←", "pan"], ["<  >", "frames of a video"], ["V", "mask, heat, outline"], [",  .", "opacity"], ["T", "light or dark"]]],
   ["Ask", [["W", "who voted for this segment?"], ["D", "the folder doctor"], ["M", "move image to the other folder"], ["?", "these keys"]]],

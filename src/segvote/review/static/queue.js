@@ -1,5 +1,6 @@
 // The queue: thumbnails with their masks, in the order in which a look helps most.
 
+import { make } from "./elements.js";
 import { observeThumbs } from "./thumbs.js";
 import { describe, FILTERS, formatShare, listImages, store, tell, watch } from "./store.js";
 
@@ -8,13 +9,6 @@ const filters = document.getElementById("filters");
 const search = document.getElementById("search");
 const items = new Map();
 const seen = observeThumbs(list);
-
-function make(tag, className, text = "") {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
 
 function makeItem(index) {
   const item = make("li", "card");

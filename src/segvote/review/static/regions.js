@@ -88,6 +88,16 @@ export function traceMask({ width, height, pixels }) {
   return traceEdges({ labels: pixels, width, height }, [0, 1], true);
 }
 
+const single = new Uint8Array(1 << 16); // all zeros but for the one number that is being traced
+
+// Outline of one number of a map of numbers (uint16), within a box.
+export function traceLabel(map, number, box) {
+  single[number] = 1;
+  const path = traceEdges(map, single, true, box);
+  single[number] = 0;
+  return path;
+}
+
 function measureBoxes({ labels, width, height, n }) {
   const boxes = new Int32Array(4 * n);
   for (let s = 0; s < n; s++) boxes.set([width, height, 0, 0], 4 * s);

@@ -1,9 +1,9 @@
-// What pointer, wheel and fingers do on the image: labels of regions, brush, eraser, polygon and fill; zoom and pan.
+// What pointer, wheel and fingers do on the image: labels of regions, brush, eraser, polygon, fill and cut; zoom and pan.
 
 import { addStroke, canvas, draw, getCursor, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
 import { isSelected, N_LEVELS, store, tell, watch } from "./store.js";
 
-export const TOOLS = ["segments", "brush", "eraser", "polygon", "fill"];
+export const TOOLS = ["segments", "brush", "eraser", "polygon", "fill", "cut"];
 const CLOSE = 10; // CSS pixels from its first corner at which a click closes a polygon
 const MAX_POINTS = 8000;
 
@@ -24,6 +24,9 @@ function chooseValue(segment = -1) {
   return isSelected(store.images[store.current].state[segment]) ? 0 : 1;
 }
 
+// The eraser is a brush that says background.
+const nameStroke = () => (store.tool === "eraser" ? "brush" : store.tool);
+
 function begin(x, y, segment) {
   const point = screenToImage(x, y);
   if (store.tool === "segments") {
@@ -32,7 +35,7 @@ function begin(x, y, segment) {
   } else if (store.tool === "fill") {
     stroke = { fill: point }; // when the pointer is lifted: a second finger may still come
     return;
-  } else stroke = { tool: store.tool === "polygon" ? "polygon" : "brush", points: [point], radius: store.radius, value: chooseValue() };
+  } else stroke = { tool: nameStroke(), points: [point], radius: store.radius, value: chooseValue() };
   addStroke(stroke);
   if (stroke.segments) extend(x, y, segment);
 }
@@ -59,7 +62,8 @@ function finish() {
     return;
   }
   done.saved = true;
-  tell("paint", { tool: done.tool, points: done.points, radius: done.radius, value: done.value, snap: store.snap !== exact, stroke: done });
+  if (done.tool === "cut") tell("cut", { points: done.points, stroke: done });
+  else tell("paint", { tool: done.tool, points: done.points, radius: done.radius, value: done.value, snap: store.snap !== exact, stroke: done });
 }
 
 function cancel() {
@@ -190,7 +194,7 @@ export function press(closes) {
     else if (stroke) { stroke.points.push([cursor.x, cursor.y]); draw(); }
     else { stroke = { tool: "polygon", points: [[cursor.x, cursor.y]], radius: 1, value: chooseValue(), clicked: true }; addStroke(stroke); }
   } else if (stroke) finish();
-  else { stroke = { tool: "brush", points: [[cursor.x, cursor.y]], radius: store.radius, value: chooseValue(), byKeys: true }; addStroke(stroke); }
+  else { stroke = { tool: nameStroke(), points: [[cursor.x, cursor.y]], radius: store.radius, value: chooseValue(), byKeys: true }; addStroke(stroke); }
 }
 
 export function escape() {

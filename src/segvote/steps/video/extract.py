@@ -41,13 +41,13 @@ __all__ = ["extract_video", "make_video_key", "open_bag_video"]
 VIDEO_VERSION = 1  # raised when supervoxels or their features are computed another way
 # A supervoxel lasts, so a frame may hold more of them than an image has segments.
 SUPERVOXELS_IN_SEGMENTS = 2
-CLIP_SEGMENTER = "slic"  # the one segmenter of images that also cuts clips; all others stream
+CLIP_SEGMENTER = "slic"  # the one segmenter of images that also segments clips; all others stream
 EXTRACTED_EVERY = 4  # frames: a supervoxel lives for about twenty
 POSTER_QUALITY = 95
 
 
 def make_video_key(bag: Bag, settings: Settings) -> str:
-    """Name of a video's supervoxels: its content and all that decides how it is cut."""
+    """Name of a video's supervoxels: its content and all that decides how it is segmented."""
     return make_key(
         version=VIDEO_VERSION,
         video=bag.digest,
@@ -71,7 +71,7 @@ def extract_video(bag_extractor: BagExtractor, bag: Bag) -> SegmentedImage:
     key = make_video_key(bag, settings)
     found = read_if_whole(run.segments_path(key))
     if found is None or not get_poster_path(run, key).is_file():
-        found = _Cutter(bag_extractor, bag, key).cut(seconds)
+        found = _VideoSegmenter(bag_extractor, bag, key).segment(seconds)
     features_key = make_key(
         version=VIDEO_VERSION, segments=key, features=bag_extractor.extractor.get_key(), state=bag_extractor.state_key
     )
@@ -82,8 +82,8 @@ def extract_video(bag_extractor: BagExtractor, bag: Bag) -> SegmentedImage:
     return replace(segmented, n_frames=len(found["frame_indices"]), warning=str(found["problem"]))
 
 
-class _Cutter:
-    """Cuts one video into supervoxels, in one pass over its frames."""
+class _VideoSegmenter:
+    """Segments one video into supervoxels, in one pass over its frames."""
 
     def __init__(self, bag_extractor: BagExtractor, bag: Bag, key: str) -> None:
         self.run, self.settings, self.bag, self.key = bag_extractor.run, bag_extractor.settings, bag, key
@@ -94,7 +94,7 @@ class _Cutter:
         self.times: list[float] = []
         self.shape = (0, 0)
 
-    def cut(self, seconds: dict[str, float]) -> dict[str, np.ndarray]:
+    def segment(self, seconds: dict[str, float]) -> dict[str, np.ndarray]:
         started = time.perf_counter()
         stream = open_bag_video(self.bag, self.settings)
         level = SUPERVOXELS_IN_SEGMENTS * self.settings.n_segments

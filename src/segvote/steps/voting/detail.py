@@ -1,7 +1,7 @@
 """Detail where it is needed: small objects, and runs that are not sure, are looked at with larger network inputs.
 
-Every image is described at the size that serves most photographs. Where the vote is not sure of itself, or what it
-selected is small, all images are described once more at twice that size, vote again, and the vote that agrees more with
+Features are extracted at the size that serves most photographs. Where the vote is not sure of itself, or what it
+selected is small, they are extracted once more at twice that size, vote again, and the vote that agrees more with
 itself is kept: lesions and frayed edges want the closer look, a dog among cats the wider one.
 """
 
@@ -29,7 +29,7 @@ SCALABLE = "lite0"
 def list_levels(settings: Settings, bags: Sequence[Bag] = ()) -> list[Settings]:
     """The settings of each look that a run may take, the widest first; only one unless the detail is ``auto``.
 
-    Videos are looked at once: each of their frames would have to be described again.
+    Videos are looked at once: the features of each frame would have to be extracted again.
     """
     if settings.detail != "auto":
         return [apply_detail(settings, settings.detail)]

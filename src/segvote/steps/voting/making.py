@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from segvote.method.graph import N_NEIGHBORS
@@ -12,7 +14,12 @@ from segvote.voters.options import check_options
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
 
-__all__ = ["count_neighbours", "make_annotator"]
+__all__ = ["count_neighbours", "load_method", "make_annotator"]
+
+
+def load_method() -> None:
+    """Load what a vote needs, scikit-learn above all, in the background: other processes describe images meanwhile."""
+    Thread(target=import_module, args=("segvote.method.annotator",), daemon=True).start()
 
 
 def make_annotator(settings: Settings) -> SegmentAnnotator:

@@ -29,8 +29,8 @@ LARGEST_KERNEL = 1 - 1e-6
 class Evidence(BaseVoter):
     """Diverse density at the segments themselves.
 
-    The sum over the bags of each label is multiplied by all bags over those heard, because a segment's own bag is not
-    heard.
+    The sum over the bags of each label is multiplied by all bags over those counted, because a segment's own bag is not
+    counted.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ class Evidence(BaseVoter):
         votes = np.where(groups.labels, some_object, background)
         votes[bags[:, None] == self._group_bags] = 0.0
         for side in (groups.labels, ~groups.labels):
-            heard = (bags[:, None] != self._group_bags[side]).sum(axis=1, keepdims=True)
-            votes[:, side] *= side.sum() / np.maximum(heard, 1)
+            n_counted = (bags[:, None] != self._group_bags[side]).sum(axis=1, keepdims=True)
+            votes[:, side] *= side.sum() / np.maximum(n_counted, 1)
         return votes
 
     def _measure(self, X: np.ndarray) -> np.ndarray:
@@ -101,8 +101,8 @@ class Evidence(BaseVoter):
         """A bag speaks through its most similar segment."""
         amounts = self._list_bag_votes(x[None, :], np.array([bag]))[0]
         speakers = self._groups.find_best(self._measure(x[None, :])[0])
-        heard = self._group_bags != bag
-        return self._groups.rows[speakers[heard]], amounts[heard], -self.threshold_
+        counted = self._group_bags != bag
+        return self._groups.rows[speakers[counted]], amounts[counted], -self.threshold_
 
 
 def _append_norms(X: np.ndarray) -> np.ndarray:

@@ -50,6 +50,8 @@ class SKDE(BaseVoter):
 
     N_TYPICAL = 10
 
+    wants_lengths = True
+
     def __init__(
         self,
         bandwidth: float | None = None,

@@ -86,7 +86,7 @@ class BagLoss:
 
 
 class SoftLoss:
-    """The loss of generalised EM: *with* segments weighted by their share in their bag, *without* segments all alike.
+    """The loss of generalised EM: *with* segments weighted by their share in their bag, *without* segments equally.
 
     ``sum_with sum_j r_ij q_ij - sum_without log(1 - P)``.
     """

@@ -1,6 +1,6 @@
 """Bags as the learners of whole bags see them, and the frame those learners share.
 
-A person's correction becomes a bag of its own with a known label: a segment called background a *without* bag of one, a
+A correction becomes a bag of its own with a known label: a segment called background a *without* bag of one, a
 segment called object a *with* bag of one. What remains of a *with* bag in which an object was pointed out proves
 nothing any more (its label is explained) and takes no part in learning.
 """

@@ -18,7 +18,7 @@ class KNNNegatives(BaseVoter):
     Parameters
     ----------
     n_neighbors
-        How many negatives are heard.
+        How many of the nearest negatives count.
 
     References
     ----------
@@ -37,17 +37,17 @@ class KNNNegatives(BaseVoter):
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
         return self._score(segments.X, segments.bags, segments.prior)
 
-    def _hear(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _measure_shares(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What each neighbour adds, (n, k), 0 where there is none; and which negatives they are."""
         squared, indices = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
-        heard = indices >= 0
-        distances = np.sqrt(np.where(heard, squared, 0.0))
-        return distances / np.maximum(heard.sum(axis=1, keepdims=True), 1), indices
+        found = indices >= 0
+        distances = np.sqrt(np.where(found, squared, 0.0))
+        return distances / np.maximum(found.sum(axis=1, keepdims=True), 1), indices
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return self._hear(X, bags)[0].sum(axis=1)
+        return self._measure_shares(X, bags)[0].sum(axis=1)
 
     def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        shares, indices = self._hear(x[None, :], np.array([bag]))
-        heard = indices[0] >= 0
-        return self._negatives[indices[0][heard]], shares[0][heard], -self.threshold_
+        shares, indices = self._measure_shares(x[None, :], np.array([bag]))
+        found = indices[0] >= 0
+        return self._negatives[indices[0][found]], shares[0][found], -self.threshold_

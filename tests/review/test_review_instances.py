@@ -1,0 +1,143 @@
+"""Instances in the review: cut, joined, told to the page and exported."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.review.engine import Engine
+from segvote.review.instances import MAX_LISTED, encode_instances, measure_instances
+from segvote.review.serving.server import make_guarded_app
+from segvote.review.strokes import Stroke
+from segvote.run.correction_log import read_actions
+from segvote.steps.export import export
+
+
+@pytest.fixture
+def engine(run):
+    """Two squares and a bridge between them are the mask of the first image; nobody votes."""
+    engine = Engine(run)
+    engine.clear([0])
+    for box in ((20, 20, 50, 50), (70, 20, 100, 50), (50, 30, 70, 36)):
+        engine.paint(0, make_box(*box), 1)
+    yield engine
+    engine.log.close()
+
+
+def make_box(left, top, right, bottom):
+    corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=float)
+    return Stroke("polygon", corners)
+
+
+OWN = {"origin": "http://127.0.0.1:9876"}
+CUT = np.array([(60.5, 10.0), (60.5, 60.0)])
+
+
+def test_a_cut_divides_and_is_one_action_that_undo_takes_back(engine, run):
+    before = engine.draw_mask(0)
+    assert engine.label_instances(0).max() == 1
+    number = engine.cut(0, CUT)
+    assert engine.label_instances(0).max() == 2
+    np.testing.assert_array_equal(engine.draw_mask(0), before)
+    assert [action.kind for action in read_actions(run.folder.corrections_path)][-1] == "cut"
+    engine.undo(number)
+    assert engine.label_instances(0).max() == 1
+    engine.redo(number + 1)
+    assert engine.label_instances(0).max() == 2
+
+
+def test_a_line_that_divides_nothing_is_refused_and_not_kept(engine, run):
+    n_actions = len(read_actions(run.folder.corrections_path))
+    for line in (CUT + [80, 0], CUT[:1] + [0, 22]):
+        with pytest.raises(BadInputError, match="divides no object"):
+            engine.cut(0, line)
+    with pytest.raises(BadInputError, match="covers no pixel"):
+        engine.cut(0, CUT - 1000)
+    assert len(read_actions(run.folder.corrections_path)) == n_actions
+
+
+def test_a_join_takes_the_instances_under_the_places(engine):
+    engine.cut(0, CUT)
+    engine.join(0, np.array([(25.5, 25.5), (90.5, 40.5)]))
+    assert engine.label_instances(0).max() == 1
+
+
+@pytest.mark.parametrize("places", [[(25.5, 25.5)], [(25, 25), (30, 30)], [(25, 25), (1, 1)], [(25, 25), (-5, 9999)]])
+def test_a_join_of_fewer_than_two_is_refused(engine, places):
+    engine.cut(0, CUT)
+    with pytest.raises(BadInputError, match="at least two"):
+        engine.join(0, np.array(places, dtype=float))
+
+
+def test_instances_outlive_the_server(engine, run):
+    engine.cut(0, CUT)
+    other = Engine(run)
+    assert other.label_instances(0).max() == 2
+    other.log.close()
+
+
+def test_export_writes_the_instances_that_were_cut_and_joined(run, tmp_path):
+    mask = run.read_mask(0)
+    rows, columns = np.nonzero(mask)
+    n_regions = count_objects(run, tmp_path / "before")
+    engine = Engine(run)
+    middle = float(np.median(columns)) + 0.5
+    engine.cut(0, np.array([(middle, rows.min() - 2.0), (middle, rows.max() + 2.0)]))
+    n_instances = int(engine.label_instances(0).max())
+    assert n_instances > n_regions
+    assert count_objects(run, tmp_path / "cut") == n_instances
+    everywhere = np.argwhere(mask)[:, ::-1] + 0.5
+    engine.join(0, everywhere[:: max(1, len(everywhere) // 4000)])
+    assert count_objects(run, tmp_path / "joined") < n_instances
+    engine.log.close()
+
+
+def count_objects(run, folder):
+    """Objects of the first image in an export with instances."""
+    path = export(run, "coco", folder, instances=True)
+    content = json.loads(path.read_text())
+    number = next(image["id"] for image in content["images"] if image["file_name"] == run.bags[0].name)
+    return sum(one["image_id"] == number for one in content["annotations"])
+
+
+def decode(content):
+    data = gzip.decompress(content)
+    height, width, n_listed, n_instances = np.frombuffer(data, "<u4", 4)
+    listed = np.frombuffer(data, "<u4", 7 * n_listed, 16).reshape(-1, 7)
+    return listed, np.frombuffer(data, "<u2", height * width, 16 + 28 * n_listed).reshape(height, width), n_instances
+
+
+def test_the_page_is_told_area_box_and_a_place_inside_of_each_instance(engine):
+    engine.cut(0, CUT)
+    instances = engine.label_instances(0)
+    listed, shown, n_instances = decode(engine.encode_instances(0, 1600))
+    assert n_instances == 2
+    np.testing.assert_array_equal(shown, instances)
+    for number, (area, left, top, width, height, x, y) in enumerate(listed, start=1):
+        own = instances == number
+        assert area == own.sum() and own[top : top + height, left : left + width].sum() == area
+        assert own[y, x]
+
+
+def test_crumbs_beyond_the_list_are_counted_and_not_shown():
+    grid = np.zeros((100, 100), dtype=np.int32)
+    grid[::2, ::2] = np.arange(1, 2501).reshape(50, 50)
+    listed, shown, n_instances = decode(encode_instances(grid, 1600))
+    assert (len(listed), shown.max(), n_instances) == (MAX_LISTED, MAX_LISTED, 2500)
+    assert measure_instances(np.zeros((4, 4), dtype=np.int32)).shape == (0, 7)
+
+
+def test_the_server_answers_cuts_and_joins_and_explains_what_is_wrong(run, make_caller):
+    app, token, session = make_guarded_app(run)
+    try:
+        caller = make_caller(app, f"/{token}")
+        assert caller.post("/api/cut", {"bag": 0, "points": ["a", 1]}, **OWN).status == 400
+        assert caller.post("/api/cut", {"bag": 99, "points": [1, 1, 2, 2]}, **OWN).status == 400
+        answer = caller.post("/api/join", {"bag": 0, "points": [0.5, 0.5]}, **OWN)
+        assert answer.status == 400 and "at least two" in answer.json()["error"]
+        assert caller.get("/api/images/0/instances").status == 200
+        assert caller.get("/api/images/99/instances").status == 400
+    finally:
+        session.close()
