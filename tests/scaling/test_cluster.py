@@ -257,3 +257,14 @@ def call_annotate(scenes, out, *options, cwd):
     command = [sys.executable, "-m", "segvote", "annotate", str(scenes / "with"), str(scenes / "without"), "-o", out]
     command += ["--features", "color", "--n-segments", "40", "--size", "160", *options]
     subprocess.run(command, check=True, timeout=300, cwd=cwd, stdout=subprocess.DEVNULL)
+
+
+def test_workers_that_die_at_their_start_are_told_in_one_line(monkeypatch):
+    import distributed
+
+    def fail(**options):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(distributed, "LocalCluster", fail)
+    with pytest.raises(SegvoteError, match="could not be started"), open_cluster(n_workers=1):
+        pass

@@ -205,6 +205,16 @@ def test_scales_that_make_no_numbers_are_refused(run_copy, new_scenes, tmp_path,
         predict(run_copy, new_scenes / "images", tmp_path / "out", n_jobs=1)
 
 
+def test_settings_that_ask_for_more_neighbours_than_there_are_get_them_all(run_copy, finished_run):
+    words = read_json(run_copy / "model" / "model.json")
+    write_json(
+        run_copy / "model" / "model.json",
+        {**words, "settings": {**words["settings"], "n_segments": 2**31, "voter_options": {}}},
+    )
+    n_segments = len(finished_run.votes["scores"])
+    assert read_model(run_copy).restore().n_neighbors == n_segments
+
+
 def test_other_features_than_those_learned_with_are_refused(run_copy):
     change_words(run_copy, features={"name": "another"})
     with pytest.raises(BadInputError, match="other features"):

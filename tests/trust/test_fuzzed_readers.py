@@ -146,8 +146,8 @@ def review(folder):
 
 def work_in_python(folder):
     run = load_run(folder)
-    first, annotations = run.images[0], list(run.list_annotations())
-    return repr(run), run._repr_html_(), run.to_table(), annotations, first.image, first.heatmap, run.explain(0)
+    about = repr(run), run._repr_html_(), run.to_table(), list(run.list_annotations())
+    return about, [(one.image, one.heatmap, run.explain(one.name)) for one in run.images[:1]]
 
 
 def look_at_classes(folder):
@@ -288,7 +288,10 @@ def tiny_classes(tiny_scenes, tmp_path_factory):
 
 
 @pytest.fixture
-def readers(tiny_run, tiny_scenes, tiny_classes, tmp_path):
+def readers(tiny_run, tiny_scenes, tiny_classes, tmp_path, monkeypatch):
+    # Records will name ``../..`` for a folder of images: not one that holds all others of this machine.
+    (tmp_path / "own" / "place").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "own" / "place")
     for name in ("run", "records"):
         shutil.copytree(tiny_run, tmp_path / name)
     classes = tmp_path / "classes"

@@ -220,7 +220,7 @@ def _start_local(n_workers: int) -> Any:
     # A free port for the dashboard: two runs on one machine do not meet. Memory is the user's to watch: Dask's limit
     # counts pages that were given back, and would kill workers that are well. With keys: who may give work to a worker
     # may do whatever its owner may.
-    with dask.config.set({"distributed.comm.timeouts.connect": START_SECONDS}):
+    with dask.config.set({"distributed.comm.timeouts.connect": START_SECONDS}), _explain_start():
         return LocalCluster(
             security=_make_keys(),
             protocol="tls",
@@ -232,6 +232,16 @@ def _start_local(n_workers: int) -> Any:
             memory_limit=0,
             silence_logs=logging.ERROR,
         )
+
+
+@contextlib.contextmanager
+def _explain_start() -> Iterator[None]:
+    try:
+        yield
+    except (RuntimeError, OSError, TimeoutError) as error:
+        raise SegvoteError(
+            f"the workers could not be started ({error}); look for what ends processes here, then repeat the command"
+        ) from error
 
 
 def _make_keys() -> Any:

@@ -128,6 +128,7 @@ class Model:
         """The method, fitted: taken over as it was, or another voter fitted again on the stored segments."""
         arrays, bags = self.arrays, self.arrays["bags"]
         annotator = make_annotator(self.settings)
+        annotator.n_neighbors = min(annotator.n_neighbors, len(bags))  # a stranger's settings may ask for any number
         X, y = arrays["X"].astype(np.float32), arrays["positive"].astype(bool)[bags]
         if annotator.voter is None:
             return annotator.set_state(X, y, bags, self._select("method"))
