@@ -14,8 +14,10 @@ from PIL import Image, ImageOps
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import (
+    SEEN,
     hash_file,
     list_images,
+    read_enough,
     read_image,
     read_image_size,
     read_light,
@@ -395,3 +397,38 @@ def test_light_of_other_files_is_that_of_the_picture(tmp_path, colours):
 def test_small_pictures_are_not_enlarged(tmp_path, colours):
     Image.fromarray(colours).save(tmp_path / "a.png")
     np.testing.assert_array_equal(read_small_image(tmp_path / "a.png", 1000), colours)
+
+
+def write_large(path, **options):
+    """A photograph of 4032 x 3024 pixels, as telephones take them."""
+    rng = np.random.default_rng(0)
+    small = Image.fromarray(rng.integers(0, 256, (63, 84, 3)).astype(np.uint8))
+    small.resize((4032, 3024), Image.Resampling.BICUBIC).save(path, **options)
+    return path
+
+
+def test_a_large_jpeg_is_decoded_at_half_its_size_and_looks_the_same_scaled_down(tmp_path):
+    path = write_large(tmp_path / "large.jpg", quality=95)
+    image, shape = read_enough(path)
+    assert (image.shape[:2], shape) == ((1512, 2016), (3024, 4032))
+    for size in (400, SEEN):
+        gap = resize_image(image, size).astype(float) - resize_image(read_image(path), size)
+        assert np.abs(gap).mean() < 0.5
+
+
+def test_a_large_jpeg_is_read_whole_where_that_is_wanted(tmp_path):
+    assert read_enough(write_large(tmp_path / "large.jpg"), 2000)[0].shape == (3024, 4032, 3)
+
+
+def test_a_turned_large_jpeg_is_read_upright(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image, shape = read_enough(write_large(tmp_path / "turned.jpg", exif=exif))
+    assert (image.shape[:2], shape) == ((2016, 1512), (4032, 3024))
+
+
+def test_other_formats_are_read_whole(tmp_path):
+    path = write_large(tmp_path / "large.png")
+    image, shape = read_enough(path)
+    assert shape == (3024, 4032)
+    assert np.array_equal(image, read_image(path))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 from skimage import data
 
 from segvote.io.images import resize_image
@@ -39,8 +40,9 @@ def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nest
 
 def test_kept_superpixels_are_those_cut_and_the_picture_is_not_asked_for_again(cat, tmp_path):
     segments = segment_ward(cat, 40).labels
-    cut = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, lambda: cat)
-    kept = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, lambda: pytest.fail("read again"))
+    Image.fromarray(cat).save(tmp_path / "cat.png")
+    cut = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, tmp_path / "cat.png")
+    kept = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, tmp_path / "no such file")
     assert np.array_equal(cut.labels, kept.labels)
     for name, values in vars(cut.superpixels).items():
         assert np.array_equal(values, getattr(kept.superpixels, name)), name

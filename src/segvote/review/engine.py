@@ -140,7 +140,7 @@ class Engine:
         if not n_superpixels:
             return labels
         key = self.run.bags[bag].segments
-        return fetch_superpixels(self.run.folder, key, n_superpixels, labels, lambda: self.run.read_image(bag)).labels
+        return fetch_superpixels(self.run.folder, key, n_superpixels, labels, self.run.find_image(bag)).labels
 
     def cut(self, bag: int, points: np.ndarray) -> int:
         """Divide the instances that a line (n, 2), from edge to edge, passes through; the mask stays as it is."""

@@ -38,7 +38,7 @@ def draw_segments(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
     if run.bags[bag].n_frames or not run.settings.n_superpixels or not decisions.any():
         return decisions[labels]
     key, n_superpixels = run.bags[bag].segments, run.settings.n_superpixels
-    superpixels = fetch_superpixels(run.folder, key, n_superpixels, labels, lambda: run.read_image(bag))
+    superpixels = fetch_superpixels(run.folder, key, n_superpixels, labels, run.find_image(bag))
     heat = scale_bag(snapshot, bag).astype(np.float32)
     return draw_mask_along(superpixels, labels, heat, decisions, user_labels, labels.shape)  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import FeatureExtractor
 from segvote.features.base import check_outputs
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.io.images import hash_file, read_image, resize_image
+from segvote.io.images import SEEN, hash_file, read_enough, resize_image
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
@@ -28,8 +28,8 @@ from segvote.types import WITH, Segmentation
 __all__ = ["BagExtractor", "make_segments_key"]
 
 # Raised when the way segments or features are computed changes: old files are then not used.
-SEGMENTS_VERSION = 2
-FEATURES_VERSION = 1
+SEGMENTS_VERSION = 3
+FEATURES_VERSION = 2
 
 
 def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
@@ -129,7 +129,7 @@ class BagExtractor:
         path = self.run.segments_path(key)
         found = read_if_whole(path)
         if found is None:
-            working = resize_image(image.read(), self.settings.size)
+            working = resize_image(image.read(self.settings.size), self.settings.size)
             started = time.perf_counter()
             segmentation, superpixels = self._segment(working, bag, segment_by_map)
             seconds["segment"] = time.perf_counter() - started
@@ -162,7 +162,7 @@ class BagExtractor:
         path = self.run.features_path(key)
         if read_if_whole(path) is not None:
             return
-        picture = image.read()
+        picture = image.read(int(self.settings.feature_options.get("size") or 0))
         started = time.perf_counter()
         features = self.extractor.extract(picture, labels.astype(np.int32))
         seconds["extract"] = time.perf_counter() - started
@@ -170,29 +170,35 @@ class BagExtractor:
 
 
 class _LazyImage:
-    """Reads the picture when it is first needed, and only once."""
+    """Reads the picture when it is first needed, and nearly always only once."""
 
     def __init__(self, bag: Bag, seconds: dict[str, float]) -> None:
         self._bag, self._seconds = bag, seconds
-        self._image: np.ndarray | None = None
+        self._pictures: dict[int, tuple[np.ndarray, tuple[int, int]]] = {}
 
     @property
     def name(self) -> str:
         return self._bag.name
 
-    def read(self) -> np.ndarray:
-        if self._image is None:
-            started = time.perf_counter()
-            self._image = read_image(self._bag.path)
-            # What is made of it is kept under the name of the content that was listed.
-            if hash_file(self._bag.path) != self._bag.digest:
-                raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
-            self._seconds["read"] = time.perf_counter() - started
-        return self._image
+    def read(self, size: int) -> np.ndarray:
+        """Enough of the picture for whoever scales it down to `size`."""
+        return self._get(size)[0]
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.read().shape[:2]  # type: ignore[return-value]
+        """Of the whole picture."""
+        return self._get(0)[1]
+
+    def _get(self, size: int) -> tuple[np.ndarray, tuple[int, int]]:
+        size = max(size, SEEN)
+        if size not in self._pictures:
+            started = time.perf_counter()
+            self._pictures[size] = read_enough(self._bag.path, size)
+            # What is made of it is kept under the name of the content that was listed.
+            if hash_file(self._bag.path) != self._bag.digest:
+                raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
+            self._seconds["read"] = self._seconds.get("read", 0.0) + time.perf_counter() - started
+        return self._pictures[size]
 
 
 def _measure_segments(segmentation: Segmentation, lab: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:

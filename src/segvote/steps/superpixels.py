@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.io.images import resize_image
+from segvote.io.images import read_enough, resize_image
 from segvote.masks import Superpixels
 from segvote.masks.drawing import SuperpixelMap, draw_mask_along
 from segvote.run.run_folder import RunFolder
@@ -81,13 +80,15 @@ def draw_mask(
 
 
 def fetch_superpixels(
-    run: RunFolder, segments_key: str, n_superpixels: int, segments: np.ndarray, read_image: Callable[[], np.ndarray]
+    run: RunFolder, segments_key: str, n_superpixels: int, segments: np.ndarray, image_path: Path
 ) -> SuperpixelMap:
     """The superpixels of a bag from the run folder; computed from the picture, and kept, where they are not there."""
     arrays = read_if_whole(get_superpixels_path(run, segments_key, n_superpixels))
     if arrays is not None:
         return SuperpixelMap(arrays.pop("labels"), Superpixels(**arrays))
-    found = segment_superpixels(resize_image(read_image(), max(segments.shape)), segments, n_superpixels)
+    size = max(segments.shape)
+    working = resize_image(read_enough(image_path, size)[0], size)
+    found = segment_superpixels(working, segments, n_superpixels)
     store_superpixels(run, segments_key, n_superpixels, found)
     return found
 

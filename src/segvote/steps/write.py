@@ -13,7 +13,7 @@ from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import Shape, measure_shape, write_shapes
-from segvote.io.images import read_image, read_light, resize_labels
+from segvote.io.images import read_light, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.masks import scale_heat
@@ -145,9 +145,7 @@ class MaskWriter:
         if not self._wants_superpixels(task):
             return None
         n_superpixels = self.settings.n_superpixels
-        return fetch_superpixels(
-            self.run, task.record.segments, n_superpixels, labels, lambda: read_image(task.image_path)
-        )
+        return fetch_superpixels(self.run, task.record.segments, n_superpixels, labels, task.image_path)
 
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:

@@ -16,8 +16,8 @@ const isVideo = () => store.run.images[store.current].frames.length > 0;
 // Neighbours in the list differ: the golden angle.
 const colourOf = (number) => `hsl(${(number * 137.5) % 360} 90% 68%)`;
 
-function make(tag, className = "", text = "") {
-  const element = document.createElement(tag);
+function make(name, className = "", text = "") {
+  const element = document.createElement(name);
   if (className) element.className = className;
   element.textContent = text;
   return element;
