@@ -19,7 +19,7 @@ from segvote.run.correction_log import CorrectionLog
 from segvote.run.run import Run
 
 SOURCE = str(Path(segvote.__file__).parent)
-TO_THE_FIRST_PIXEL = 15
+TO_THE_FIRST_PIXEL = 16
 TO_THE_LOG = 5
 
 
@@ -55,7 +55,7 @@ def test_from_annotate_to_the_first_pixel(scenes, tmp_path, watch):
     options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1", "--detail", "coarse"]
     folders = [str(scenes / "with"), str(scenes / "without")]
     commands = load_commands()
-    seen = watch(images.read_image)
+    seen = watch(images.read_enough)
     result = CliRunner().invoke(commands, ["annotate", *folders, "-o", str(tmp_path / "out"), *options])
     assert result.exit_code == 0, result.output
     assert seen.names[0] == "annotate"
