@@ -301,7 +301,7 @@ def test_over_the_protocol_of_s3_the_bytes_are_those_of_a_run_on_disk(bucket, fi
         assert found[path.relative_to(finished_run.folder.path).as_posix()] == path.read_bytes()
     assert "fetch" not in annotate(bucket)[1]
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    assert annotate(bucket)[1]["segment and extract features"] == [(0, 0)]
+    assert not {"segment and extract features", "vote"} & set(annotate(bucket)[1])
     with pytest.raises(BadInputError, match="no-such-bucket"):
         segvote.annotate("s3://no-such-bucket/with", f"{bucket}/without", f"{bucket}/other", QUICK)
 
