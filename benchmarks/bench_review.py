@@ -39,6 +39,7 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import Canvas
 from segvote.run.run import Run
 from segvote.steps.reopening import Reopened, reopen, vote
+from segvote.steps.voting.corrected import apply_corrections
 from segvote.steps.voting.making import make_annotator
 from simulated_person import Person
 
@@ -70,6 +71,7 @@ class Review:
     def __init__(self, run: Run, masks: Path, fails: bool = False) -> None:
         self.run, self.person = run, Person(run, masks)
         opened = reopen(run)
+        self.images = opened.table.bags
         self.annotator = fit_failing(opened) if fails else vote(opened).untaught
         self.first = self._open(opened, fails)
 
@@ -145,7 +147,7 @@ class Corrector:
         canvas = self.canvases.setdefault(bag, Canvas(mask.shape))  # type: ignore[arg-type]
         canvas.show(strokes)
         part, user_labels = self.shown.get_slice(bag), self.shown.user_labels.copy()
-        labels = self.review.run.read_segments(bag)["labels"]
+        labels = self.person.labels[bag]
         user_labels[part] = canvas.label_segments(labels, part.stop - part.start)
         self.painted_shares[part] = canvas.measure_painted(labels, part.stop - part.start)
         painted = self.shown.painted.copy()
@@ -160,7 +162,7 @@ class Corrector:
             return
         if self.consequence == "vote" and self.n_corrections % self.every == 0:
             self.annotator = self.review.annotator.teach(user_labels)
-        result = self.annotator.correct(user_labels, self.painted_shares)
+        result = apply_corrections(self.annotator, self.review.images, user_labels, self.painted_shares)
         votes = (result.scores, result.selected, result.thresholds, self.annotator.graph_, result.uncertainty)
         self.shown = apply_votes(self.shown, *votes)
 

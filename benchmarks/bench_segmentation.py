@@ -6,7 +6,7 @@ last one line of JSON. gpb is fitted on one half of the images and judged on the
 images and the numbers that come with the package. Boundary F is about the first ten images with a published ucm2: it
 takes longer than all the rest. Times are the processor's, of one thread, not the clock's.
 
-It takes a quarter of an hour and more: fits and verdicts are kept in ``build/bench_segmentation``, one file for each
+It takes a quarter of an hour and more: fits and qualities are kept in ``build/bench_segmentation``, one file for each
 segmenter and image, under a name that changes with the code, so that a run that was ended goes on where it was and
 ``--only NAME`` shares the work out.
 """
@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import segvote
 from fit_gpb import fit_model, format_model, list_names, read_image, read_truths
-from segmentation_verdicts import COUNTS, Case, Segmenter, Verdict, choose_heights, judge_image, summarise
+from segmentation_results import COUNTS, Case, Quality, Segmenter, choose_heights, judge_image, summarise
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.gpb import GpbModel, parse_model, segment_gpb, segment_with_model
 from segvote.segmentation.ucm import segment_ucm
@@ -44,8 +44,8 @@ class Kept:
 
     def __init__(self, data: Path) -> None:
         package = Path(segvote.__file__).parent
-        sources = [*sorted((package / "segmentation").glob("*.*")), package / "metrics" / "segmentation_quality.py"]
-        sources += [ROOT / "benchmarks" / name for name in ("segmentation_verdicts.py", "fit_gpb.py")]
+        own = ("segmentation_quality.py", "segmentation_results.py", "fit_gpb.py")
+        sources = [*sorted((package / "segmentation").glob("*.*")), *(ROOT / "benchmarks" / name for name in own)]
         code = b"".join(path.read_bytes() for path in sources) + str(data.resolve()).encode()
         self.folder = ROOT / "build" / "bench_segmentation" / hashlib.sha256(code).hexdigest()[:12]
 
@@ -59,25 +59,25 @@ class Kept:
         return json.loads(path.read_text())
 
 
-def judge_all(title: str, segment: Segmenter, cases: list[Case], kept: Kept, group: str) -> list[Verdict]:
+def judge_all(title: str, segment: Segmenter, cases: list[Case], kept: Kept, group: str) -> list[Quality]:
     """Verdicts on all cases; the scales at which trees are cut depend on the group of cases that is judged."""
     heights = np.array(kept.get(f"{group}/{title}/heights", lambda: choose_heights(segment, cases).tolist()))
-    verdicts = []
+    qualities = []
     for case in cases:
         found = kept.get(
             f"{group}/{title}/{case.name}",
-            lambda case=case: pack_verdict(judge_image(segment, case, heights, title in NESTED)),
+            lambda case=case: pack_quality(judge_image(segment, case, heights, title in NESTED)),
         )
-        verdicts.append(unpack_verdict(found))
-    return verdicts
+        qualities.append(unpack_quality(found))
+    return qualities
 
 
-def pack_verdict(verdict: Verdict) -> dict:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(verdict).items()}
+def pack_quality(quality: Quality) -> dict:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(quality).items()}
 
 
-def unpack_verdict(found: dict) -> Verdict:
-    return Verdict(**{name: np.array(value) if isinstance(value, list) else value for name, value in found.items()})
+def unpack_quality(found: dict) -> Quality:
+    return Quality(**{name: np.array(value) if isinstance(value, list) else value for name, value in found.items()})
 
 
 def make_segmenters(folder: Path, kept: Kept | None) -> dict[str, Callable[[], Segmenter]]:
@@ -153,9 +153,9 @@ def main() -> None:
         judged = [case for case in cases if case.is_published or title != AUTHORS]
         if not judged or (arguments.only and title not in arguments.only):
             continue
-        verdicts = judge_all(title, make(), judged, kept, group)
-        everything[title] = summarise(verdicts)
-        published = [verdict for verdict, case in zip(verdicts, judged, strict=True) if case.is_published]
+        qualities = judge_all(title, make(), judged, kept, group)
+        everything[title] = summarise(qualities)
+        published = [quality for quality, case in zip(qualities, judged, strict=True) if case.is_published]
         if published:
             same[title] = summarise(published)
         print(title, same.get(title, everything[title]), flush=True)

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from segmentation_quality import find_outline, measure_boundary_recall
 from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.video.reading import list_frames, open_video
-from segvote.metrics.segmentation_quality import find_outline, measure_boundary_recall
 from segvote.segmentation.clips import segment_slic_clip
 from segvote.segmentation.supervoxels import stream_supervoxels
 

@@ -20,7 +20,7 @@ from scipy import ndimage
 from scipy.io import loadmat
 from sklearn.linear_model import LogisticRegression
 
-from segvote.metrics.segmentation_quality import count_overlaps
+from segmentation_quality import count_overlaps
 from segvote.segmentation import gpb
 from segvote.segmentation.arcs import average_along
 from segvote.segmentation.colour import convert_to_lab

@@ -43,7 +43,7 @@ STRESS_SET = "cows"
 STRESS_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
 # Fewer still: a curve is some sixty votes of each voter.
 STRESS_SEGMENTS = 50
-STRESS_LEVELS = {"images": (6, 12, 24), "segments": (25, 50, 100)}
+STRESS_LEVELS = {"images": (4, 8, 12), "segments": (25, 50, 100)}
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,12 @@ class Person:
     """Knows the truth of a run's images and corrects the worst region of the image shown."""
 
     def __init__(self, run: Run, masks: Path) -> None:
-        self.run, self.levels = run, []
+        self.levels: list[np.ndarray] = []
+        self.labels: list[np.ndarray] = []
         self.truths: dict[int, np.ndarray] = {}
         for index, record in enumerate(run.bags):
             segments = run.read_segments(index)
+            self.labels.append(segments["labels"])
             self.levels.append(list_levels(segments["parents"], segments["altitudes"]))
             if record.bag_label == WITH:
                 path = masks / f"{record.stem.split('/', 1)[1]}.png"
@@ -84,7 +86,7 @@ class Person:
 
     def _measure_gain(self, bag: int, mask: np.ndarray, regions: np.ndarray, value: int) -> np.ndarray:
         """(n_regions,) IoU that calling each region object (1) or background (0) gains; 0 where it is not pure."""
-        truth, pixels = self.truths[bag], regions[self.run.read_segments(bag)["labels"]]
+        truth, pixels = self.truths[bag], regions[self.labels[bag]]
         sign, turned = (1, ~mask) if value else (-1, mask)
         there, not_there = truth == OBJECT, truth == BACKGROUND
         inside, either = (there & mask).sum(), (there | (not_there & mask)).sum()

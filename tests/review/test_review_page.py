@@ -12,6 +12,7 @@ import pytest
 from segvote.review.serving.opening import write_redirect
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
+from segvote.steps.annotate import annotate
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -180,19 +181,49 @@ def test_two_tabs_show_the_same_and_do_not_overwrite_each_other(address, open_pa
     assert get_state(one, bag, segment) == 1
 
 
-def test_a_killed_server_loses_no_click(server, open_page, run_copy):
+def paint(page, segment):
+    """A stroke of the brush from the middle of a segment of the image shown."""
+    page.keyboard.press("r")
+    x, y = find_segment(page, segment)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 12, y + 6, steps=4)
+    page.mouse.up()
+
+
+def test_strokes_of_two_tabs_both_stand_and_both_tabs_show_them(address, open_page, run_copy):
+    tabs = [open_page(address), open_page(address)]
+    for tab in tabs:
+        tab.evaluate("() => segvote.go(0)")
+    for number, (tab, segment) in enumerate(zip(tabs, (0, Run(run_copy).bags[0].n_segments - 1), strict=True), 1):
+        paint(tab, segment)
+        for other in tabs:
+            wait_heard(other, number)
+    assert [action.kind for action in read_actions(run_copy / "review.sqlite")] == ["paint", "paint"]
+    shown = []
+    for tab in tabs:
+        wait_until(tab, "() => segvote.isDrawn(0)")
+        shown.append(tab.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]"))
+    assert shown[0] == shown[1]
+
+
+def test_a_killed_server_loses_no_click_and_no_stroke(server, open_page, run_copy):
     page = open_page(server.address)
     bag, segment = page.evaluate("() => segvote.store.current"), find_best(page)
     page.mouse.click(*find_segment(page, segment))
     page.wait_for_selector("#saved[data-action='1']")
+    paint(page, 0)
+    page.wait_for_selector("#saved[data-action='2']")
     server.kill()
     page.wait_for_selector("#saved.bad")
     again = Server(run_copy)
     try:
         page = open_page(again.address)
         assert get_state(page, bag, segment) == 1
-        page.keyboard.press("z")
-        wait_heard(page, 2)
+        assert [action.kind for action in read_actions(run_copy / "review.sqlite")] == ["set", "paint"]
+        for number in (3, 4):
+            page.keyboard.press("z")
+            wait_heard(page, number)
         assert get_state(page, bag, segment) & 3 == 0
     finally:
         again.kill()
@@ -321,20 +352,43 @@ def read_numbers(page):
     )
 
 
-def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_copy):
-    page = open_page(address)
+def check_numbers(page, folder):
+    """Page, report and files tell the same after a click and a stroke, before and after they are written."""
     page.evaluate("() => segvote.go(0)")
     page.mouse.click(*find_segment(page, find_best(page)))
     wait_heard(page, 1)
-    wait_until(page, "() => segvote.store.images.every((image) => image.measured)")
+    paint(page, 0)
+    wait_heard(page, 2)
+    wait_until(page, "() => segvote.store.images.every((image) => image.measured) && segvote.isDrawn(0)")
     assert page.evaluate("() => segvote.store.images[0].change") > 0
     covered, n_uncertain = read_numbers(page)
+    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]")
     write_masks(page)
-    written = Run(run_copy)
+    written = Run(folder)
+    np.testing.assert_array_equal(np.array(shown, dtype=bool), written.read_mask(0).ravel())
     np.testing.assert_allclose(covered, [bag.area for bag in written.bags], rtol=1e-6)
     np.testing.assert_allclose(covered, [written.read_mask(bag).mean() for bag in range(len(written))], atol=1e-6)
-    assert f"<dd><b>{n_uncertain}</b>" in (run_copy / "report.html").read_text()
+    assert f"<dd><b>{n_uncertain}</b>" in (folder / "report.html").read_text()
     wait_until(page, "() => segvote.store.images.every((image) => image.change === 0)")
+
+
+def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_copy):
+    check_numbers(open_page(address), run_copy)
+
+
+@pytest.mark.real_data
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["cows", "coffee-lesions"])
+def test_page_report_and_files_tell_the_same_numbers_of_photographs(
+    name, data_folder, open_page, serve_in_thread, tmp_path
+):
+    for kind in ("with", "without"):
+        (tmp_path / kind).mkdir()
+        for path in sorted((data_folder / name / kind).iterdir())[:10]:
+            shutil.copy(path, tmp_path / kind)
+    annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out")
+    with serve_in_thread(tmp_path / "out") as address:
+        check_numbers(open_page(address), tmp_path / "out")
 
 
 def test_after_undoing_everything_no_image_is_called_changed_and_the_tip_says_what_is(address, open_page):

@@ -181,6 +181,9 @@ def test_everything_from_opening_to_export_is_done_with_the_keyboard_alone(page,
     page.locator("#write-masks:enabled").wait_for()
     page.locator("#write-masks").focus()  # a button that was disabled meanwhile lost it
     page.keyboard.press("Tab")
+    page.keyboard.press(" ")  # every object by itself
+    assert page.locator(".format code").first.inner_text().endswith("--instances")
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.locator(".format-result", has_text="exports").first.wait_for()
     assert len(list((run_copy / "exports").iterdir())) == 1
@@ -202,6 +205,17 @@ def test_a_stroke_snaps_to_superpixels_and_with_alt_it_does_not(page, wait_until
     drag(page, (column, row), (column + 0.6, row))
     wait_until_drawn(page, 3)
     assert (read_mask(page) != before).sum() != exact
+
+
+def test_a_stroke_that_is_undone_disappears_before_the_new_mask_is_there(page, wait_until_drawn):
+    held = []
+    page.route("**/api/images/0/mask", lambda route: held.append(route))  # never answered
+    page.keyboard.press("r")
+    drag(page, (30, 30), (50, 30))
+    page.wait_for_selector("#saved[data-action='1']")
+    assert page.evaluate("() => segvote.countStrokes()") == 1
+    page.keyboard.press("z")
+    assert page.evaluate("() => segvote.countStrokes()") == 0
 
 
 def test_a_polygon_is_clicked_corner_by_corner(page, wait_until_drawn):
@@ -366,8 +380,13 @@ def test_an_object_is_cut_in_two_merged_again_and_exported(two_squares, run_copy
     page.keyboard.press("e")
     page.locator("#write-masks").click()
     page.locator("#write-result", has_text="COCO").wait_for()
+    page.locator("#each").check()
+    row = page.locator(".format", has=page.locator("strong", has_text="coco"))
+    row.locator("button").click()
+    row.locator(".format-result", has_text="exports").wait_for()
     page.keyboard.press("Escape")
-    assert count_objects(run_copy, "cut") == 2
+    written = json.loads((run_copy / "exports/coco/annotations/instances_default.json").read_text())
+    assert count_objects(run_copy, "cut") == count_first(run_copy, written) == 2
     page.locator(".object input").nth(0).focus()
     page.keyboard.press(" ")
     page.keyboard.press("Tab")
@@ -384,7 +403,12 @@ def test_an_object_is_cut_in_two_merged_again_and_exported(two_squares, run_copy
 def count_objects(folder, name):
     """Objects of the first image in an export with instances."""
     run = Run(folder)
-    content = json.loads(export(run, "coco", folder / "exports" / name, instances=True).read_text())
+    return count_first(folder, json.loads(export(run, "coco", folder / "exports" / name, instances=True).read_text()))
+
+
+def count_first(folder, content):
+    """Objects of the first image of a run in a COCO file."""
+    run = Run(folder)
     number = next(image["id"] for image in content["images"] if image["file_name"] == run.bags[0].name)
     return sum(one["image_id"] == number for one in content["annotations"])
 
@@ -400,6 +424,19 @@ def test_an_object_is_cut_with_the_keyboard_alone(two_squares):
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.locator("#objects-count", has_text="2 objects").wait_for()
+
+
+def test_objects_marked_while_the_overview_is_open_are_no_error(two_squares):
+    page = two_squares
+    page.keyboard.press("c")
+    page.locator("#tiles .tile").first.wait_for()
+    page.evaluate(
+        "() => fetch('api/accept', { method: 'POST', headers: { 'Content-Type': 'application/json' },"
+        " body: JSON.stringify({ bags: [0], value: true }) })"
+    )
+    wait_until(page, "() => segvote.store.images[0].accepted")
+    page.wait_for_timeout(300)
+    assert page.evaluate("() => segvote.getView().zoom") > 0
 
 
 def test_a_line_beside_every_object_is_said_to_divide_nothing(two_squares, run_copy):

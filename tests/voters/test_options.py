@@ -78,26 +78,6 @@ def test_commands_refuse_an_unknown_option_before_any_work(arguments):
     assert "s_cut" in str(result.exception)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"wings": 2}, "has no option 'wings'"),
-        ({"n_neighbors": "x"}, "must be a whole number"),
-        ({"n_neighbors": True}, "must be a whole number"),
-        ({"n_neighbors": 10**400}, "must be a whole number"),
-        ({"n_neighbors": [1]}, "must be a whole number"),
-    ],
-)
-def test_options_that_a_record_cannot_have_are_refused(options, message):
-    with pytest.raises(SegvoteError, match=message):
-        check_options("ekde", options)
-
-
-def test_options_as_a_record_keeps_them_are_taken():
-    check_options("ekde", {"n_neighbors": 15})
-    check_options("ekde-paper", {"grid": [1, 0.5], "bandwidth_for": None, "own_bag": True})
-
-
 @pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
 def test_annotate_takes_options_of_the_voter_and_the_sign_of_equation_7(scenes, tmp_path):
     words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--voter", "ekde-paper"]
@@ -133,3 +113,23 @@ def test_annotate_takes_options_of_the_voter_and_the_sign_of_equation_7(scenes, 
         best = np.arange(bag.n_segments) == votes[part].argmax()  # every *with* image keeps it
         expected = (votes[part] > 0) | best if bag.bag_label == WITH else np.zeros(bag.n_segments, dtype=bool)
         np.testing.assert_array_equal(decisions[part], expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"wings": 2}, "has no option 'wings'"),
+        ({"n_neighbors": "x"}, "must be a whole number"),
+        ({"n_neighbors": True}, "must be a whole number"),
+        ({"n_neighbors": 10**400}, "must be a whole number"),
+        ({"n_neighbors": [1]}, "must be a whole number"),
+    ],
+)
+def test_options_that_a_record_cannot_have_are_refused(options, message):
+    with pytest.raises(SegvoteError, match=message):
+        check_options("ekde", options)
+
+
+def test_options_as_a_record_keeps_them_are_taken():
+    check_options("ekde", {"n_neighbors": 15})
+    check_options("ekde-paper", {"grid": [1, 0.5], "bandwidth_for": None, "own_bag": True})

@@ -268,11 +268,13 @@ class Session:
 
     def _export_format(self, message: Any) -> dict[str, Any]:
         """Write the run in the format of another tool, as `segvote export` does."""
-        name, overwrite = _take(message, format=str, overwrite=bool)
+        message = {"instances": False, **_check_object(message)}
+        name, overwrite, instances = _take(message, format=str, overwrite=bool, instances=bool)
         with self._hold_export():
             if not is_written(self.engine.settle()):
                 self._write_run()
-            place = export(self.run.folder.path, name, overwrite=overwrite, progress=self._show_export)
+            path, show = self.run.folder.path, self._show_export
+            place = export(path, name, instances=instances, overwrite=overwrite, progress=show)
         return {"place": str(place.resolve())}
 
     @contextmanager

@@ -17,6 +17,7 @@ from segvote.run.corrections import Corrections
 from segvote.run.run import Run
 from segvote.steps.reopening import Reopened, Voted, list_segmented_images, reopen, teach, vote
 from segvote.steps.vote import decide_votes
+from segvote.steps.voting.corrected import apply_corrections
 from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ class Voting:
         # Another voter than the method is never taught.
         self.is_final = user_labels is None or annotator.voter is not None
         opened = replace(voted.opened, user_labels=user_labels, painted_shares=shares)
-        self._voted = Voted(opened, voted.untaught, annotator, annotator.correct(user_labels, shares))
+        result = apply_corrections(annotator, opened.table.bags, user_labels, shares)
+        self._voted = Voted(opened, voted.untaught, annotator, result)
 
     def _get_result(self) -> Result:
         voted = self.get_voted()

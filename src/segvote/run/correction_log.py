@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -146,9 +146,9 @@ class CorrectionLog:
         int
             Its number.
         """
-        return self._append_all([action], expected)
+        return self.append_all([action], expected)
 
-    def append_all(self, actions: Iterable[Action]) -> int:
+    def append_all(self, actions: Sequence[Action], expected: int | None = None) -> int:
         """Write actions that belong together: all of them, or none where the process dies in between.
 
         Returns
@@ -156,9 +156,6 @@ class CorrectionLog:
         int
             The number of the last; 0 where there are none.
         """
-        return self._append_all(list(actions), None)
-
-    def _append_all(self, actions: Sequence[Action], expected: int | None) -> int:
         with self._hold_for_writing(), _explain_failure(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:

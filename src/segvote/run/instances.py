@@ -70,10 +70,10 @@ def _divide(whole: np.ndarray, line: np.ndarray) -> np.ndarray:
 
 def _join(instances: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     """One instance of all that are meant: more than half of the instance, or of a region of `pixels`, lies in both."""
-    n_parts, pieces = cv2.connectedComponents(pixels.astype(np.uint8), connectivity=8, ltype=cv2.CV_32S)
-    areas, sizes = np.bincount(instances.ravel()), np.bincount(pieces.ravel(), minlength=n_parts)
-    both = (instances > 0) & (pieces > 0)
-    pairs, shared = np.unique(np.stack([instances[both], pieces[both]]), axis=1, return_counts=True)
+    n_regions, regions = cv2.connectedComponents(pixels.astype(np.uint8), connectivity=8, ltype=cv2.CV_32S)
+    areas, sizes = np.bincount(instances.ravel()), np.bincount(regions.ravel(), minlength=n_regions)
+    both = (instances > 0) & (regions > 0)
+    pairs, shared = np.unique(np.stack([instances[both], regions[both]]), axis=1, return_counts=True)
     meant = np.unique(pairs[0][2 * shared > np.minimum(areas[pairs[0]], sizes[pairs[1]])])
     return np.where(np.isin(instances, meant), meant[0], instances) if len(meant) else instances
 

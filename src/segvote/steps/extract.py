@@ -79,7 +79,11 @@ class BagExtractor:
         try:
             if bag.is_video:
                 return extract_video(self, bag)
-            return self._extract(bag)
+            seconds: dict[str, float] = {}
+            image = _LazyImage(bag, seconds)
+            key, segments = self._get_segments(bag, image, seconds)
+            self._get_features(self._name_features(key), segments["labels"], image, seconds)
+            return self._sum_up(bag, key, segments, seconds)
         except (UnreadableImageError, BadInputError) as error:
             return SegmentedImage(bag, problem=str(error))
 
@@ -103,13 +107,6 @@ class BagExtractor:
             return None
         return SegmentedImage(bag, key, features)
 
-    def _extract(self, bag: Bag) -> SegmentedImage:
-        seconds: dict[str, float] = {}
-        image = _LazyImage(bag, seconds)
-        key, segments = self._get_segments(bag, image, seconds)
-        self._get_features(self._name_features(key), segments["labels"], image, seconds)
-        return self._sum_up(bag, key, segments, seconds)
-
     def _name_features(self, segments_key: str) -> str:
         return make_key(
             version=FEATURES_VERSION, segments=segments_key, features=self.extractor.get_key(), state=self.state_key
@@ -132,7 +129,7 @@ class BagExtractor:
         path = self.run.segments_path(key)
         found = read_if_whole(path)
         if found is None:
-            working = image.read_working(self.settings.size)
+            working = resize_image(image.read(self.settings.size), self.settings.size)
             started = time.perf_counter()
             segmentation, superpixels = self._segment(working, bag, segment_by_map)
             seconds["segment"] = time.perf_counter() - started
@@ -186,10 +183,6 @@ class _LazyImage:
     def read(self, size: int) -> np.ndarray:
         """Enough of the picture for whoever scales it down to `size`."""
         return self._get(size)[0]
-
-    def read_working(self, size: int) -> np.ndarray:
-        """The picture, scaled down to `size`."""
-        return resize_image(self.read(size), size)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from segvote.steps.prepare import check_names, extract_bags, keep_readable, list
 from segvote.steps.resources import Resources
 from segvote.steps.table import gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.corrected import apply_corrections
 from segvote.steps.voting.detail import is_better, list_levels, wants_closer_look
 from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.steps.voting.making import load_method
@@ -163,7 +164,8 @@ class _Job:
             annotator = fit_annotator(table, level, neighbours)
             self.progress("vote", 2, N_VOTE_PARTS)
             taught = annotator.teach(user_labels)
-            result = taught.correct(user_labels, measure_painted_shares(self.run, good, corrections))
+            shares = measure_painted_shares(self.run, good, corrections)
+            result = apply_corrections(taught, table.bags, user_labels, shares)
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
         outcome = Outcome(level, extractor, good, table, taught, result, corrections)
         return _Look(level, key, segmented, None if keep else neighbours, annotator, outcome)

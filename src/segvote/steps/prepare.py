@@ -73,7 +73,8 @@ def extract_with(
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
     results = run_on_all(bag_extractor, missing, resources)
-    known |= {one.bag.name: one for one in count_along(results, "segment and extract features", len(missing), progress)}
+    for one in count_along(results, "segment and extract features", len(missing), progress):
+        known[one.bag.name] = one
     return [known[bag.name] for bag in bags]
 
 

@@ -15,6 +15,7 @@ from segvote.run.run import Run
 from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.corrected import apply_corrections
 from segvote.steps.voting.knn_cache import fetch_neighbours
 
 if TYPE_CHECKING:
@@ -120,4 +121,5 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
 def teach(opened: Reopened, annotator: SegmentAnnotator) -> Voted:
     """The vote in which the corrections of now take part, from one without any on the same segments."""
     taught = annotator.teach(opened.user_labels)
-    return Voted(opened, annotator, taught, taught.correct(opened.user_labels, opened.painted_shares))
+    result = apply_corrections(taught, opened.table.bags, opened.user_labels, opened.painted_shares)
+    return Voted(opened, annotator, taught, result)

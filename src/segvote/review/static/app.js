@@ -1,7 +1,7 @@
 // The page: wires the parts together and speaks with the server.
 
 import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
-import { draw, fit, getCursor, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
+import { countStrokes, draw, fit, getCursor, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
 import { openFinish } from "./finish.js";
 import { closeGrid, isGridOpen, setUpGrid } from "./grid.js";
 import { setUpClasses } from "./classes.js";
@@ -284,5 +284,5 @@ async function start() {
 }
 
 // For tests and for the curious: where the page looks.
-window.segvote = { store, go, getCursor, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
+window.segvote = { store, go, countStrokes, getCursor, getHovered, getRegions, getView, imageToScreen, isDrawn, lookUpMask, toScreen };
 start().catch((error) => { byId("notice").textContent = error.message; byId("notice").hidden = false; });

@@ -29,6 +29,7 @@ export const getHovered = () => hovered;
 export const getRegions = () => regions;
 export const getView = () => ({ zoom, panX, panY });
 export const getCursor = () => cursor;
+export const countStrokes = () => strokes.length;
 
 // Pixels of the image per pixel of the map.
 const scale = () => {
@@ -127,8 +128,8 @@ function traceLabels(image) {
 
 export function fit() {
   resize();
-  if (!regions) return;
   const [width, height] = [frame.clientWidth - 24, frame.clientHeight - 24];
+  if (!regions || width <= 0 || height <= 0) return; // behind the overview there is no room to fit into
   zoom = Math.min(width / regions.width, height / regions.height);
   panX = (frame.clientWidth - zoom * regions.width) / 2;
   panY = (frame.clientHeight - zoom * regions.height) / 2;
@@ -151,6 +152,7 @@ function zoomTo({ left, top, width, height }) {
   zoom = Math.min(MAX_ZOOM, Math.max(0.2, wanted));
   panX = frame.clientWidth / 2 - (zoom * (left + width / 2)) / sx;
   panY = frame.clientHeight / 2 - (zoom * (top + height / 2)) / sy;
+  frame.scrollIntoView({ block: "nearest" }); // on a phone the list is below the image
   draw();
 }
 
@@ -245,7 +247,7 @@ function drawOutline() {
 function drawObjects() {
   const found = listOutlines();
   if (!found) return;
-  const [sx, sy] = scale(), ratio = regions.width / found.width;
+  const ratio = regions.width / found.width;
   context.save();
   context.scale(ratio, ratio);
   for (const { path, colour, isMarked } of found.outlines) {
@@ -253,7 +255,14 @@ function drawObjects() {
     line(path, colour, (isMarked ? 3.6 : 1.8) / ratio);
   }
   context.restore();
-  if (found.isNumbered) for (const { x, y, number, colour } of found.outlines) drawGlyph((x + 0.5) / sx, (y + 0.5) / sy, String(number), colour, 9);
+  if (found.isNumbered) for (const outline of found.outlines) drawGlyph(...placeNumber(outline), String(outline.number), outline.colour, 9);
+}
+
+// Deep inside an object; beside one that the number would hide.
+function placeNumber({ x, y, left, top, width, height }) {
+  const [sx, sy] = scale();
+  const isSmall = zoom * Math.min(width / sx, height / sy) < 30;
+  return isSmall ? [(left + width) / sx + 8 / zoom, top / sy - 8 / zoom] : [(x + 0.5) / sx, (y + 0.5) / sy];
 }
 
 function drawGlyph(x, y, text, colour, radius = 7) {
@@ -384,6 +393,7 @@ export const formatScore = (score) => `${score <= -0.0005 ? "−" : "+"}${Math.a
 
 new ResizeObserver(() => { tip.hidden = true; fit(); }).observe(frame);
 watch("objects", draw);
+watch("undo", dropSaved); // at once: the mask without it may take a moment
 watch("zoom-to", zoomTo);
 watch("mask", (index) => { if (index === store.current) refresh(); });
 watch("images", (changed) => {

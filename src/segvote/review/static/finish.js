@@ -10,7 +10,8 @@ export const isFinishOpen = () => dialog.open;
 
 const percent = (share) => `${Math.round(100 * share)} %`;
 
-export function describeEstimate(estimate, left) {
+export function describeEstimate(estimate, left, accepted) {
+  if (!estimate && accepted >= 3) return "The accepted masks are being compared with those of the vote …";
   if (!estimate) return left ? "Accept at least three images to learn how good the others may be." : "";
   const { n_accepted: n, n_untouched: untouched, mean, low, high } = estimate;
   const fact = `Before correction the ${n} accepted masks had a mean IoU of ${percent(mean)} with what you accepted; ${untouched} of them needed nothing.`;
@@ -27,7 +28,7 @@ function makeNumbers() {
     entry.append(make("dd", "", String(value)), make("dt", "", name));
     list.append(entry);
   }
-  const text = describeEstimate(store.status.estimate, left);
+  const text = describeEstimate(store.status.estimate, left, accepted);
   const note = make("p", "quiet", text || `All ${total} masks are accepted.`);
   note.id = "estimate";
   return [list, note];
@@ -38,11 +39,12 @@ function makeFormat(name, command) {
   const write = make("button", "", "Write");
   write.setAttribute("aria-label", `Write ${name}`);
   const code = make("code", "", command);
+  code.dataset.command = command;
   const result = make("span", "format-result quiet");
   write.addEventListener("click", async () => {
     write.disabled = true;
     result.textContent = "writing …";
-    const answer = await ask("export-format", { format: name, overwrite: write.dataset.again === "yes" });
+    const answer = await ask("export-format", { format: name, overwrite: write.dataset.again === "yes", instances: isEach() });
     write.disabled = false;
     if (answer.place) { result.textContent = answer.place; write.textContent = "Write again"; write.dataset.again = "yes"; }
     else {
@@ -51,9 +53,24 @@ function makeFormat(name, command) {
     }
   });
   code.title = "Click to copy";
-  code.addEventListener("click", () => navigator.clipboard?.writeText(command));
+  code.addEventListener("click", () => navigator.clipboard?.writeText(code.textContent));
   row.append(make("strong", "", name), code, write, result);
   return row;
+}
+
+const isEach = () => Boolean(document.getElementById("each")?.checked);
+
+// Whole masks, or every object by itself; the command lines say so, too.
+function makeEach() {
+  const label = make("label", "finish-each");
+  const box = make("input");
+  box.type = "checkbox";
+  box.id = "each";
+  box.addEventListener("change", () => {
+    for (const code of body.querySelectorAll("code[data-command]")) code.textContent = `${code.dataset.command}${box.checked ? " --instances" : ""}`;
+  });
+  label.append(box, "every object by itself, as listed, cut and merged (N)");
+  return label;
 }
 
 // Of one class among several: what joins the masks of all.
@@ -91,7 +108,7 @@ export function openFinish(post) {
   formats.append(...Object.entries(store.run.commands).map(([name, command]) => makeFormat(name, command)));
   const row = make("div", "finish-write");
   row.append(write, make("span", "quiet", "masks, heat maps, COCO file and report, in the run folder"));
-  body.replaceChildren(...makeNumbers(), row, result, ...makeJoin(), make("h3", "", "For other tools"), formats);
+  body.replaceChildren(...makeNumbers(), row, result, ...makeJoin(), make("h3", "", "For other tools"), makeEach(), formats);
   dialog.showModal();
   write.focus();
 }

@@ -1,6 +1,7 @@
 // Single objects of the image: numbered in a list and over the image, divided by a line, joined by selecting several.
 
 import { readInstances } from "./api.js";
+import { make } from "./elements.js";
 import { traceLabel } from "./regions.js";
 import { formatShare, store, tell, watch } from "./store.js";
 
@@ -16,19 +17,13 @@ const isVideo = () => store.run.images[store.current].frames.length > 0;
 // Neighbours in the list differ: the golden angle.
 const colourOf = (number) => `hsl(${(number * 137.5) % 360} 90% 68%)`;
 
-function make(name, className = "", text = "") {
-  const element = document.createElement(name);
-  if (className) element.className = className;
-  element.textContent = text;
-  return element;
-}
-
 // What the canvas draws: outlines on the map of numbers, the one under the pointer marked.
 export function listOutlines() {
   if (!instances || !isShown()) return null;
-  const outlines = instances.list.map(({ number, x, y }) => ({
-    number, x, y, colour: colourOf(number), path: outlineOf(number), isMarked: number === hovered || chosen.has(number),
-  }));
+  const outlines = instances.list.map((instance) => {
+    const { number } = instance;
+    return { ...instance, colour: colourOf(number), path: outlineOf(number), isMarked: number === hovered || chosen.has(number) };
+  });
   return { width: instances.map.width, outlines, isNumbered: outlines.length <= MAX_NUMBERED };
 }
 
@@ -62,6 +57,7 @@ export async function refreshObjects() {
   const key = `${store.current} ${store.version} ${store.status.action}`;
   if (key === fetchedFor) return;
   fetchedFor = key;
+  if (!instances) show("Looking for objects …");
   const mine = ++asked, index = store.current;
   try {
     const found = await readInstances(index);

@@ -43,6 +43,7 @@ from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_
 from segvote.steps.resources import N_JOBS, Resources, make_resources
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import fit_annotator
+from segvote.steps.voting.corrected import apply_corrections
 from segvote.steps.voting.detail import list_levels
 from segvote.types import WITH, WITHOUT, Annotation
 
@@ -162,7 +163,8 @@ class _Job:
         self._annotator = fit_annotator(table, settings) if known is None else known.revote(table.positive)
         user_labels = fix_table(run, bags, corrections)
         annotator = self._annotator.teach(user_labels)
-        result = annotator.correct(user_labels, measure_painted_shares(run, bags, corrections))
+        shares = measure_painted_shares(run, bags, corrections)
+        result = apply_corrections(annotator, table.bags, user_labels, shares)
         self.progress(f"vote on {settings.label}", 1, 1)
         return Outcome(settings, self.extractor, bags, table, annotator, result, corrections)
 

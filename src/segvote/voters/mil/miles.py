@@ -131,6 +131,8 @@ class MILIS(_PrototypeVoter):
     Fu, Robles-Kelly, Zhou: MILIS, multiple instance learning with instance selection. PAMI 2011.
     """
 
+    wants_lengths = True
+
     def __init__(
         self, C: float = 1.0, bandwidth: float | None = None, max_prototypes: int = 1000, max_iter: int = 10
     ) -> None:

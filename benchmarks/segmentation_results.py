@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from segvote.metrics.segmentation_quality import (
+from segmentation_quality import (
     count_overlaps,
     find_outline,
     match_boundaries,
@@ -47,7 +47,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Quality:
     """What one segmenter got on one image."""
 
     regions: np.ndarray  # (n_scales, 3) covering, Rand index, variation
@@ -56,7 +56,7 @@ class Verdict:
     seconds: float
 
 
-def judge_image(segment: Segmenter, case: Case, heights: np.ndarray, is_nested: bool) -> Verdict:
+def judge_image(segment: Segmenter, case: Case, heights: np.ndarray, is_nested: bool) -> Quality:
     """`is_nested`: fewer segments are a coarser cut of the same tree, so that there is no need to segment again."""
     start = time.process_time()
     segment(case.name, case.image, 200)
@@ -65,7 +65,7 @@ def judge_image(segment: Segmenter, case: Case, heights: np.ndarray, is_nested: 
     boundaries = judge_boundaries(tree, case.drawn, heights) if case.has_boundaries else None
     maps = [cut_labels(tree, n) if is_nested else segment(case.name, case.image, n).labels for n in COUNTS]
     fixed = np.array([judge_count(labels, case) for labels in maps])
-    return Verdict(judge_regions(tree, case.labels, heights), fixed, boundaries, seconds)
+    return Quality(judge_regions(tree, case.labels, heights), fixed, boundaries, seconds)
 
 
 def cut_labels(tree: Segmentation, n_segments: int) -> np.ndarray:
@@ -112,14 +112,14 @@ def choose_heights(segment: Segmenter, cases: list[Case]) -> np.ndarray:
     return np.quantile(np.concatenate(tops), np.linspace(0, 0.999, N_SCALES))
 
 
-def summarise(verdicts: list[Verdict]) -> dict[str, float]:
-    summary = summarise_regions(np.stack([verdict.regions for verdict in verdicts]))
-    boundaries = [verdict.boundaries for verdict in verdicts if verdict.boundaries is not None]
+def summarise(qualities: list[Quality]) -> dict[str, float]:
+    summary = summarise_regions(np.stack([quality.regions for quality in qualities]))
+    boundaries = [quality.boundaries for quality in qualities if quality.boundaries is not None]
     if boundaries:
         summary["boundary_f_ods"] = summarise_boundaries(np.sum(boundaries, axis=0))
-    for count, row in zip(COUNTS, np.mean([verdict.fixed for verdict in verdicts], axis=0), strict=True):
+    for count, row in zip(COUNTS, np.mean([quality.fixed for quality in qualities], axis=0), strict=True):
         summary |= {f"asa_{count}": row[0], f"recall_{count}": row[1]}
-    summary["ms"] = 1000 * np.mean([verdict.seconds for verdict in verdicts])
+    summary["ms"] = 1000 * np.mean([quality.seconds for quality in qualities])
     return {key: round(float(value), 4) for key, value in summary.items()}
 
 
