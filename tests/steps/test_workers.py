@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -50,3 +51,11 @@ def test_relative_paths_are_those_of_the_folder_of_now(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path / name)
         items = ["."] * 8
         assert list(run_on_all(os.path.abspath, items, Resources(2))) == [str(tmp_path / name)] * 8
+
+
+def test_a_worker_that_ended_idle_does_not_end_the_pool_where_warnings_are_errors():
+    # joblib says this in the thread that hands out the work: an error there would let everybody wait for ever.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(run_on_all(abs, [-1, -2, -3, -4, -5], Resources(n_jobs=2))) == [1, 2, 3, 4, 5]
+        warnings.warn("A worker stopped while some jobs were given to the executor.", UserWarning, stacklevel=1)
