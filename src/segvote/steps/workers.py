@@ -73,8 +73,8 @@ def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], re
 def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
     from joblib import Parallel, delayed, parallel_config
 
-    # Said when an idle worker ended just as there was work again; another takes its place. Where warnings are errors, it
-    # would end the thread that hands out the work, and everybody would wait for ever.
+    # Said when an idle worker ended just as there was work again; another takes its place. Where warnings are errors,
+    # it would end the thread that hands out the work, and everybody would wait for ever.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
     with parallel_config(backend="loky", inner_max_num_threads=1):
         pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
