@@ -40,6 +40,8 @@ def test_a_new_command_starts_afresh(listening):
 
 @pytest.mark.parametrize("number", stopping.SIGNALS)
 def test_every_signal_to_stop_is_an_interruption_with_its_own_exit_code(listening, number):
+    signal.signal(number, signal.SIG_DFL)  # whoever started the tests may have let the terminal go
+    stopping.listen_for_stop()
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), number)
     assert stopping.find_exit_code() == 128 + number
