@@ -3,6 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
+from segvote.run.settings import Settings
+from segvote.steps import extract
+from segvote.steps.annotate import annotate
+
 REPEAT = """
 import sys
 from segvote.run.settings import Settings
@@ -22,6 +28,14 @@ def test_a_repeated_run_does_not_import_scikit_learn(scenes, tmp_path):
         for _ in range(2)
     ]
     assert [one.stdout.strip() for one in told] == ["True", "False"], told[-1].stderr
+
+
+def test_a_repeated_run_opens_no_segments_and_no_features(scenes, tmp_path, monkeypatch):
+    settings = Settings(features="color", n_segments=40, size=160)
+    folders = scenes / "with", scenes / "without", tmp_path / "run"
+    annotate(*folders, settings, n_jobs=1)
+    monkeypatch.setattr(extract, "read_if_whole", lambda path: pytest.fail(f"{path} is opened"))
+    assert len(annotate(*folders, settings, n_jobs=1)) == 12
 
 
 def test_a_worker_does_not_wait_for_matplotlib():

@@ -16,24 +16,24 @@ VOID = {"meta", "link", "img", "input", "line", "rect", "stop"}
 
 
 class Outline(HTMLParser):
-    """Elements of a page with their attributes; fails on a closing bag label that closes nothing."""
+    """Elements of a page with their attributes; fails on a closing tag that closes nothing."""
 
     def __init__(self, text):
         super().__init__()
         self.elements, self.open = [], []
         self.feed(text)
 
-    def handle_starttag(self, bag_label, attrs):
-        self.elements.append((bag_label, dict(attrs)))
-        if bag_label not in VOID:
-            self.open.append(bag_label)
+    def handle_starttag(self, element, attrs):
+        self.elements.append((element, dict(attrs)))
+        if element not in VOID:
+            self.open.append(element)
 
-    def handle_endtag(self, bag_label):
-        if bag_label not in VOID:
-            assert self.open.pop() == bag_label
+    def handle_endtag(self, element):
+        if element not in VOID:
+            assert self.open.pop() == element
 
-    def find(self, bag_label, **wanted):
-        return [found for name, found in self.elements if name == bag_label and wanted.items() <= found.items()]
+    def find(self, element, **wanted):
+        return [found for name, found in self.elements if name == element and wanted.items() <= found.items()]
 
 
 def read_page(run):
@@ -122,3 +122,17 @@ def test_page_tells_parameters_versions_times_and_unreadable_files(make_run):
 def test_static_files_fit_between_their_tags():
     for name, closing in (("report.css", "</style"), ("theme.js", "</script"), ("report.js", "</script")):
         assert closing not in (files("segvote.report") / "static" / name).read_text()
+
+
+def test_a_page_that_shows_the_result_already_is_left_alone(make_run):
+    run = make_run()
+    path = write_report(run)
+    path.write_text(path.read_text(encoding="utf-8") + "<!-- mine -->", encoding="utf-8")
+    assert write_report(run).read_text(encoding="utf-8").endswith("<!-- mine -->")
+
+
+def test_a_page_of_another_result_is_written_anew(make_run):
+    path = write_report(make_run())
+    changed = make_run(problems=[{"name": "with/x.png", "reason": "x.png: the file is truncated"}])
+    assert write_report(changed) == path
+    assert "the file is truncated" in path.read_text(encoding="utf-8")

@@ -19,7 +19,8 @@ __all__ = ["count_neighbours", "load_method", "make_annotator"]
 
 def load_method() -> None:
     """Load what a vote needs, scikit-learn above all, in the background: other processes describe images meanwhile."""
-    Thread(target=import_module, args=("segvote.method.annotator",), daemon=True).start()
+    # Not as a daemon: a program that ends early waits for the import rather than be torn down in the middle of it.
+    Thread(target=import_module, args=("segvote.method.annotator",)).start()
 
 
 def make_annotator(settings: Settings) -> SegmentAnnotator:
