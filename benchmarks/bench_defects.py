@@ -1,6 +1,6 @@
 """Defects on surfaces: segvote beside the nearest-neighbour anomaly detector; last line JSON.
 
-python benchmarks/bench_defects.py DATA [SET ...] [--quick] [--made]
+python benchmarks/bench_defects.py [DATA [SET ...]] [--quick] [--made]
 
 DATA holds sets of ``with/``, ``without/`` and ``masks/``. The peer does what PatchCore (Roth et al., 2022) does, on the
 maps that segvote uses too: cells of stride 8, each joined with the cell of stride 16 it lies in, both averaged over
@@ -202,12 +202,12 @@ def measure_made(kind: str, quick: bool) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, metavar="DATA")
+    parser.add_argument("data", nargs="?", type=Path, metavar="DATA", help="none: synthetic surfaces alone")
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"default: {', '.join(SETS)}")
     parser.add_argument("--quick", action="store_true", help=f"{N_QUICK} images of each kind, a smaller bank")
     parser.add_argument("--made", action="store_true", help="the synthetic surfaces too, every kind of defect")
     options = parser.parse_args()
-    names = options.sets or SETS
+    names = (options.sets or SETS) if options.data else ()
     rows = [measure_set(name, options.data / name, options.quick) for name in names if (options.data / name).is_dir()]
     rows += [measure_made(kind, options.quick) for kind in DEFECTS] if options.made else []
     absent = [name for name in names if not (options.data / name).is_dir()]
