@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from segvote.kernels.quick_higra import hg
 from segvote.segmentation import watershed
-from segvote.segmentation.watershed import cut_watershed, find_basins
+from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.watershed import find_basins
 
 
 def follow_lowest(gradient: np.ndarray) -> np.ndarray:
@@ -25,6 +27,13 @@ def follow_lowest(gradient: np.ndarray) -> np.ndarray:
     return np.array([numbers[ends[place]] for place in np.ndindex(gradient.shape)]).reshape(gradient.shape)
 
 
+def cut_grid(gradient: np.ndarray) -> np.ndarray:
+    """higra's watershed cut of the whole image."""
+    graph = hg.get_4_adjacency_graph(gradient.shape)
+    weights = hg.weight_graph(graph, gradient, hg.WeightFunction.mean)
+    return relabel_connected(hg.labelisation_watershed(graph, weights).reshape(gradient.shape))
+
+
 shapes = st.tuples(st.integers(1, 12), st.integers(1, 12)).filter(lambda shape: shape[0] * shape[1] > 1)
 
 
@@ -39,11 +48,11 @@ def test_basins_are_those_of_higra_also_where_gradients_are_equal(shape, n_value
     gradient = np.random.default_rng(seed).integers(0, n_values, shape).astype(np.float32)
     found = find_basins(gradient)
     assert found.dtype == np.int32
-    assert np.array_equal(found, cut_watershed(gradient))
+    assert np.array_equal(found, cut_grid(gradient))
 
 
 def test_higra_is_asked_only_where_a_pixel_has_ways_into_two_basins(monkeypatch):
-    monkeypatch.setattr(watershed, "cut_watershed", lambda gradient: pytest.fail("asked"))
+    monkeypatch.setattr(watershed.hg, "labelisation_watershed", lambda *graph: pytest.fail("asked"))
     assert find_basins(np.array([[5, 1, 1, 1, 7, 2, 2]], np.float32)).tolist() == [[0, 0, 0, 0, 0, 1, 1]]
     with pytest.raises(pytest.fail.Exception):
         find_basins(np.array([[1, 1, 7, 1, 1]], np.float32))

@@ -3,13 +3,10 @@
 An edge between two pixels weighs the mean of their gradients, so that the lightest edge of a pixel leads to the
 neighbour with the lowest gradient. Where that neighbour is the only one, the pixel lies in the basin of the neighbour;
 basins are then the connected components of these edges. Where several neighbours are equally low, a pixel may have ways
-into two basins: which one it gets is left to higra's cut of the whole image, ten times as slow.
+into two basins: such components are divided by higra, whose cut of a whole image takes ten times as long.
 """
 
 from __future__ import annotations
-
-from functools import lru_cache
-from typing import Any
 
 import cv2
 import numpy as np
@@ -30,12 +27,13 @@ def find_basins(gradient: np.ndarray) -> np.ndarray:
     lowest = _find_lowest_neighbour(gradient)
     before = gradient[:, 1:] == lowest[:, :-1], gradient[1:] == lowest[:-1]  # lightest of the pixel before it
     behind = gradient[:, :-1] == lowest[:, 1:], gradient[:-1] == lowest[1:]
-    n_basins, basins = _connect(before[0] | behind[0], before[1] | behind[1])
-    n_lightest = sum(int(np.count_nonzero(edges)) for edges in (*before, *behind))
-    # With one lightest edge for each pixel there is no choice.
-    if n_lightest == gradient.size or n_basins == _count_minima(before, behind):
+    lightest = before[0] | behind[0], before[1] | behind[1]
+    n_basins, basins = _connect(lightest)
+    n_choices = sum(int(np.count_nonzero(edges)) for edges in (*before, *behind)) - gradient.size
+    if n_choices == 0:  # each pixel has one lightest edge
         return basins
-    return cut_watershed(gradient)
+    doubtful = np.bincount(basins.ravel()[_find_minima(before, behind)], minlength=n_basins) > 1
+    return _cut_doubtful(gradient, lightest, basins, doubtful[basins]) if doubtful.any() else basins
 
 
 def _find_lowest_neighbour(gradient: np.ndarray) -> np.ndarray:
@@ -45,36 +43,50 @@ def _find_lowest_neighbour(gradient: np.ndarray) -> np.ndarray:
     return np.minimum(beside, np.minimum(framed[:-2, 1:-1], framed[2:, 1:-1]))
 
 
-def _connect(across: np.ndarray, down: np.ndarray) -> tuple[int, np.ndarray]:
+def _connect(edges: Edges) -> tuple[int, np.ndarray]:
     """Connected components of pixels by some of the edges: their number, and (h, w) int32 in reading order."""
-    height, width = len(across), down.shape[1]
+    height, width = len(edges[0]), edges[1].shape[1]
     # A map of pixels and the edges between them, on which OpenCV finds components in two sweeps.
     drawn = np.zeros((2 * height - 1, 2 * width - 1), np.uint8)
-    drawn[::2, ::2], drawn[::2, 1::2], drawn[1::2, ::2] = 1, across, down
+    drawn[::2, ::2], drawn[::2, 1::2], drawn[1::2, ::2] = 1, *edges
     n_found, found = cv2.connectedComponents(drawn, connectivity=4, ltype=cv2.CV_32S)
     return n_found - 1, found[::2, ::2] - 1
 
 
-def _count_minima(before: Edges, behind: Edges) -> int:
-    """Plateaus that no pixel leaves by a lightest edge."""
+def _find_minima(before: Edges, behind: Edges) -> np.ndarray:
+    """(n_minima,) a pixel of each plateau that no pixel leaves by a lightest edge."""
     # Lightest for both of its ends, an edge joins pixels of one plateau; lightest for one of them, it leads down.
-    n_plateaus, plateaus = _connect(before[0] & behind[0], before[1] & behind[1])
+    n_plateaus, plateaus = _connect((before[0] & behind[0], before[1] & behind[1]))
     leaves = np.zeros(plateaus.shape, bool)
     leaves[:, :-1] |= before[0] & ~behind[0]
     leaves[:, 1:] |= behind[0] & ~before[0]
     leaves[:-1] |= before[1] & ~behind[1]
     leaves[1:] |= behind[1] & ~before[1]
-    return n_plateaus - int(np.count_nonzero(np.bincount(plateaus[leaves], minlength=n_plateaus)))
+    pixels = np.zeros(n_plateaus, np.int64)
+    pixels[plateaus.ravel()] = np.arange(plateaus.size)
+    return pixels[np.bincount(plateaus[leaves], minlength=n_plateaus) == 0]
 
 
-def cut_watershed(gradient: np.ndarray) -> np.ndarray:
-    """As `find_basins`, by higra."""
-    graph = _build_grid(gradient.shape)  # type: ignore[arg-type]
-    weights = hg.weight_graph(graph, gradient, hg.WeightFunction.mean)
-    return relabel_connected(hg.labelisation_watershed(graph, weights).reshape(gradient.shape))
+def _cut_doubtful(gradient: np.ndarray, lightest: Edges, basins: np.ndarray, doubtful: np.ndarray) -> np.ndarray:
+    """The basins with the pixels (h, w) bool of those that hold several minima divided by higra."""
+    sources, targets = _list_edges(lightest, doubtful)
+    pixels = np.flatnonzero(doubtful)
+    numbers = np.zeros(doubtful.size, np.int64)
+    numbers[pixels] = np.arange(len(pixels))
+    graph = hg.UndirectedGraph(len(pixels))
+    graph.add_edges(numbers[sources], numbers[targets])
+    flat = gradient.ravel().astype(np.float64)
+    divided = basins.copy()
+    found = hg.labelisation_watershed(graph, (flat[sources] + flat[targets]) / 2)
+    divided[doubtful] = divided.max() + found
+    return relabel_connected(divided)
 
 
-@lru_cache(maxsize=2)
-def _build_grid(shape: tuple[int, int]) -> Any:
-    """Pixels and their four neighbours; of a folder, most images have one of two shapes."""
-    return hg.get_4_adjacency_graph(shape)
+def _list_edges(edges: Edges, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of the edges among chosen pixels (h, w) bool, in the order of the grid that higra makes of an image."""
+    width = chosen.shape[1]
+    across, down = np.zeros(chosen.shape, bool), np.zeros(chosen.shape, bool)
+    across[:, :-1], down[:-1] = edges
+    places = np.flatnonzero(np.stack([across & chosen, down & chosen], axis=-1))
+    sources = places // 2
+    return sources, sources + np.where(places % 2 == 0, 1, width)
