@@ -38,7 +38,7 @@ def split_each(values: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> t
     lengths = np.array([len(one) for one in values])
     # Images mostly have the same number of segments, and arrays of one length are split together.
     for length in np.unique(lengths):
-        chosen = np.flatnonzero(lengths == length)
+        chosen = np.flatnonzero(lengths == length).tolist()
         rows = np.stack([values[place] for place in chosen]), np.stack([weights[place] for place in chosen])
         thresholds[chosen], separabilities[chosen] = _split_rows(*rows)
     return thresholds, separabilities

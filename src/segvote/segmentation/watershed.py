@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from segvote.kernels.quick_higra import hg
-from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.labels import connect_pixels, relabel_connected
 
 __all__ = ["find_basins"]
 
@@ -28,7 +28,7 @@ def find_basins(gradient: np.ndarray) -> np.ndarray:
     before = gradient[:, 1:] == lowest[:, :-1], gradient[1:] == lowest[:-1]  # lightest of the pixel before it
     behind = gradient[:, :-1] == lowest[:, 1:], gradient[:-1] == lowest[1:]
     lightest = before[0] | behind[0], before[1] | behind[1]
-    n_basins, basins = _connect(lightest)
+    n_basins, basins = connect_pixels(*lightest)
     n_choices = sum(int(np.count_nonzero(edges)) for edges in (*before, *behind)) - gradient.size
     if n_choices == 0:  # each pixel has one lightest edge
         return basins
@@ -43,20 +43,10 @@ def _find_lowest_neighbour(gradient: np.ndarray) -> np.ndarray:
     return np.minimum(beside, np.minimum(framed[:-2, 1:-1], framed[2:, 1:-1]))
 
 
-def _connect(edges: Edges) -> tuple[int, np.ndarray]:
-    """Connected components of pixels by some of the edges: their number, and (h, w) int32 in reading order."""
-    height, width = len(edges[0]), edges[1].shape[1]
-    # A map of pixels and the edges between them, on which OpenCV finds components in two sweeps.
-    drawn = np.zeros((2 * height - 1, 2 * width - 1), np.uint8)
-    drawn[::2, ::2], drawn[::2, 1::2], drawn[1::2, ::2] = 1, *edges
-    n_found, found = cv2.connectedComponents(drawn, connectivity=4, ltype=cv2.CV_32S)
-    return n_found - 1, found[::2, ::2] - 1
-
-
 def _find_minima(before: Edges, behind: Edges) -> np.ndarray:
     """(n_minima,) a pixel of each plateau that no pixel leaves by a lightest edge."""
     # Lightest for both of its ends, an edge joins pixels of one plateau; lightest for one of them, it leads down.
-    n_plateaus, plateaus = _connect((before[0] & behind[0], before[1] & behind[1]))
+    n_plateaus, plateaus = connect_pixels(before[0] & behind[0], before[1] & behind[1])
     leaves = np.zeros(plateaus.shape, bool)
     leaves[:, :-1] |= before[0] & ~behind[0]
     leaves[:, 1:] |= behind[0] & ~before[0]
