@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # ndimage is loaded when used
 from numpy.typing import ArrayLike
-from scipy import ndimage
 
 from segvote.errors import BadInputError
 from segvote.metrics.overlap import split_truth
@@ -75,8 +75,8 @@ def match_instances(mask: ArrayLike, truth: ArrayLike, threshold: float = INSTAN
         raise BadInputError(f"expected mask and truth of one shape (h, w), got {mask.shape} and {is_object.shape}")
     if not 0.5 <= threshold < 1:
         raise BadInputError(f"expected a threshold from 0.5 to below 1, got {threshold}; below, pairs are ambiguous")
-    marked, n_marked = ndimage.label(mask, EIGHT_NEIGHBOURS)
-    true, n_true = ndimage.label(is_object, EIGHT_NEIGHBOURS)
+    marked, n_marked = scipy.ndimage.label(mask, EIGHT_NEIGHBOURS)
+    true, n_true = scipy.ndimage.label(is_object, EIGHT_NEIGHBOURS)
     marked = np.where(is_visible, marked, 0)
     areas, true_areas = np.bincount(marked.ravel(), minlength=n_marked + 1), np.bincount(true.ravel())
     # Only pairs that meet are listed: ragged masks have thousands of parts on either side.
