@@ -5,9 +5,9 @@ import pytest
 
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError, UnknownNameError
+from segvote.method.inputs import encode_labels
 from segvote.voters import VOTERS
 from segvote.voters.ekde import EKDE
-from segvote.voters.segments import encode_labels
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.kernels import SampledKernel, make_kernel, sum_kernel
-from segvote.voters.base import NO_BAG, BaseVoter
-from segvote.voters.kernel_votes import check_bandwidth, measure_relative_error, sum_votes
-from segvote.voters.limits import MAX_PAIRS
+from segvote.voters.base import NO_BAG, BaseVoter, Votes
+from segvote.voters.kernel_votes import MAX_PAIRS, measure_relative_error, sum_votes
 from segvote.voters.mil.learning_bags import spread_out
 from segvote.voters.segments import Segments
 
@@ -126,7 +125,9 @@ class PaperEKDE(BaseVoter):
         given = (self.bandwidth_for, self.bandwidth_against)
         best = choose_bandwidths(segments, self.grid, self.bandwidth_rule) if None in given else (1.0, 1.0)
         chosen = [found if asked is None else asked for asked, found in zip(given, best, strict=True)]
-        self.bandwidth_for_, self.bandwidth_against_ = map(check_bandwidth, chosen)
+        if not min(chosen) > 0:
+            raise BadInputError(f"a bandwidth must be above 0; got {min(chosen)}")
+        self.bandwidth_for_, self.bandwidth_against_ = map(float, chosen)
 
     def _keep_voters(self, segments: Segments) -> None:
         self._P, self._N = segments.X[self._positives], segments.X[self._negatives]
@@ -193,7 +194,7 @@ class PaperEKDE(BaseVoter):
         check_is_fitted(self)
         return self._count_votes(validate_data(self, X, reset=False, dtype=(np.float64, np.float32)), None)
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         bags = np.array([NO_BAG if self.own_bag else bag])
         point = x[None, :]
         both = [self.bandwidth_for_, self.bandwidth_against_]
