@@ -17,7 +17,7 @@ def test_the_iteration_ends_at_the_closed_form(planted):
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, K @ closed, atol=1e-8)
 
 
-def test_who_does_not_listen_keeps_its_word(planted):
+def test_labels_that_do_not_follow_their_neighbours_stay(planted):
     fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags)
     np.testing.assert_array_equal(fitted.labels_[planted.y == 0], 0)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError, TooLargeError
+from segvote.errors import TooLargeError
 from segvote.voters.mil.miles import MILES, MILIS
 from segvote.voters.mil.prototypes import check_embedding, embed_bags, measure_kernel
 
@@ -54,9 +54,3 @@ def test_milis_takes_one_prototype_of_a_bag(planted):
 def test_a_table_no_solver_would_finish_is_refused():
     with pytest.raises(TooLargeError, match="voter cam"):
         check_embedding(10**6, 10**3, "Use voter cam")
-
-
-@pytest.mark.parametrize("voter", VOTERS)
-def test_a_negative_bandwidth_is_refused(voter, planted):
-    with pytest.raises(BadInputError, match="bandwidth"):
-        voter(bandwidth=-1.0).fit(planted.X, planted.y, bags=planted.bags)
