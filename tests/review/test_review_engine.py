@@ -67,7 +67,7 @@ def test_the_page_can_be_used_before_the_votes_are_counted(run):
     engine.log.close()
 
 
-def test_a_correction_is_heard_in_other_images(engine):
+def test_a_correction_reaches_other_images(engine):
     first = wait_for(engine, 0)
     best = int(np.argmax(first.scores[first.get_slice(0)]))
     after = click(engine, 0, [best], 0)
@@ -195,7 +195,7 @@ def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
     assert [bag.n_frames for bag in list_segmented_images(run)][:2] == [3, 0]
 
 
-def test_segments_that_the_frame_shown_does_not_have_cannot_be_said(run):
+def test_segments_that_the_frame_shown_does_not_have_cannot_be_labelled(run):
     run.bags[0] = replace(run.bags[0], n_segments=run.bags[0].n_segments + 1)
     engine = Engine.__new__(Engine)  # no vote is needed
     engine.run, engine.frames = run, Frames(run)
@@ -228,7 +228,7 @@ def hold_votes(monkeypatch):
     return begun, released
 
 
-def test_what_is_said_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
+def test_a_correction_while_the_votes_are_counted_is_voted_on(run, monkeypatch):
     begun, released = hold_votes(monkeypatch)
     engine = Engine(run)
     engine.start()

@@ -243,7 +243,7 @@ def test_the_image_is_panned_with_the_middle_button_and_with_space(page, run_cop
 
 
 @pytest.mark.parametrize("tool", ["s", "r", "l", "i"])
-def test_two_fingers_zoom_and_say_nothing(page, run_copy, tool):
+def test_two_fingers_zoom_and_label_nothing(page, run_copy, tool):
     page.keyboard.press(tool)
     zoom = page.evaluate("() => segvote.getView().zoom")
     x, y = locate(page, 80, 60)

@@ -121,7 +121,7 @@ def hear_only(voters):
     return sparse.csr_matrix(np.tile(row, (12, 1)))
 
 
-def test_voters_disagree_where_a_mask_hears_segments_that_are_not_object(snapshot):
+def test_voters_disagree_where_a_mask_has_neighbours_that_are_not_object(snapshot):
     assert measure_disagreement(snapshot, hear_only([0, 1, 4])).tolist() == [0, 0, 0]
     np.testing.assert_allclose(measure_disagreement(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
 
