@@ -39,21 +39,11 @@ CARD_PICTURES = (
 
 @dataclass(frozen=True)
 class Cutout:
-    """An object without its surroundings.
+    """An object without its surroundings."""
 
-    Attributes
-    ----------
-    image
-        (h, w, 3) float32 RGB in [0, 1].
-    alpha
-        (h, w) float32 in [0, 1]: how much of the pixel is the object.
-    max_turn
-        Largest angle in degrees by which it may be turned and still look right.
-    """
-
-    image: np.ndarray
-    alpha: np.ndarray
-    max_turn: float = 180.0
+    image: np.ndarray  # (h, w, 3) float32 RGB in [0, 1]
+    alpha: np.ndarray  # (h, w) float32 in [0, 1]: how much of the pixel is the object
+    max_turn: float = 180.0  # largest angle in degrees by which it may be turned and still look right
 
 
 @cache

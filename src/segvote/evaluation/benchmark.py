@@ -43,65 +43,31 @@ class RowFeatures:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One method beside the paper's figure.
+    """One method beside the paper's figure."""
 
-    Attributes
-    ----------
-    method, voter, features
-        The paper's name of it, and ours.
-    corloc
-        Mean over classes by the rule of the paper: each method's own; nan where there is no result.
-    printed
-        The same after the second voting as printed.
-    common
-        The same by the common rule.
-    paper
-        The paper's figure of the same classes, or None.
-    is_same
-        The difference is smaller than one shot makes: no difference.
-    notes
-        What the voter warned of, in any class.
-    """
-
-    method: str
-    voter: str
+    method: str  # the paper's name of it
+    voter: str  # ours
     features: str
-    corloc: float
-    printed: float
-    common: float
-    paper: float | None
-    is_same: bool
-    notes: tuple[str, ...] = ()
+    corloc: float  # mean over classes by the rule of the paper: each method's own; nan where there is no result
+    printed: float  # the same after the second voting as printed
+    common: float  # the same by the common rule
+    paper: float | None  # the paper's figure of the same classes, or None
+    is_same: bool  # the difference is smaller than one shot makes: no difference
+    notes: tuple[str, ...] = ()  # what the voter warned of, in any class
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A data set, measured.
+    """A data set, measured."""
 
-    Attributes
-    ----------
-    name
-        Of the data set.
-    classes
-        Class to its comparison, whose "images" are videos where the set has videos.
-    n_items
-        Class to its number of videos or images with truth.
-    is_whole
-        Whether all classes of the set were measured: the paper's mean is over all of them.
-    row_features
-        Features of the rows beside the paper.
-    paper_classes
-        Class to method to the paper's CorLoc of that class (`read_class_figures`); empty: not known.
-    pictures
-        Class to its comparison image by image, of which heat maps can be shown; none of whole videos.
-    """
-
-    name: str
-    classes: dict[str, Comparison]
-    n_items: dict[str, int]
-    is_whole: bool = True
-    row_features: RowFeatures = RowFeatures()
+    name: str  # of the data set
+    classes: dict[str, Comparison]  # class to its comparison, whose "images" are videos where the set has videos
+    n_items: dict[str, int]  # class to its number of videos or images with truth
+    is_whole: bool = True  # whether all classes of the set were measured: the paper's mean is over all of them
+    row_features: RowFeatures = RowFeatures()  # features of the rows beside the paper
+    # Class to method to the paper's CorLoc of that class (`read_class_figures`); empty: not known.
     paper_classes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # Class to its comparison image by image, of which heat maps can be shown; none of whole videos.
     pictures: Mapping[str, Comparison] = field(default_factory=dict)
 
     @property

@@ -27,27 +27,13 @@ WHOLE = 0  # frames of each video: not images of their own
 
 @dataclass(frozen=True)
 class Laid:
-    """A class laid out for a comparison.
+    """A class laid out for a comparison."""
 
-    Attributes
-    ----------
-    folders
-        The *with* and the *without* folder.
-    readers
-        Name of a *with* file, without extension, to its truth.
-    groups
-        Name of a *with* bag to the item it belongs to.
-    n_items
-        How many items with truth there are.
-    is_video
-        Whether items are videos.
-    """
-
-    folders: tuple[Path, Path]
-    readers: dict[str, TruthReader]
-    groups: dict[str, str]
-    n_items: int
-    is_video: bool
+    folders: tuple[Path, Path]  # the *with* and the *without* folder
+    readers: dict[str, TruthReader]  # name of a *with* file, without extension, to its truth
+    groups: dict[str, str]  # name of a *with* bag to the item it belongs to
+    n_items: int  # how many items with truth there are
+    is_video: bool  # whether items are videos
 
 
 def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_items: int | None) -> Laid:

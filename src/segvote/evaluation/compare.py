@@ -47,28 +47,16 @@ __all__ = ["Plan", "compare", "format_reason", "list_combinations"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compare.
+    """What to compare."""
 
-    Attributes
-    ----------
-    voters, features, segmenters
-        Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``);
-        a name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length
-        one.
-    time_limit
-        Seconds of processor time that one vote may take, or None: as long as it wants.
-    pairs
-        Voter and features; where given, only these pairs of them are tried.
-    voter_options
-        Voter to parameters of its class.
-    """
-
+    # Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``); a
+    # name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length one.
     voters: tuple[str, ...] = tuple(VOTERS)
     features: tuple[str, ...] = (Settings.features,)
     segmenters: tuple[str, ...] = (Settings.segmenter,)
-    time_limit: float | None = None
-    pairs: tuple[tuple[str, str], ...] = ()
-    voter_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    time_limit: float | None = None  # seconds of processor time that one vote may take, or None: as long as it wants
+    pairs: tuple[tuple[str, str], ...] = ()  # voter and features; where given, only these pairs of them are tried
+    voter_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # voter to parameters of its class
 
 
 def list_combinations(plan: Plan) -> list[Combination]:

@@ -30,40 +30,24 @@ class Combination:
 
 @dataclass(frozen=True)
 class Result:
-    """One combination on one set of images.
-
-    Attributes
-    ----------
-    combination, key
-        What was done, and the name of all that decides it.
-    names, segments
-        Images with truth, and the keys of their segments.
-    overlaps
-        Rule to an (intersection, union) per image.
-    limits
-        The same for segments labelled by the truth.
-    segment_ap, pixel_ap, curve
-        Of the scores after the second voting.
-    seconds, notes
-        Of the vote.
-    reason, kind, time_limit
-        Why there is no result: message, class of the error, and the time that was allowed. Empty: there is one.
-    """
+    """One combination on one set of images."""
 
     combination: Combination
-    key: str
-    names: list[str] = field(default_factory=list)
-    segments: list[str] = field(default_factory=list)
+    key: str  # name of all that decides it
+    names: list[str] = field(default_factory=list)  # images with truth
+    segments: list[str] = field(default_factory=list)  # keys of their segments
+    # Rule to an (intersection, union) per image.
     overlaps: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    limits: list[tuple[float, float]] = field(default_factory=list)
+    limits: list[tuple[float, float]] = field(default_factory=list)  # the same for segments labelled by the truth
+    # Of the scores after the second voting:
     segment_ap: float = 0.0
     pixel_ap: float = 0.0
     curve: Curve = field(default_factory=Curve)
-    seconds: float = 0.0
-    notes: list[str] = field(default_factory=list)
-    reason: str = ""
-    kind: str = ""
-    time_limit: float | None = None
+    seconds: float = 0.0  # of the vote
+    notes: list[str] = field(default_factory=list)  # what the voter warned of
+    reason: str = ""  # why there is no result; empty: there is one
+    kind: str = ""  # class of the error
+    time_limit: float | None = None  # that was allowed
 
     @property
     def is_good(self) -> bool:

@@ -31,24 +31,12 @@ __all__ = ["Stage", "hash_inputs", "measure_segments", "prepare_stage", "scale_t
 
 @dataclass(frozen=True)
 class Stage:
-    """Segments and features on which voters compete.
+    """Segments and features on which voters compete."""
 
-    Attributes
-    ----------
-    run
-        The main job's.
-    tables
-        Its segments, by whether their features keep their lengths.
-    truth
-        Bag number to the truth of its segments.
-    n_matched
-        How many segments the reference selected.
-    """
-
-    run: Run
-    tables: dict[bool, Table]
-    truth: dict[int, CountedTruth]
-    n_matched: int
+    run: Run  # the main job's
+    tables: dict[bool, Table]  # its segments, by whether their features keep their lengths
+    truth: dict[int, CountedTruth]  # bag number to the truth of its segments
+    n_matched: int  # how many segments the reference selected
 
 
 def measure_segments(settings: Settings) -> Settings:

@@ -41,21 +41,11 @@ PATIENCE = 20
 
 @dataclass(frozen=True)
 class Count:
-    """What came out of one vote.
+    """What came out of one vote."""
 
-    Attributes
-    ----------
-    votes
-        (n_segments,) the voter's own scores.
-    seconds
-        Processor time it took.
-    notes
-        What the voter warned of.
-    """
-
-    votes: np.ndarray
-    seconds: float
-    notes: tuple[str, ...] = ()
+    votes: np.ndarray  # (n_segments,) the voter's own scores
+    seconds: float  # processor time it took
+    notes: tuple[str, ...] = ()  # what the voter warned of
 
 
 def count_votes(table: Table, settings: Settings) -> Count:

@@ -59,28 +59,14 @@ SERIOUS = LIKELY
 
 @dataclass(frozen=True)
 class FlaggedImage:
-    """An image and why it should be looked at.
-
-    Attributes
-    ----------
-    name, bag_label
-        The bag, and where it is filed.
-    kind
-        What is wrong with it, in a few words.
-    suspicion
-        Higher is worse; from one half on it is more like the other folder than like its own.
-    reason
-        A sentence for people.
-    other
-        Name of the image it equals, or empty.
-    """
+    """An image and why it should be looked at."""
 
     name: str
-    bag_label: str
-    kind: str
-    suspicion: float
-    reason: str
-    other: str = ""
+    bag_label: str  # where it is filed
+    kind: str  # what is wrong with it, in a few words
+    suspicion: float  # higher is worse; from one half on it is more like the other folder than like its own
+    reason: str  # a sentence for people
+    other: str = ""  # name of the image it equals, or empty
 
 
 @dataclass(frozen=True)

@@ -62,19 +62,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well scores put object before background.
+    """How well scores put object before background."""
 
-    Attributes
-    ----------
-    segment_ap, pixel_ap
-        Average precision; a segment counts whole by its majority, or each pixel for itself.
-    curve
-        Of the pixels.
-    """
-
-    segment_ap: float
-    pixel_ap: float
-    curve: Curve
+    segment_ap: float  # average precision; a segment counts whole, by its majority
+    pixel_ap: float  # the same with each pixel for itself
+    curve: Curve  # of the pixels
 
 
 @dataclass(frozen=True)

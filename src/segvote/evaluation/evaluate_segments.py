@@ -35,18 +35,10 @@ Overlap = tuple[float, float]  # intersection, union
 
 @dataclass(frozen=True)
 class MaskedSegments:
-    """Segments of one image whose mask is known.
+    """Segments of one image whose mask is known."""
 
-    Attributes
-    ----------
-    fractions
-        (n_segments,) part of each segment that is object.
-    areas
-        (n_segments,) visible pixels of each segment, at the truth's size.
-    """
-
-    fractions: np.ndarray
-    areas: np.ndarray
+    fractions: np.ndarray  # (n_segments,) part of each segment that is object
+    areas: np.ndarray  # (n_segments,) visible pixels of each segment, at the truth's size
 
     @cached_property
     def inside(self) -> np.ndarray:
@@ -65,18 +57,10 @@ class MaskedSegments:
 
 @dataclass(frozen=True)
 class BoxedSegments:
-    """Segments of one image of which boxes are known.
+    """Segments of one image of which boxes are known."""
 
-    Attributes
-    ----------
-    labels
-        (h, w) label map at working size.
-    boxes
-        (n, 4) at the scale of the label map.
-    """
-
-    labels: np.ndarray
-    boxes: np.ndarray
+    labels: np.ndarray  # (h, w) label map at working size
+    boxes: np.ndarray  # (n, 4) at the scale of the label map
 
     @cached_property
     def fractions(self) -> np.ndarray:
@@ -98,18 +82,10 @@ class BoxedSegments:
 
 @dataclass(frozen=True)
 class BoxedFrames:
-    """Supervoxels of a video of which boxes are known in some frames; overlaps of the frames add up.
+    """Supervoxels of a video of which boxes are known in some frames; overlaps of the frames add up."""
 
-    Attributes
-    ----------
-    frames
-        One for each frame with boxes; their label maps hold numbers of the whole video.
-    n_segments
-        Of the whole video.
-    """
-
-    frames: tuple[BoxedSegments, ...]
-    n_segments: int
+    frames: tuple[BoxedSegments, ...]  # one for each frame with boxes; their label maps hold numbers of the whole video
+    n_segments: int  # of the whole video
 
     @cached_property
     def areas(self) -> np.ndarray:

@@ -62,18 +62,11 @@ CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of one image: its mask, or its boxes.
+    """What is known of one image: its mask, or its boxes."""
 
-    Attributes
-    ----------
-    mask
-        (h, w) uint8: 255 object, 128 ignore, 0 background; None where only boxes are known.
-    boxes
-        (n, 4) x0, y0, x1, y1 in pixels of the image; None where the mask is known.
-    """
-
+    # (h, w) uint8: 255 object, 128 ignore, 0 background; None where only boxes are known.
     mask: np.ndarray | None = None
-    boxes: np.ndarray | None = None
+    boxes: np.ndarray | None = None  # (n, 4) x0, y0, x1, y1 in pixels of the image; None where the mask is known
 
 
 TruthReader = Callable[[], Truth]

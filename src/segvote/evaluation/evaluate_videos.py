@@ -23,21 +23,11 @@ __all__ = ["VideoResult", "count_video", "find_video_truth", "list_video_truth",
 
 @dataclass(frozen=True)
 class VideoResult:
-    """One video.
+    """One video."""
 
-    Attributes
-    ----------
-    iou
-        Of the volume: all frames with truth together.
-    frame_ious
-        (n,) of each frame with truth.
-    segments
-        The truth counted per supervoxel.
-    """
-
-    iou: float
-    frame_ious: np.ndarray
-    segments: MaskedSegments
+    iou: float  # of the volume: all frames with truth together
+    frame_ious: np.ndarray  # (n,) of each frame with truth
+    segments: MaskedSegments  # the truth counted per supervoxel
 
 
 def find_video_truth(run: Run, index: int, readers: Mapping[str, TruthReader]) -> dict[str, TruthReader]:

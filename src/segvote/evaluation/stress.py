@@ -37,22 +37,13 @@ __all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]
 
 @dataclass(frozen=True)
 class Stress:
-    """One kind of accident.
-
-    Attributes
-    ----------
-    name, title
-        Key and name on the page.
-    levels
-        How bad it gets.
-    change
-        Table, level and random generator to the changed table and the numbers of the bags that are left; None where
-        the segments themselves change.
-    """
+    """One kind of accident."""
 
     name: str
-    title: str
-    levels: tuple[float, ...]
+    title: str  # on the page
+    levels: tuple[float, ...]  # how bad it gets
+    # Table, level and random generator to the changed table and the numbers of the bags that are left; None where the
+    # segments themselves change.
     change: Callable[[Table, float, np.random.Generator], tuple[Table, np.ndarray]] | None = None
 
     def format_level(self, level: float) -> str:

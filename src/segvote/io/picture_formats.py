@@ -30,20 +30,12 @@ N_NAMED = 6  # kinds of other files that are named
 
 @dataclass(frozen=True)
 class PluginFormat:
-    """A format that Pillow reads with a plugin.
-
-    Attributes
-    ----------
-    name, extensions
-        What people and files call it.
-    module, package
-        What is imported, and what is installed, to have it read; empty: there is none.
-    """
+    """A format that Pillow reads with a plugin."""
 
     name: str
     extensions: frozenset[str]
-    module: str = ""
-    package: str = ""
+    module: str = ""  # what is imported to have it read; empty: there is none
+    package: str = ""  # what is installed to have that
 
     @property
     def advice(self) -> str:

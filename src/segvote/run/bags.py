@@ -19,28 +19,14 @@ __all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "l
 
 @dataclass(frozen=True)
 class Bag:
-    """An image or a video with a bag label.
+    """An image or a video with a bag label."""
 
-    Attributes
-    ----------
-    name
-        ``with/`` or ``without/`` and the path below that folder, forward slashes.
-    bag_label
-        WITH or WITHOUT.
-    path
-        The file, or the folder of a video's frames.
-    digest
-        SHA-256 of its content; empty where it cannot be read, and then `problem` says why.
-    note
-        What of its file is not read; empty: nothing.
-    """
-
-    name: str
-    bag_label: str
-    path: Path
-    digest: str
+    name: str  # ``with/`` or ``without/`` and the path below that folder, forward slashes
+    bag_label: str  # WITH or WITHOUT
+    path: Path  # the file, or the folder of a video's frames
+    digest: str  # SHA-256 of its content; empty where it cannot be read, and then `problem` says why
     problem: str = ""
-    note: str = ""
+    note: str = ""  # what of its file is not read; empty: nothing
 
     @property
     def is_video(self) -> bool:

@@ -24,19 +24,11 @@ __all__ = ["Addition", "Inputs"]
 
 @dataclass(frozen=True)
 class Addition:
-    """A folder that was added to a run.
+    """A folder that was added to a run."""
 
-    Attributes
-    ----------
-    bag_label, folder
-        What its images are; where it lies.
-    prefix
-        Put before their names, where they would meet others of the same name; usually empty.
-    """
-
-    bag_label: str
+    bag_label: str  # what its images are
     folder: str
-    prefix: str = ""
+    prefix: str = ""  # put before their names, where they would meet others of the same name; usually empty
 
     def name(self, below: str) -> str:
         """The name of a bag by its path below the folder."""
@@ -50,21 +42,11 @@ class Addition:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All sources of a run, as ``inputs`` of `run.json` keeps them.
+    """All sources of a run, as ``inputs`` of `run.json` keeps them."""
 
-    Attributes
-    ----------
-    folders
-        Bag label to the folder that `annotate` was given.
-    added
-        In the order in which they came.
-    removed
-        Names of bags that are listed no more, sorted.
-    """
-
-    folders: dict[str, str]
-    added: tuple[Addition, ...] = ()
-    removed: tuple[str, ...] = ()
+    folders: dict[str, str]  # bag label to the folder that `annotate` was given
+    added: tuple[Addition, ...] = ()  # in the order in which they came
+    removed: tuple[str, ...] = ()  # names of bags that are listed no more, sorted
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Inputs:

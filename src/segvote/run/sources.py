@@ -18,21 +18,11 @@ __all__ = ["Source", "list_skipped", "list_sources"]
 
 @dataclass(frozen=True)
 class Source:
-    """What one bag is made of.
+    """What one bag is made of."""
 
-    Attributes
-    ----------
-    name
-        Its path below the folder, with the page where every page of a stack is a bag; forward slashes.
-    path
-        By which it is read: a file, a view of one, or the folder of a video's frames.
-    note
-        What of the file is not read; empty: nothing.
-    """
-
-    name: str
-    path: Path
-    note: str = ""
+    name: str  # its path below the folder, with the page where every page of a stack is a bag; forward slashes
+    path: Path  # by which it is read: a file, a view of one, or the folder of a video's frames
+    note: str = ""  # what of the file is not read; empty: nothing
 
 
 def list_sources(folder: Path, frames: str = "auto", reading: Reading | None = None) -> list[Source]:

@@ -20,22 +20,12 @@ __all__ = ["Shape", "measure_shape", "write_coco", "write_coco_file", "write_sha
 
 @dataclass(frozen=True)
 class Shape:
-    """What COCO says of one part of an image: far smaller than its mask.
-
-    Attributes
-    ----------
-    label, track_id
-        As in `Part`.
-    area, box
-        Pixels; left, top, width, height.
-    segmentation
-        Run lengths, or outlines with holes bridged.
-    """
+    """What COCO says of one part of an image: far smaller than its mask."""
 
     label: str
-    area: int
-    box: tuple[int, int, int, int]
-    segmentation: Any
+    area: int  # pixels
+    box: tuple[int, int, int, int]  # left, top, width, height
+    segmentation: Any  # run lengths, or outlines with holes bridged
     track_id: int | None = None
 
 

@@ -45,21 +45,11 @@ THUMBNAIL = (16, 16)
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame of a video.
+    """One frame of a video."""
 
-    Attributes
-    ----------
-    index
-        Its number in the source, from 0; frames that were not asked for are counted.
-    time
-        Seconds since the first frame.
-    image
-        (h, w, 3) uint8 RGB, rotation applied.
-    """
-
-    index: int
-    time: float
-    image: np.ndarray
+    index: int  # its number in the source, from 0; frames that were not asked for are counted
+    time: float  # seconds since the first frame
+    image: np.ndarray  # (h, w, 3) uint8 RGB, rotation applied
 
 
 class VideoStream:

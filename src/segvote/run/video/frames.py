@@ -37,19 +37,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class StoredFrame:
-    """One segmented frame.
+    """One segmented frame."""
 
-    Attributes
-    ----------
-    index, time
-        Number in the source, seconds from its beginning.
-    labels
-        (h, w) supervoxel numbers at working size.
-    """
-
-    index: int
-    time: float
-    labels: np.ndarray
+    index: int  # number in the source
+    time: float  # seconds from its beginning
+    labels: np.ndarray  # (h, w) supervoxel numbers at working size
 
 
 class FrameMaps:

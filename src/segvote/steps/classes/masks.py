@@ -44,18 +44,10 @@ def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class IndexWriter:
-    """Writes the index masks of one image, or of a video and its frames.
+    """Writes the index masks of one image, or of a video and its frames."""
 
-    Attributes
-    ----------
-    folder
-        Where ``masks`` lies.
-    runs
-        Class to its run, in the order of the numbers.
-    """
-
-    folder: RunFolder
-    runs: Mapping[str, Run]
+    folder: RunFolder  # where ``masks`` lies
+    runs: Mapping[str, Run]  # class to its run, in the order of the numbers
 
     def write(self, index: int, record: ClassRecord) -> list[Annotation]:
         """Write what belongs to image `index`; returns its annotations, with overlaps."""

@@ -23,18 +23,10 @@ N_FOLDS = 10
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores of training images held out of the vote.
+    """Scores of training images held out of the vote."""
 
-    Attributes
-    ----------
-    negatives
-        (n_without,) best segment's score of each *without* image, ascending.
-    slope, offset
-        Of the logistic curve from score to probability.
-    """
-
-    negatives: np.ndarray
-    slope: float
+    negatives: np.ndarray  # (n_without,) best segment's score of each *without* image, ascending
+    slope: float  # of the logistic curve from score to probability
     offset: float
 
     @property

@@ -109,20 +109,13 @@ def _get_state(annotator: SegmentAnnotator, table: Table) -> dict[str, np.ndarra
 
 @dataclass(frozen=True)
 class Model:
-    """A learned decision, ready for images never seen.
+    """A learned decision, ready for images never seen."""
 
-    Attributes
-    ----------
-    settings, extractor, standardiser
-        How images are segmented, their features extracted and put on the scale of the training run.
-    arrays
-        Everything stored; see `write_model`.
-    """
-
+    # How images are segmented, their features extracted and put on the scale of the training run.
     settings: Settings
     extractor: FeatureExtractor
     standardiser: Standardiser
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]  # everything stored; see `write_model`
 
     def restore(self) -> SegmentAnnotator:
         """The method, fitted: taken over as it was, or another voter fitted again on the stored segments."""

@@ -16,20 +16,11 @@ __all__ = ["Moment", "get_timeline_path", "measure_moment", "read_timeline", "wr
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame.
+    """One frame."""
 
-    Attributes
-    ----------
-    time
-        Seconds from the start of the video.
-    area
-        Share of the frame that the mask covers.
-    heat
-        Mean heat of what the mask covers, or of the hottest segment where it covers nothing; the decision is at .5.
-    """
-
-    time: float
-    area: float
+    time: float  # seconds from the start of the video
+    area: float  # share of the frame that the mask covers
+    # Mean heat of what the mask covers, or of the hottest segment where it covers nothing; the decision is at .5.
     heat: float
 
 
