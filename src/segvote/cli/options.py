@@ -59,15 +59,7 @@ def voter_option(help: str) -> Any:
 
 
 def choice(known: Iterable[str], kind: str) -> dict[str, Any]:
-    """Keywords of an option that takes one of some names: the shell completes them, an unknown one lists them.
-
-    Parameters
-    ----------
-    known
-        A registry, or any other names.
-    kind
-        What they are, in one word, for the error.
-    """
+    """Keywords of an option that takes one of some names: the shell completes them, an unknown one lists them."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in known:

@@ -132,17 +132,7 @@ def find_folder(root: Path | str, *wanted: str) -> Path:
 
 
 def oppose_classes(name: str, by_class: Mapping[str, list[DataItem]], class_name: str | None = None) -> DataSet:
-    """Make every class's experiment: its own items are *with*, those of all other classes *without*.
-
-    Parameters
-    ----------
-    name
-        The data set's name.
-    by_class
-        Class to its items.
-    class_name
-        The one class wanted, or None for all.
-    """
+    """Make every class's experiment, or one of them: its own items are *with*, those of all other classes *without*."""
     items = {
         wanted: (
             *by_class[wanted],

@@ -48,13 +48,7 @@ class Cutout:
 
 @cache
 def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
-    """Read a picture that lies in an installed package.
-
-    Returns
-    -------
-    ndarray
-        (h, w, channels) or (h, w) float32 in [0, 1]; shared, not writeable.
-    """
+    """Read a picture that lies in an installed package: float32 in [0, 1], shared, not writeable."""
     spec = find_spec(package)  # finds the folder without importing the package, which takes longer than all scenes
     folders = spec.submodule_search_locations if spec else None
     path = Path(folders[0], name) if folders else Path(name)

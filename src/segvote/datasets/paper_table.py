@@ -62,11 +62,8 @@ def get_paper_corloc(set_name: str, method: str) -> float:
 def read_class_figures(path: Path | str) -> dict[str, dict[str, float]]:
     """The columns of Table 1 for single classes, typed in by a reader: class to method to CorLoc.
 
-    Parameters
-    ----------
-    path
-        A CSV file with the head ``class,METHOD,…``, methods of `PAPER_METHODS`, and a line for each class. A cell may
-        be empty.
+    A CSV file with the head ``class,METHOD,…``, methods of `PAPER_METHODS`, and a line for each class; a cell may be
+    empty.
     """
     with open(path, encoding="utf-8", newline="") as file:
         head, *lines = [row for row in csv.reader(file) if row] or [[]]
@@ -92,11 +89,5 @@ def _read_figure(cell: str, path: Path | str) -> float:
 
 
 def measure_resolution(shots: dict[str, int]) -> float:
-    """How much one shot is worth in the mean over classes, where it is worth most: less is no difference.
-
-    Parameters
-    ----------
-    shots
-        Class to its number of shots (or images).
-    """
+    """How much one shot is worth in the mean over classes, where it is worth most: less is no difference."""
     return 1 / (len(shots) * min(shots.values()))

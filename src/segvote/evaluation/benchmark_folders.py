@@ -37,18 +37,10 @@ class Laid:
 
 
 def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_items: int | None) -> Laid:
-    """Link the images of a class's experiment into ``with`` and ``without`` below a folder.
+    """Link the images of a class's experiment into ``with`` and ``without`` below a folder, which is emptied first.
 
-    Parameters
-    ----------
-    data, class_name
-        The data set and which of its experiments.
-    folder
-        Emptied first.
-    n_frames
-        Frames of each video that are taken as images of their own; `WHOLE`: the video as it is.
-    max_items
-        At most so many items of each kind, evenly spread over the list; None: all.
+    Of each video `n_frames` are images of their own, or (`WHOLE`) it is taken as it is. At most `max_items` items of
+    each kind, evenly spread over the list; None: all.
     """
     for bag_label in (WITH, WITHOUT):
         _make_empty(folder / bag_label)

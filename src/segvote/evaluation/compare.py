@@ -85,24 +85,10 @@ def compare(
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Comparison:
-    """Try every combination of a plan on two folders of images.
+    """Try every combination of a plan, by default all voters, on two folders of images; see `segvote.compare`.
 
-    Parameters
-    ----------
-    with_folder, without_folder
-        As for `annotate`.
-    truth
-        As for `evaluate`; or readers by image name.
-    out
-        Folder for the run and the results; what is there already is not done again.
-    plan
-        What to compare; default: all voters.
-    settings
-        Everything else; its voter is the reference.
-    label, threshold
-        As for `evaluate`.
-    n_jobs, progress
-        As for `annotate`; with a time limit also the number of votes that are counted at once.
+    `truth` may be readers by image name. The voter of the settings is the reference. With a time limit `n_jobs` is also
+    the number of votes that are counted at once.
     """
     plan, settings = plan or Plan(), measure_segments(settings or Settings())
     readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)

@@ -101,19 +101,10 @@ def count_threads(n_jobs: int) -> int:
 
 
 def count_votes_within(ballot: Path, settings: Settings, time_limit: float, n_threads: int = 1) -> Count:
-    """The same in a process of its own; `TooLargeError` when it takes longer than `time_limit` seconds.
+    """The same in a process of its own, on a file of `write_ballot`; `TooLargeError` when it takes longer.
 
-    Parameters
-    ----------
-    ballot
-        File of `write_ballot`.
-    settings
-        Of the vote.
-    time_limit
-        In seconds of processor time, so that a busy machine does not decide who has a result; of the clock where the
-        system cannot count processor time.
-    n_threads
-        Of the process.
+    The limit is in seconds of processor time, so that a busy machine does not decide who has a result; of the clock
+    where the system cannot count processor time.
     """
     out = ballot.with_name(f"votes-{settings.voter}.npz")
     request = json.dumps({"settings": settings.to_dict(), "time_limit": time_limit})

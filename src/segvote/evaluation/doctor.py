@@ -98,14 +98,7 @@ def diagnose_folders(
 ) -> Diagnosis:
     """Examine two folders of images.
 
-    Parameters
-    ----------
-    with_folder, without_folder
-        As for `annotate`.
-    out
-        Run folder in which segments and features are kept, for `annotate` to use; None: nothing is kept.
-    settings, n_jobs, progress
-        As for `annotate`.
+    Segments and features are kept in the run folder `out`, for `annotate` to use; None: nothing is kept.
     """
     if out is None:
         with open_scratch() as folder:

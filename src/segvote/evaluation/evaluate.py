@@ -187,19 +187,7 @@ def evaluate(
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
 ) -> Evaluation:
-    """Compare the masks of a run with truth.
-
-    Parameters
-    ----------
-    run
-        A finished run.
-    truth
-        Masks, boxes or a file of annotations; see `segvote.evaluation.evaluate_truth.list_truth`.
-    label
-        The class that counts, where the truth has several.
-    threshold
-        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
-    """
+    """Compare the masks of a run with truth; see `segvote.evaluate`."""
     known_truth = list_truth(truth, label)
     videos = list_video_truth(run, known_truth)
     has_images = any(not bag.n_frames and find_truth(known_truth, bag.name) for bag in run.bags)
@@ -242,15 +230,7 @@ def find_bag_truth(run: Run, readers: Mapping[str, TruthReader], where: object) 
 
 
 def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth], n_curve: int = N_CURVE) -> Ranking:
-    """Average precision and curve over the segments of several images together.
-
-    Parameters
-    ----------
-    scores
-        One (n_segments,) array per image.
-    counted
-        The truth of the same images.
-    """
+    """Average precision and curve over the segments of several images together, by scores (n_segments,) of each."""
     score = np.concatenate(scores)
     fractions = np.concatenate([segments.fractions for segments in counted])
     areas = np.concatenate([segments.areas for segments in counted])

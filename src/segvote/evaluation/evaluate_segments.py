@@ -113,17 +113,7 @@ CountedTruth = MaskedSegments | BoxedSegments | BoxedFrames
 
 
 def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> MaskedSegments | BoxedSegments:
-    """Count the truth of one image per segment.
-
-    Parameters
-    ----------
-    labels
-        (h, w) label map at working size.
-    truth
-        Mask or boxes.
-    shape
-        (height, width) of the image, in whose pixels the boxes are.
-    """
+    """Count the truth of one image per segment of a label map (h, w); boxes are in pixels of the image's `shape`."""
     if truth.mask is not None:
         return MaskedSegments(label_by_truth(labels, truth.mask), measure_areas(labels, truth.mask))
     if truth.boxes is None:

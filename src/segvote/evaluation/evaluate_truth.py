@@ -73,20 +73,11 @@ TruthReader = Callable[[], Truth]
 
 
 def list_truth(path: Path | str, label: str | None = None) -> dict[str, TruthReader]:
-    """Find the truth of every image below a path.
+    """Find the truth of every image below a path: image path without extension to a reader.
 
-    Parameters
-    ----------
-    path
-        A folder of masks named like the images; a VOC folder (``SegmentationClass``, or ``Annotations`` for boxes); a
-        folder of labelme files; a COCO, CVAT, Label Studio or labelme file; a CSV table ``image,x0,y0,x1,y1``.
-    label
-        The one class that counts as object, where the truth has several; None: all of them.
-
-    Returns
-    -------
-    dict
-        Image path without extension to a reader.
+    A folder of masks named like the images; a VOC folder (``SegmentationClass``, or ``Annotations`` for boxes); a
+    folder of labelme files; a COCO, CVAT, Label Studio or labelme file; a CSV table ``image,x0,y0,x1,y1``. Where the
+    truth has several classes, `label` is the one that counts; None: all of them.
     """
     path = Path(path)
     if not path.exists():

@@ -81,15 +81,7 @@ class SegmentExplanation:
 
 
 def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
-    """Take one segment's score apart.
-
-    Parameters
-    ----------
-    voted
-        A run after the vote.
-    bag, segment
-        Number of the bag, and of the segment within it.
-    """
+    """Take the score of one segment of one bag apart, after the vote."""
     table, result = voted.opened.table, voted.result
     flat = int(table.offsets[bag]) + segment
     share = voted.opened.run.settings.smoothing

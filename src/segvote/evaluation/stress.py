@@ -104,14 +104,8 @@ def stress(
 ) -> list[StressCurve]:
     """Measure every voter of a plan under every kind of stress, with the plan's first features and segmenter.
 
-    Parameters
-    ----------
-    with_folder, without_folder, truth, out, plan, settings, label, threshold, n_jobs, progress
-        As for `compare`.
-    kinds
-        Names of `STRESSES`, or kinds of your own (the same with other levels).
-    n_draws
-        How often chance is asked; the mean is kept.
+    As for `compare`; `kinds` are names of `STRESSES`, or kinds of your own (the same with other levels). Chance is
+    asked `n_draws` times, and the mean is kept.
     """
     plan, settings = plan or Plan(), measure_segments(settings or Settings())
     settings = replace(settings, features=plan.features[0], segmenter=plan.segmenters[0])

@@ -57,17 +57,8 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())
 def open_picture(path: Path | str, max_pixels: int = MAX_PIXELS) -> Iterator[Image.Image]:
     """Open a picture for reading; the pixels are decoded when first touched inside the block.
 
-    Parameters
-    ----------
-    path
-        The file.
-    max_pixels
-        Largest width times height that is accepted; Pillow's own limit (about 179 million) holds besides.
-
-    Raises
-    ------
-    UnreadableImageError
-        For anything that goes wrong before or inside the block, with the path and the reason.
+    Anything that goes wrong before or inside the block is an `UnreadableImageError` with the path and the reason, more
+    than `max_pixels` (width times height) too; Pillow's own limit, about 179 million, holds besides.
     """
     path, view = split_view(Path(path))
     check_regular_file(path)

@@ -26,16 +26,9 @@ RAMP = RAMP.round().astype(np.float32)
 
 
 def blend_heat(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
-    """Paint the picture's light and shade in the colours of the heat map.
+    """Paint the light and shade of a picture (h, w, 3) uint8 in the colours of its heat (h, w) in [0, 1].
 
     Shading instead of mixing: a white cup that is certainly the object comes out red as in the legend, not pink.
-
-    Parameters
-    ----------
-    image
-        (h, w, 3) uint8.
-    heat
-        (h, w) in [0, 1].
     """
     return paint_heat(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), count_degrees(heat))
 

@@ -38,14 +38,9 @@ class RateColumn(ProgressColumn):
 
 @contextlib.contextmanager
 def draw_progress(check: Callable[[], None] = lambda: None, console: Console | None = None) -> Iterator[Progress]:
-    """Give a progress callback that draws one bar per step.
+    """Give a progress callback that draws one bar per step, on stderr or in the cell of a notebook.
 
-    Parameters
-    ----------
-    check
-        Called with every report; it may raise.
-    console
-        Where to draw; default: stderr, or the cell of a notebook.
+    `check` is called with every report; it may raise.
     """
     console = console or Console(stderr=True)
     if console.is_jupyter:

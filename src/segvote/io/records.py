@@ -18,18 +18,10 @@ MAX_WHOLE = 1 << 53  # beyond it JSON does not keep whole numbers
 
 
 def read_fields(kind: type[Kind], data: Any, where: object, old_names: Mapping[str, str] = {}) -> Kind:
-    """Make a dataclass whose fields are text, whole numbers, finite numbers, truths and dictionaries.
+    """Make a dataclass of what JSON gave: text, whole and finite numbers, truths and dictionaries, as it declares.
 
-    Parameters
-    ----------
-    kind
-        The dataclass; its annotations say what is expected.
-    data
-        What JSON gave.
-    where
-        Names the origin in errors.
-    old_names
-        Names that fields had in earlier versions, to those they have now.
+    `where` names the origin in errors; `old_names` are those that fields had in earlier versions, to those they have
+    now.
     """
     if not isinstance(data, dict):
         raise DamagedFileError(f"{where}: expected an object, got {type(data).__name__}; restore the file")

@@ -30,23 +30,11 @@ logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 
 def scale_to_bytes(values: np.ndarray, n_bits: int = 16) -> np.ndarray:
-    """Values of any range as bytes, one rule for all channels.
+    """Values of any range and shape as uint8, one rule for all channels.
 
-    Unsigned 16-bit values keep the top eight of their `n_bits`. Other values within [0, 255] stay as they are, floats
-    within [0, 1] are multiplied by 255, and anything else is stretched from its smallest to its largest finite value.
-    NaN and negative infinity come out black.
-
-    Parameters
-    ----------
-    values
-        Integer or float array of any shape.
-    n_bits
-        How many of the 16 bits are in use.
-
-    Returns
-    -------
-    ndarray
-        uint8 of the same shape.
+    Unsigned 16-bit values keep the top eight of the `n_bits` in use. Other values within [0, 255] stay as they are,
+    floats within [0, 1] are multiplied by 255, and anything else is stretched from its smallest to its largest finite
+    value. NaN and negative infinity come out black.
     """
     if values.dtype.kind not in "buif":
         raise BadInputError(f"expected pixels that are numbers, got {values.dtype}; save the picture as 8 or 16 bit")

@@ -166,15 +166,7 @@ def _lay_side_by_side(planes: list[np.ndarray]) -> np.ndarray:
 
 
 def show_window(values: np.ndarray, window: str) -> np.ndarray:
-    """Values as bytes; those that are bytes stay as they are.
-
-    Parameters
-    ----------
-    values
-        (h, w) or (h, w, n).
-    window
-        See `segvote.io.picture_views.Reading`.
-    """
+    """Values (h, w) or (h, w, n) as bytes; those that are bytes stay as they are. `window`: see `Reading`."""
     if values.dtype == np.uint8:
         return values
     if window == PERCENTILE:

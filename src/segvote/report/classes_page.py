@@ -31,13 +31,7 @@ EXPLANATION = (
 
 
 def write_classes_report(runs: ClassRuns) -> Path:
-    """Write ``report.html`` into the folder of a run on several classes.
-
-    Returns
-    -------
-    Path
-        The page; it links ``classes/NAME/report.html``.
-    """
+    """Write ``report.html``, which links ``classes/NAME/report.html``, into the folder of a run on several classes."""
     sections = [("Classes", _format_table(runs) + EXPLANATION)]
     sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
     sections.append(("Files", format_problems(runs.record["problems"])))

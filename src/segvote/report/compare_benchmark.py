@@ -58,13 +58,7 @@ def _format_pair(ours: float, paper: float | None, n_items: int) -> str:
 
 
 def write_benchmark(benchmark: Benchmark, out: Path | str) -> Path:
-    """Write ``benchmark.html``, ``.md``, ``.tex`` and ``.json``.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write ``benchmark.html``, which is returned, ``.md``, ``.tex`` and ``.json``."""
     out = Path(out)
     tables = _list_tables(benchmark)
     sections = "\n".join(f"## {head}\n\n{format_markdown(rows)}" for head, rows in tables.items())

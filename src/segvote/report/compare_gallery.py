@@ -25,15 +25,7 @@ N_IMAGES, N_METHODS = 6, 12
 
 
 def format_gallery(comparison: Comparison, n_images: int = N_IMAGES, n_methods: int = N_METHODS) -> str:
-    """A table of pictures as HTML; empty where there is nothing to show.
-
-    Parameters
-    ----------
-    comparison
-        The results, whose scores are read from their folder.
-    n_images, n_methods
-        At most so many rows and columns; the best methods are shown.
-    """
+    """A table of pictures as HTML, of the best methods and at most so many images; empty where there are none."""
     ranked = comparison.rank()[:n_methods]
     if not ranked:
         return ""

@@ -31,15 +31,7 @@ pre { overflow-x: auto; background: var(--surface); border: 1px solid var(--line
 
 
 def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
-    """A whole page.
-
-    Parameters
-    ----------
-    title, subtitle
-        Text of the head.
-    sections
-        Heading (text) and content (HTML) of each section.
-    """
+    """A whole page; a section is its heading (text) and its content (HTML)."""
     body = "".join(f"<section><h2>{escape(head)}</h2>\n{content}</section>\n" for head, content in sections)
     style = (files("segvote.report") / "static" / "report.css").read_text(encoding="utf-8") + STYLE
     return (
@@ -57,16 +49,9 @@ def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) 
 def format_grid(
     heads: Sequence[str], rows: Iterable[Sequence[str]], best: int | None = None, words: bool = False
 ) -> str:
-    """A table; cells are HTML, the first of each row is its name.
+    """A table; cells are HTML, the first of each row is its name. `best` is the number of a row to set off.
 
-    Parameters
-    ----------
-    heads, rows
-        The cells.
-    best
-        Number of a row to set off, or None.
-    words
-        The cells are sentences instead of figures.
+    With `words` the cells are sentences instead of figures.
     """
     head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
     lines = []

@@ -38,13 +38,7 @@ EXPLANATION = (
 
 
 def write_comparison(comparison: Comparison, stress: Sequence[StressCurve] = (), title: str = "Comparison") -> Path:
-    """Write ``comparison.html``, ``.md``, ``.tex``, ``.csv`` and ``.json`` into the comparison's folder.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write ``comparison.html``, which is returned, ``.md``, ``.tex``, ``.csv`` and ``.json`` into its folder."""
     folder, rows = comparison.folder, list_comparison_rows(comparison)
     write_text(folder / "comparison.md", format_markdown(rows))
     write_text(folder / "comparison.tex", format_latex(rows))

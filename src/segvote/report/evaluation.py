@@ -20,15 +20,7 @@ def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) 
 
 
 def format_evaluation_page(evaluation: Evaluation, title: str) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    evaluation
-        The figures.
-    title
-        What was evaluated.
-    """
+    """The page as text; `title` is what was evaluated."""
     curve = evaluation.ranking.curve
     figure = draw_lines(
         [Line("pixels of all images", curve.recall, curve.precision)], "Precision over recall", "recall", "precision"

@@ -39,16 +39,7 @@ def make_edges(values: np.ndarray, low: float | None = None, high: float | None 
 def draw_histograms(rows: Sequence[HistogramRow], edges: np.ndarray, title: str, mark: float | None = None) -> str:
     """Histograms below each other on one axis; the highest bar of each row is as high as the row, and labelled.
 
-    Parameters
-    ----------
-    rows
-        The groups, from the top.
-    edges
-        (n_bins + 1,) equally wide; values beyond the ends are counted in the end bins.
-    title
-        Read aloud by screen readers.
-    mark
-        Where to draw a vertical line, or None.
+    Edges are equally wide; values beyond the ends are counted in the end bins. A vertical line is drawn at `mark`.
     """
     pitch = (HEIGHT - FOOT) / len(rows)
     parts = [_draw_row(row, edges, y=index * pitch, height=pitch) for index, row in enumerate(rows)]

@@ -41,18 +41,7 @@ HEAD_BYTES = 4096  # what the page says of itself stands within these
 
 
 def write_report(run: Run) -> Path:
-    """Write ``report.html`` into the run folder; one that shows the same result already stays as it is.
-
-    Parameters
-    ----------
-    run
-        A finished run.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write ``report.html`` into the run folder; one that shows the same result already stays as it is."""
     path = run.folder.report_path
     if _is_current(path, run):
         return path

@@ -66,16 +66,9 @@ def count_share(n_images: int) -> int:
 
 
 def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> Triplet:
-    """Thumbnails of one bag.
+    """Thumbnails of one bag, `size` pixels on the longest side.
 
-    Parameters
-    ----------
-    run, index
-        The run, and which of its bags.
-    size
-        Longest side in pixels.
-    max_bytes
-        Base64 characters that all three may take; quality is lowered until they fit.
+    Quality is lowered until all three take at most `max_bytes` base64 characters.
     """
     bag = run.bags[index]
     image, image_problem = _try_image(run.find_image(index), (bag.height, bag.width), size)

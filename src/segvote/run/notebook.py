@@ -21,12 +21,9 @@ PICTURE_SIZE = 160
 
 
 def format_run(run: Run) -> str:
-    """HTML of a run: its counts and the masks with the least uncertainty.
+    """HTML of a finished run: its counts and the masks with the least uncertainty.
 
-    Parameters
-    ----------
-    run
-        A finished run. A picture that is not where it was is left out.
+    A picture that is not where it was is left out.
     """
     chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
     surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]

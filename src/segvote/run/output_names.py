@@ -25,17 +25,8 @@ N_KEPT = 48  # letters of a name that is too long
 def name_stems(names: Sequence[str], videos: Collection[str] = ()) -> dict[str, str]:
     """Bag name to the stem of its output files: without the extension, where that is nobody else's.
 
-    Parameters
-    ----------
-    names
-        Names of all bags, each once; their order does not matter.
-    videos
-        Those that are videos.
-
-    Returns
-    -------
-    dict
-        A bag that would meet another has its whole name for a stem, and if that is taken, a number besides.
+    A bag that would meet another has its whole name for a stem, and if that is taken, a number besides; the order of
+    the names does not matter. `videos` are those that are videos.
     """
     tries = dict.fromkeys(names, 0)
     while True:

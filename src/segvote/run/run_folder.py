@@ -92,14 +92,9 @@ class RunFolder:
         write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
 
     def is_claimed(self, record_path: Path, otherwise: str) -> bool:
-        """Whether the folder is that of an earlier call, which left its record there.
+        """Whether the folder is that of an earlier call, which left its record at `record_path`.
 
-        Parameters
-        ----------
-        record_path
-            Where that call says whose the folder is.
-        otherwise
-            What is said of a folder of something else: "not a run folder".
+        What is said of a folder of something else is `otherwise`: "not a run folder".
         """
         if self.path.exists() and not self.path.is_dir():
             raise BadInputError(f"{self.path} is no folder; -o wants a folder")

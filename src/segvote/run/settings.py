@@ -114,15 +114,7 @@ class Settings:
 
 
 def read_settings(data: Any, where: object) -> Settings:
-    """Settings as a record keeps them, under their old names too; one that this version does not know is named.
-
-    Parameters
-    ----------
-    data
-        What JSON gave.
-    where
-        Names the origin in errors.
-    """
+    """Settings as a record keeps them, under their old names too; one that this version does not know is named."""
     if isinstance(data, dict):
         data = {name: value for name, value in data.items() if name not in DROPPED}
     settings = read_fields(Settings, data, where, OLD_NAMES)

@@ -18,17 +18,8 @@ FOLDERS = ("masks", "heatmaps", "films", "tracks")
 def remove_stale(run: RunFolder, stems: Iterable[str]) -> int:
     """Delete the pictures of bags that are gone; segments and features stay, an image may come back.
 
-    Parameters
-    ----------
-    run
-        A run folder, or the folder of `predict`.
-    stems
-        Names of the output files of all its bags; below a video's stem lie its frames.
-
-    Returns
-    -------
-    int
-        How many files were deleted.
+    The stems are those of all bags of a run folder, or of the folder of `predict`; below a video's stem lie its frames.
+    Returns how many files were deleted.
     """
     known = set(stems)
     stale = [path for name in FOLDERS for path, stem in _list_files(run.path / name) if not _belongs(stem, known)]

@@ -36,13 +36,7 @@ MOST = 1000  # instances of one class in one image
 
 
 def write_cityscapes(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``gtFine/``, ``label_colors.txt`` and, if asked to, ``leftImg8bit/``.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write ``gtFine/``, ``label_colors.txt`` and, if asked to, ``leftImg8bit/``; returns `folder`."""
     labels, namer = LabelTable(options.labels), FileNamer()
     for annotation in annotations:
         # The official tools take a name apart at its underscores.

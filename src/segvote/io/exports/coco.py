@@ -41,10 +41,7 @@ def measure_shape(part: Part, polygons: bool = False) -> Shape:
 def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write the annotations, the results file and, if asked to, the pictures under ``images/``.
 
-    Returns
-    -------
-    Path
-        ``annotations/instances_default.json``, as CVAT and Datumaro call it.
+    Returns ``annotations/instances_default.json``, as CVAT and Datumaro call it.
     """
     path = folder / "annotations/instances_default.json"
     with open_records(folder / "results.json") as results:
@@ -67,17 +64,7 @@ def _watch(
 
 
 def write_coco_file(annotations: Iterable[Annotation], path: Path, options: ExportOptions) -> Path:
-    """Write one COCO file: ids from 1 in the order given; images without annotation stay listed.
-
-    Parameters
-    ----------
-    annotations
-        Read once, one at a time.
-    path
-        The JSON file.
-    options
-        `polygons` gives outlines with holes bridged instead of run lengths.
-    """
+    """Write one COCO file: ids from 1 in the order given; images without annotation stay listed."""
     shapes = (
         (annotation, [measure_shape(part, options.polygons) for part in list_parts(annotation, options)])
         for annotation in annotations

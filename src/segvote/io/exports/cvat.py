@@ -23,13 +23,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``annotations.xml``, and the pictures under ``images/`` if asked to.
-
-    Returns
-    -------
-    Path
-        ``annotations.xml``.
-    """
+    """Write ``annotations.xml``, which is returned, and the pictures under ``images/`` if asked to."""
     labels = LabelTable(options.labels)
     path = folder / "annotations.xml"
     # The labels stand in front but are known at the end.

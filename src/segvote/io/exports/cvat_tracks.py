@@ -29,15 +29,7 @@ class TrackFile:
         self._last = ""
 
     def add(self, frame: int, mask: np.ndarray) -> None:
-        """Add the outline of one frame; where there is none the track is outside the picture.
-
-        Parameters
-        ----------
-        frame
-            Number of the frame in the video.
-        mask
-            (h, w) bool.
-        """
+        """Add the outline of frame `frame`, of a (h, w) bool mask; without one the track is outside the picture."""
         points = _outline_largest(mask)
         outside = int(not points)
         self._last = points or self._last
@@ -60,19 +52,7 @@ def _outline_largest(mask: np.ndarray) -> str:
 
 @contextlib.contextmanager
 def open_track_file(path: Path, name: str, label: str, size: tuple[int, int]) -> Iterator[TrackFile]:
-    """Write the track of one video, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        The XML file.
-    name
-        Of the video.
-    label
-        What the object is called.
-    size
-        (height, width) of the frames.
-    """
+    """Write the track of one video, whole or not at all; `size` is (height, width) of its frames."""
     height, width = size
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
         file.write(

@@ -18,13 +18,7 @@ IMAGE_MEDIA = 2
 
 
 def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write the annotations of one subset, and its pictures if asked to.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write the annotations of one subset, and its pictures if asked to; returns `folder`."""
     labels, namer = LabelTable(options.labels), FileNamer()
     with open_records(folder / "annotations/default.json", "items") as items:
         for annotation in annotations:

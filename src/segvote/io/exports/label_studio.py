@@ -23,13 +23,7 @@ __all__ = ["write_label_studio"]
 
 
 def write_label_studio(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``tasks.json`` and ``config.xml``, and the pictures under ``images/`` if asked to.
-
-    Returns
-    -------
-    Path
-        ``tasks.json``.
-    """
+    """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/`` if asked to."""
     labels = LabelTable(options.labels)
     path = folder / "tasks.json"
     with open_records(path) as tasks:

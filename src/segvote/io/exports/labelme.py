@@ -23,13 +23,7 @@ VERSION = "5.4.1"  # of the layout; labelme 6.3.1 reads it and does not compare
 
 
 def write_labelme(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``<image>.json`` for each image, beside a copy of the picture if asked to.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write ``<image>.json`` for each image, beside a copy of the picture if asked to; returns `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     namer = FileNamer()
     for annotation in annotations:

@@ -20,13 +20,7 @@ MOST = 254
 
 
 def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write one mask per image; with several labels also ``classes/<image>.png`` with their numbers from 1 on.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write one mask per image; with several labels also ``classes/<image>.png`` with their numbers from 1 on."""
     labels, namer = LabelTable(options.labels), FileNamer()
     namer.choose_stem("classes")  # an image of that name may not get in the way
     rows: list[dict[str, Any]] = []

@@ -21,13 +21,7 @@ MOST = 254  # classes, and objects of one image
 
 
 def write_voc(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``SegmentationClass``, ``SegmentationObject``, ``ImageSets/Segmentation`` and ``labelmap.txt``.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write ``SegmentationClass``, ``SegmentationObject``, ``ImageSets/Segmentation`` and ``labelmap.txt``."""
     labels, namer = LabelTable(options.labels), FileNamer()
     stems = []
     for annotation in annotations:

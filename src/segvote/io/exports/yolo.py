@@ -29,12 +29,9 @@ TRAIN, VAL = "train", "val"
 
 
 def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``data.yaml``, ``labels/*.txt`` and, if asked to, ``images/*``; with a split, ``train`` and ``val`` below.
+    """Write ``data.yaml``, which is returned, ``labels/*.txt`` and, if asked to, ``images/*``.
 
-    Returns
-    -------
-    Path
-        ``data.yaml``.
+    With a split, ``train`` and ``val`` lie below.
     """
     labels, namer = LabelTable(options.labels), FileNamer()
     format_lines = _format_boxes if options.boxes else _format_outlines

@@ -50,20 +50,10 @@ def _find_path(address: str) -> str:
 
 
 def match_name(name: str, known: Iterable[str]) -> str | None:
-    """The known image that an imported name means.
+    """The known image that an imported name means; None where there is no such image or several.
 
-    Parameters
-    ----------
-    name
-        As cleaned by `clean_name`; tools drop folders in front, put others there, or add a prefix to an upload.
-    known
-        Names of the images at hand.
-
-    Returns
-    -------
-    str or None
-        The name itself if it is known; else the only known one whose path ends in this one or the other way round; None
-        where there is no such image or several.
+    Tools drop folders in front, put others there, or add a prefix to an upload: it is the name itself if it is known,
+    else the only known one whose path ends in this one or the other way round.
     """
     names = set(known)
     if name in names:
@@ -110,15 +100,7 @@ def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> 
 
 
 class PartJoiner:
-    """The shapes of one image as they come, joined to one mask a label: a thousand shapes take no more than one.
-
-    Parameters
-    ----------
-    height, width
-        Size of the image.
-    where
-        Names the origin in errors.
-    """
+    """The shapes of one image as they come, joined to one mask a label: a thousand shapes take no more than one."""
 
     def __init__(self, height: int, width: int, where: str) -> None:
         self._shape, self._where = (height, width), where

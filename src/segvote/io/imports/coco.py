@@ -50,19 +50,8 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
 def parse_coco_boxes(data: Any, where: str, label: str | None = None) -> dict[str, list[list[float]]]:
     """Boxes of a COCO file in which no annotation has a mask, for the sake of those that count by boxes.
 
-    Parameters
-    ----------
-    data
-        Parsed JSON.
-    where
-        Names its origin in errors.
-    label
-        The one class that counts; None: all of them.
-
-    Returns
-    -------
-    dict
-        Image name to x0, y0, x1, y1 with the ends left out; empty where a mask is found, or no annotation.
+    Image name to x0, y0, x1, y1 with the ends left out, of one class or (None) of all; empty where a mask is found, or
+    no annotation.
     """
     records = need(data, "annotations", list, where)
     if any(isinstance(record, dict) and record.get("segmentation") for record in records):

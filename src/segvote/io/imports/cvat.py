@@ -27,13 +27,7 @@ _REFUSED = {"box", "cuboid", "ellipse", "points", "polyline", "skeleton", "track
 
 
 def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
-    """Images of a CVAT file in their order, those without annotation too.
-
-    Parameters
-    ----------
-    path
-        XML as CVAT writes it under "CVAT for images 1.1".
-    """
+    """Images of a "CVAT for images 1.1" file in their order, those without annotation too."""
     builder = _Builder(str(path))
     try:
         with open_regular(path) as file:

@@ -26,10 +26,7 @@ _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its si
 def read_any(path: Path | str) -> Iterator[Annotation]:
     """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of labelme files, or a ZIP with one of them.
 
-    Parameters
-    ----------
-    path
-        The file or folder; what it is is told by its content, not by its name.
+    What it is is told by its content, not by its name.
     """
     path = Path(path)
     if path.is_dir():

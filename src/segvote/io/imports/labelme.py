@@ -22,11 +22,8 @@ __all__ = ["parse_labelme", "read_labelme"]
 def read_labelme(path: Path | str) -> Iterator[Annotation]:
     """Images of a labelme file, or of all ``*.json`` below a folder in the order of their names.
 
-    Yields
-    ------
-    Annotation
-        Its name is the one our exports note down; else the image's path as the file gives it, without anything that
-        leads outside a folder; in a folder of files the folder of the file and the name of the image.
+    Their names are those our exports note down; else the image's path as the file gives it, without anything that leads
+    outside a folder; in a folder of files the folder of the file and the name of the image.
     """
     path = Path(path)
     if not path.is_dir():

@@ -43,19 +43,9 @@ def import_av() -> Any:
 
 
 def read_film(path: Path, problems: list[str]) -> Iterator[tuple[int, float, np.ndarray]]:
-    """Decode a film frame by frame.
+    """Decode a film frame by frame: number, seconds from the first frame, (h, w, 3) uint8 RGB, rotation applied.
 
-    Parameters
-    ----------
-    path
-        The file.
-    problems
-        Receives a line for each part that could not be used.
-
-    Yields
-    ------
-    index, time, image
-        Number and time in seconds from the first frame; (h, w, 3) uint8 RGB, rotation applied.
+    `problems` receives a line for each part that could not be used.
     """
     check_regular_file(path)
     with _open_container(path) as (container, stream):
@@ -175,15 +165,10 @@ class FilmWriter:
         self._n_frames, self._last = 0, -1
 
     def write(self, image: np.ndarray, time: float | None = None) -> None:
-        """Add a frame.
+        """Add a frame, (h, w, 3) uint8 RGB of the size of the first, shown at so many seconds; times must grow.
 
-        Parameters
-        ----------
-        image
-            (h, w, 3) uint8 RGB; every frame of the size of the first. An odd side gains one pixel by repeating its
-            last row or column, because H.264 with halved colours has even sides only.
-        time
-            Seconds at which it is shown; None continues at the frame rate. Times must grow.
+        An odd side gains one pixel by repeating its last row or column, because H.264 with halved colours has even
+        sides only.
         """
         image = _make_even(image)
         if self._stream is None:
@@ -214,15 +199,7 @@ class FilmWriter:
 
 @contextlib.contextmanager
 def open_film_writer(path: Path | str, frame_rate: float = 25.0) -> Iterator[FilmWriter]:
-    """Write an mp4 that plays in a browser (H.264, yuv420p, index in front), whole or not at all.
-
-    Parameters
-    ----------
-    path
-        Ends in ``.mp4``.
-    frame_rate
-        Frames per second where frames come without times.
-    """
+    """Write an mp4 that plays in a browser (H.264, yuv420p, index in front), whole or not at all."""
     av = import_av()
     options = {"movflags": "faststart"}
     with atomic_path(path) as temporary, av.open(str(temporary), "w", format="mp4", options=options) as container:

@@ -53,16 +53,10 @@ class Frame:
 
 
 class VideoStream:
-    """Frames of a video in the order of time; iterating again reads the source again.
+    """Frames of a video, a film file or a folder, in the order of time; iterating again reads the source again.
 
-    Parameters
-    ----------
-    path
-        A film file, or a folder of frames.
-    every
-        Keep every n-th frame.
-    fps
-        Keep about this many frames per second of the video's own time, whatever its frame rate does.
+    Every n-th frame is kept, or about `fps` frames per second of the video's own time, whatever its frame rate does.
+    Afterwards `problem` says what was left out, if anything.
     """
 
     def __init__(self, path: Path | str, every: int = 1, fps: float | None = None) -> None:

@@ -45,17 +45,7 @@ class ClassFolders:
 
 
 def list_class_images(root: Path, frames: str = "auto", reading: Reading | None = None) -> ClassFolders:
-    """All images below a folder of class folders.
-
-    Parameters
-    ----------
-    root
-        Holds one folder for each class, and perhaps ``none``; hidden folders do not count.
-    frames
-        Which sub-folders of a class folder are videos; see `segvote.run.video.bags`.
-    reading
-        How files become images.
-    """
+    """All images below a folder that holds one for each class, and perhaps ``none``; hidden ones do not count."""
     folders = _list_folders(root)
     names = tuple(folder for folder in folders if folder != NONE)
     images: dict[str, ClassImage] = {}

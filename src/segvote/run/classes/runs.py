@@ -139,17 +139,7 @@ class ClassRuns:
 
 
 def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Annotation]:
-    """Annotations of one image, or of the frames of one video, with the parts of all classes.
-
-    Parameters
-    ----------
-    runs
-        Class to its run.
-    index
-        Number of the bag, the same in all of them.
-    name
-        What the image is called.
-    """
+    """Annotations of one image, or of the frames of one video, called `name`, with the parts of all classes."""
     found = [run for run in runs.values() if run.bags[index].has_mask] or [next(iter(runs.values()))]
     for several in zip(*(run.list_bag_annotations(index) for run in found), strict=True):
         rest = several[0].name.removeprefix(found[0].bags[index].name)  # of a frame, its name below the video

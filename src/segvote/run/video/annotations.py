@@ -25,17 +25,7 @@ def get_frame_mask_path(run: RunFolder, stem: str, frame: str) -> Path:
 
 
 def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, label: str) -> Iterator[Annotation]:
-    """One annotation for each frame of a video, all of one track; masks are read one at a time.
-
-    Parameters
-    ----------
-    run, record
-        The run and what it says of the video.
-    source
-        The video itself.
-    label
-        What the object is called.
-    """
+    """One annotation for each frame of a video, all of one track; masks are read one at a time."""
     indices = read_arrays(run.segments_path(record.segments))["frame_indices"]
     files = list_frames(source) if source.is_dir() else []
     for index, stem in zip(indices, list_frame_stems(source, indices), strict=True):

@@ -25,21 +25,9 @@ def is_video(path: Path) -> bool:
 
 
 def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> list[Path]:
-    """Replace the pictures of each folder of frames by the folder, and add the film files.
+    """Images and videos, sorted by their path below *with* or *without*, from all pictures there and the film files.
 
-    Parameters
-    ----------
-    folder
-        *With* or *without*.
-    images
-        All pictures below it.
-    frames
-        One of `FRAMES`.
-
-    Returns
-    -------
-    list of Path
-        Images and videos, sorted by their path below the folder.
+    The pictures of each folder of frames are replaced by the folder.
     """
     if frames not in FRAMES:
         raise BadInputError(f"frames must be one of {', '.join(FRAMES)}; got {frames!r}")

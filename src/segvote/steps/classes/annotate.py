@@ -65,24 +65,7 @@ def annotate_classes(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> ClassRuns:
-    """Find several objects at once.
-
-    Parameters
-    ----------
-    root
-        Holds one folder of images for each class, named like it, and perhaps ``none`` with images of no class. An image
-        that shows two of them lies in both folders.
-    out
-        The folder to write; an unfinished or earlier run on the same root is continued.
-    settings
-        See `Settings`; the labels are the names of the folders.
-    segments, n_jobs, memory, parallel_map, strict, progress
-        As for `annotate`.
-
-    Returns
-    -------
-    ClassRuns
-    """
+    """Find several objects at once; see `segvote.annotate_classes`."""
     resources = make_resources(n_jobs, memory, parallel_map)
     settings = list_levels(settings or Settings())[0]  # one look: what one class wants another may not
     extractor = check_names(settings)

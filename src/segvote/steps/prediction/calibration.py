@@ -49,14 +49,9 @@ class Calibration:
 
 
 def calibrate(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
-    """Learn what scores mean.
+    """Learn what scores mean from the best segment's score of each training image, held out of the vote (n_bags,).
 
-    Parameters
-    ----------
-    scores
-        (n_bags,) best segment's score of each training image, held out of the vote.
-    bag labels
-        (n_bags,) bool: the image shows the object.
+    An image shows the object where its bag label (n_bags,) is True.
     """
     if bag_labels.all() or not bag_labels.any():
         raise BadInputError("expected training images with and without the object, got one kind only; annotate again")

@@ -151,13 +151,7 @@ class Model:
 
 
 def read_model(path: Path | str) -> Model:
-    """Open a model.
-
-    Parameters
-    ----------
-    path
-        The ``model`` folder of a run, wherever it lies now, or the run folder.
-    """
+    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder."""
     folder = _find_model(Path(path))
     words = _read_words(folder / "model.json")
     arrays = _unpack(_read_arrays(folder / "model.safetensors", words))

@@ -119,21 +119,7 @@ def predict(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Predictions:
-    """Say of images never seen whether they show the object, and draw it.
-
-    Parameters
-    ----------
-    model
-        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
-    folder
-        Images and videos, nested as you like.
-    out
-        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
-    false_positive_rate
-        Largest share of images without the object that may be predicted to show it.
-    n_jobs, parallel_map, strict, progress
-        As for `annotate`.
-    """
+    """Say of images never seen whether they show the object, and draw it; see `segvote.predict`."""
     predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
     model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, parallel_map=parallel_map)
     _check_owner(target, Path(folder))

@@ -77,13 +77,7 @@ class Predictor:
         self.threshold = self.calibration.find_threshold(self.rate)
 
     def judge(self, image: np.ndarray) -> Judgement:
-        """Judge one image.
-
-        Parameters
-        ----------
-        image
-            (h, w, 3) uint8 as displayed.
-        """
+        """Judge one image, (h, w, 3) uint8 as displayed."""
         settings = self.model.settings
         labels = SEGMENTERS[settings.segmenter](
             resize_image(image, settings.size), n_segments=settings.n_segments
