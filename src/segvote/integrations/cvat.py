@@ -15,7 +15,7 @@ from PIL import Image
 
 from segvote.errors import MissingPartError
 from segvote.integrations.models import open_predictors
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 
 __all__ = ["CvatFunction", "create"]
 
@@ -64,8 +64,7 @@ class CvatFunction:
 
         if not as_polygons:
             return [self._cvat.mask(number, encode_mask(mask))]
-        rings = [bridge_holes(polygon) for polygon in trace_polygons(mask)]
-        return [self._cvat.polygon(number, ring.ravel().tolist()) for ring in rings]
+        return [self._cvat.polygon(number, ring.ravel().tolist()) for ring in list_outlines(mask)]
 
 
 def _import_cvat() -> Any:

@@ -12,20 +12,20 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.io.atomic import write_bytes
-from segvote.io.decoding import MAX_PIXELS, open_picture, orient
+from segvote.io.decoding import open_picture, orient
 
 __all__ = ["BACKGROUND", "IGNORE", "OBJECT", "encode_png", "normalise_mask", "read_mask", "write_mask"]
 
 BACKGROUND, IGNORE, OBJECT = 0, 128, 255
 
 
-def read_mask(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
+def read_mask(path: Path | str) -> np.ndarray:
     """Read a truth mask: (h, w) uint8 of 0 background, 128 ignore and 255 object, in the displayed orientation.
 
     Grey values follow `normalise_mask`. In a coloured palette (Pascal VOC) index 0 is background, 255 is ignore and any
     other is object; in a colour picture black is background; what is transparent is background.
     """
-    with open_picture(path, max_pixels) as picture:
+    with open_picture(path) as picture:
         picture = orient(picture)
         if picture.mode == "P" and not _is_grey_palette(picture):
             return normalise_indices(np.array(picture))

@@ -16,7 +16,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["Polygon", "bridge_holes", "rasterise", "trace_polygons"]
+__all__ = ["Polygon", "bridge_holes", "list_outlines", "rasterise", "trace_polygons"]
 
 _MAX_CROSSINGS = 1 << 22  # handled at a time
 _MAX_COORDINATE = 1e9
@@ -51,6 +51,11 @@ def trace_polygons(mask: np.ndarray) -> list[Polygon]:
         else:
             holes.setdefault(regions[y - 1, x], []).append(ring)
     return [Polygon(ring, tuple(holes.get(region, ()))) for region, ring in outers.items()]
+
+
+def list_outlines(mask: np.ndarray) -> list[np.ndarray]:
+    """One closed ring, (n, 2) int64 points (x, y), for each 4-connected region of a mask, its holes bridged."""
+    return [bridge_holes(polygon) for polygon in trace_polygons(mask)]
 
 
 def rasterise(rings: Sequence[np.ndarray], height: int, width: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
 from segvote.io.exports.streams import RecordFile, open_records
@@ -32,7 +32,7 @@ class Shape:
 def measure_shape(part: Part, polygons: bool = False) -> Shape:
     """The shape of a part that is not empty."""
     if polygons:
-        segmentation: Any = [bridge_holes(polygon).ravel().tolist() for polygon in trace_polygons(part.mask)]
+        segmentation: Any = [ring.ravel().tolist() for ring in list_outlines(part.mask)]
     else:
         segmentation = encode_rle(part.mask)
     return Shape(part.label, int(np.count_nonzero(part.mask)), measure_box(part.mask), segmentation, part.track_id)

@@ -10,7 +10,7 @@ from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from segvote.io.atomic import atomic_path, explain_failure
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
 from segvote.io.scratch import open_scratch
@@ -79,7 +79,7 @@ def _format_mask(part: Part) -> tuple[str, str]:
 
 
 def _outline(part: Part) -> list[tuple[str, str]]:
-    rings = [bridge_holes(polygon).tolist() for polygon in trace_polygons(part.mask)]
+    rings = [ring.tolist() for ring in list_outlines(part.mask)]
     return [("polygon", f'points="{";".join(f"{x:.2f},{y:.2f}" for x, y in ring)}"') for ring in rings]
 
 

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from segvote.io.atomic import atomic_path
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import split_instances
 from segvote.types import Annotation, Part
 
@@ -46,7 +46,7 @@ def _outline_largest(mask: np.ndarray) -> str:
     if not parts:
         return ""
     largest = max(parts, key=lambda part: int(part.mask.sum())).mask
-    ring = max((bridge_holes(polygon) for polygon in trace_polygons(largest)), key=len)
+    ring = max(list_outlines(largest), key=len)
     return ";".join(f"{x:.2f},{y:.2f}" for x, y in ring.tolist())
 
 

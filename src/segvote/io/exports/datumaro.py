@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts
 from segvote.io.exports.streams import open_records
@@ -53,5 +53,5 @@ def _describe_item(
 
 
 def _outline(part: Part) -> list[dict[str, Any]]:
-    rings = [bridge_holes(polygon) for polygon in trace_polygons(part.mask)]
+    rings = list_outlines(part.mask)
     return [{"type": "polygon", "points": ring.astype(float).ravel().tolist()} for ring in rings]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import ExportOptions, FileNamer, copy_image, list_parts, measure_box
 from segvote.io.masks import encode_png
 from segvote.io.tables import write_json
@@ -71,7 +71,7 @@ def _crop(part: Part, number: int) -> dict[str, Any]:
 
 
 def _outline(part: Part, number: int) -> list[dict[str, Any]]:
-    rings = [bridge_holes(polygon).tolist() for polygon in trace_polygons(part.mask)]
+    rings = [ring.tolist() for ring in list_outlines(part.mask)]
     return [_describe_shape(part, number, "polygon", ring, None) for ring in rings]
 
 

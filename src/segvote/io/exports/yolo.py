@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io.atomic import write_text
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import (
     ExportOptions,
     FileNamer,
@@ -53,8 +53,8 @@ def _format_outlines(annotation: Annotation, labels: LabelTable, options: Export
     size = np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
         number = labels.find(part.label)
-        for polygon in trace_polygons(part.mask):
-            points = " ".join(f"{value:.9g}" for value in (bridge_holes(polygon) / size).ravel())
+        for ring in list_outlines(part.mask):
+            points = " ".join(f"{value:.9g}" for value in (ring / size).ravel())
             yield f"{number} {points}\n"
 
 

@@ -1,6 +1,6 @@
 """What all importers share: limits, the cleaning and matching of names, and errors that say where.
 
-A reader has the signature ``read_<format>(path) -> Iterator[Annotation]``. Files come from strangers: nothing in them
+Files come from strangers: nothing in them
 is trusted, a name can never lead outside a folder, and what is not a mask or a polygon is refused by name instead of
 being taken for something else.
 """

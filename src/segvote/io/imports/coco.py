@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,30 +11,16 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import decode_rle
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_number, read_score
-from segvote.io.tables import read_json
 from segvote.types import Annotation
 
-__all__ = ["parse_coco", "parse_coco_boxes", "read_coco"]
-
-
-def read_coco(path: Path | str) -> Iterator[Annotation]:
-    """Images of a COCO file in their order, those without annotation too.
-
-    Parameters
-    ----------
-    path
-        JSON with ``images``, ``annotations`` and ``categories``. Several polygons of one annotation are joined.
-
-    Yields
-    ------
-    Annotation
-        With the name cleaned by `clean_name`.
-    """
-    yield from parse_coco(read_json(path), str(path))
+__all__ = ["parse_coco", "parse_coco_boxes"]
 
 
 def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
-    """The same from parsed JSON; `where` names its origin in errors."""
+    """Images of a COCO file, parsed, in their order, those without annotation too; `where` names it in errors.
+
+    Several polygons of one annotation are joined; names are cleaned by `clean_name`.
+    """
     labels = _index(need(data, "categories", list, where), "name", str, where)
     objects = defaultdict(list)
     for record in need(data, "annotations", list, where):
