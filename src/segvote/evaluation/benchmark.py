@@ -204,7 +204,7 @@ def benchmark(
 
 def _join_frames(comparison: Comparison, laid: Laid) -> Comparison:
     results = [one.group(laid.groups) if one.is_good else one for one in comparison.results]
-    return Comparison(comparison.folder, comparison.images, comparison.reference, comparison.threshold, results)
+    return replace(comparison, results=results)
 
 
 def _name_steps(progress: Progress, class_name: str) -> Progress:

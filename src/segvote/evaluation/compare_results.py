@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
-from segvote.evaluation.compare_features import cut_ending
 from segvote.evaluation.evaluate import Curve
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
+from segvote.voters import VOTERS
 
-__all__ = ["Combination", "Comparison", "Result", "read_result", "write_result"]
+__all__ = ["Combination", "Comparison", "Result", "cut_ending", "read_result", "wants_lengths", "write_result"]
+
+# After the name of features: their vectors as long as they are, or blocks of length one, whatever suits a voter.
+LENGTHS, UNIT = ":lengths", ":unit"
 
 
 @dataclass(frozen=True, order=True)
@@ -175,3 +178,15 @@ def _parse(data: dict[str, Any]) -> Result:
             "limits": pair(data["limits"]),
         }
     )
+
+
+def wants_lengths(features: str, voter: str) -> bool:
+    """Whether a voter gets vectors with their lengths: what suits it, unless the name of the features says which."""
+    if features.endswith((LENGTHS, UNIT)):
+        return features.endswith(LENGTHS)
+    return bool(VOTERS[voter].wants_lengths)
+
+
+def cut_ending(features: str) -> str:
+    """The name of features without ``:lengths`` or ``:unit``."""
+    return features.removesuffix(LENGTHS).removesuffix(UNIT)

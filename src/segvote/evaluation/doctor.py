@@ -202,13 +202,13 @@ def _flag_duplicate(name: str, other: str, pair: NearDuplicate) -> FlaggedImage:
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     """The first of the list as text."""
     serious = diagnosis.list_serious()
-    told = diagnosis.confidence.format_line() if diagnosis.confidence else ""
+    confidence = filter(None, [diagnosis.confidence.format_line() if diagnosis.confidence else ""])
     if not serious:
-        return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *filter(None, [told])])
+        return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *confidence])
     lines = [f"{len(serious)} of {len(diagnosis.images)} images should be looked at:"]
     for flagged in serious[:n_lines]:
         told = make_plain(f"{flagged.name}: {flagged.kind}; {flagged.reason}")
         lines.append(f"  {min(flagged.suspicion, 1):5.2f}  {told}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
-    return "\n".join([*lines, *filter(None, [told])])
+    return "\n".join([*lines, *confidence])

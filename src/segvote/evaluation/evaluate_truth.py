@@ -29,27 +29,9 @@ from segvote.types import Annotation
 __all__ = ["Truth", "TruthReader", "find_truth", "list_truth"]
 
 VOC_CLASSES = [
-    "aeroplane",
-    "bicycle",
-    "bird",
-    "boat",
-    "bottle",
-    "bus",
-    "car",
-    "cat",
-    "chair",
-    "cow",
-    "diningtable",
-    "dog",
-    "horse",
-    "motorbike",
-    "person",
-    "pottedplant",
-    "sheep",
-    "sofa",
-    "train",
-    "tvmonitor",
-]
+    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
+    "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+]  # fmt: skip
 # A picture of more values than this may be a photograph ...
 MAX_NOISY = 16
 # ... if so many of its pixels are of medium brightness and differ from the one beside them: masks have up to .18 (thin

@@ -72,9 +72,9 @@ class SegmentExplanation:
     lines: tuple[VoteLine, ...]
     constant: float
 
-    def list_best(self, sign: int, kinds: tuple[str, ...] = (VOTE, CORRECTION)) -> list[VoteLine]:
-        """Lines of some kinds for (1) or against (-1) the segment."""
-        return [line for line in self.lines if line.kind in kinds and sign * line.amount > 0]
+    def list_best(self, sign: int) -> list[VoteLine]:
+        """Votes and corrections for (1) or against (-1) the segment."""
+        return [line for line in self.lines if line.kind != NEIGHBOUR and sign * line.amount > 0]
 
     def sum_amounts(self, kind: str) -> float:
         return float(sum(line.amount for line in self.lines if line.kind == kind))

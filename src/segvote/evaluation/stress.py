@@ -15,7 +15,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.evaluation.compare import Plan, format_reason
-from segvote.evaluation.compare_features import wants_lengths
+from segvote.evaluation.compare_results import wants_lengths
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import rank_segments
@@ -118,25 +118,23 @@ def stress(
         return list(job.carry_out([STRESSES[kind] if isinstance(kind, str) else kind for kind in kinds]))
 
 
+@dataclass
 class _Job:
     """One call of `stress`."""
 
-    def __init__(
-        self,
-        folders: tuple[Path, Path],
-        readers: Mapping[str, TruthReader],
-        out: Path,
-        plan: Plan,
-        settings: Settings,
-        n_draws: int,
-        threshold: float,
-        n_jobs: int,
-        progress: Progress,
-    ) -> None:
-        self.folders, self.readers, self.out, self.plan, self.settings = folders, readers, out, plan, settings
-        self.n_draws, self.threshold, self.n_jobs, self.progress = n_draws, threshold, n_jobs, progress
-        self.input = hash_inputs(folders, readers, settings.frames, settings.reading)
-        self._stage: tuple[int, Stage] | None = None
+    folders: tuple[Path, Path]
+    readers: Mapping[str, TruthReader]
+    out: Path
+    plan: Plan
+    settings: Settings
+    n_draws: int
+    threshold: float
+    n_jobs: int
+    progress: Progress
+    _stage: tuple[int, Stage] | None = None
+
+    def __post_init__(self) -> None:
+        self.input = hash_inputs(self.folders, self.readers, self.settings)
 
     def carry_out(self, kinds: Sequence[Stress]) -> Iterator[StressCurve]:
         total = sum(len(kind.levels) for kind in kinds) * len(self.plan.voters)
@@ -174,10 +172,8 @@ class _Job:
             return point
 
     def _make_settings(self, kind: Stress, level: float, voter: str) -> Settings:
-        options = dict(self.settings.voter_options if voter == self.settings.voter else {})
-        options.update(self.plan.voter_options.get(voter, {}))
         n_segments = int(level) if kind.change is None else self.settings.n_segments
-        return replace(self.settings, voter=voter, voter_options=options, n_segments=n_segments)
+        return replace(self.plan.choose_voter(self.settings, voter), n_segments=n_segments)
 
     def _try_point(self, kind: Stress, level: float, settings: Settings, draw: int) -> StressPoint:
         try:

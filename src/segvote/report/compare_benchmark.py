@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,8 @@ from segvote.evaluation.benchmark import Benchmark
 from segvote.io.atomic import write_text
 from segvote.io.tables import write_json
 from segvote.report.compare_gallery import format_gallery
-from segvote.report.compare_markup import format_grid, format_page
-from segvote.report.compare_tables import Bold, format_latex, format_markdown, list_set_rows
+from segvote.report.compare_markup import format_page, format_rows
+from segvote.report.compare_tables import format_latex, format_markdown, list_set_rows
 from segvote.report.markup import escape
 
 __all__ = ["format_benchmark_page", "list_benchmark_rows", "list_class_rows", "write_benchmark"]
@@ -86,13 +85,8 @@ def _describe(benchmark: Benchmark) -> str:
 
 def format_benchmark_page(benchmark: Benchmark) -> str:
     """The tables and, for every class, heat maps side by side (the paper's Figure 2), as one file without scripts."""
-    sections = [(head, _format_rows(rows)) for head, rows in _list_tables(benchmark).items()]
+    sections = [(head, format_rows(rows)) for head, rows in _list_tables(benchmark).items()]
     for name, comparison in benchmark.pictures.items():
         if grid := format_gallery(comparison, N_IMAGES, N_METHODS):
             sections.append((f"Heat maps: {name}", f"{grid}<p>{escape(GRID_NOTE)}</p>"))
     return format_page(f"Benchmark {benchmark.name}", _describe(benchmark), sections)
-
-
-def _format_rows(rows: Sequence[Sequence[str]]) -> str:
-    cells = [[f"<b>{escape(cell)}</b>" if isinstance(cell, Bold) else escape(cell) for cell in row] for row in rows]
-    return format_grid(cells[0], cells[1:])

@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 
-from segvote.report.markup import escape
+from segvote.report.compare_tables import Bold
+from segvote.report.markup import escape, read_static
 
-__all__ = ["format_grid", "format_page"]
-
-STYLE = """
-main section { margin: 0 0 40px; }
-.scroll { overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: 12px;
-  padding: 6px 16px 10px; }
-.grid { margin-top: 4px; }
-.grid th, .grid td { overflow-wrap: normal; white-space: nowrap; }
-.grid tbody th { width: auto; color: var(--ink); }
-.grid td, .grid thead th:not(:first-child) { text-align: right; }
-.grid tr.best th, .grid tr.best td { font-weight: 650; }
-.words td, .words thead th:not(:first-child) { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-.lines { display: block; width: 100%; max-width: 760px; height: auto; }
-.curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 16px; }
-.curves figure, .heat { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; padding: 14px; }
-.heat { overflow-x: auto; }
-.heat td, .heat th { padding: 2px; border: 0; white-space: nowrap; }
-.heat img { display: block; border-radius: 4px; }
-main p { color: var(--quiet); max-width: 90ch; margin: 8px 0; }
-pre { overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: 8px; padding: 12px; }
-"""
+__all__ = ["format_grid", "format_page", "format_rows"]
 
 
 def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
     """A whole page; a section is its heading (text) and its content (HTML)."""
     body = "".join(f"<section><h2>{escape(head)}</h2>\n{content}</section>\n" for head, content in sections)
-    style = (files("segvote.report") / "static" / "report.css").read_text(encoding="utf-8") + STYLE
+    style = "\n".join(read_static(name) for name in ("report.css", "compare.css"))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
@@ -64,3 +44,9 @@ def format_grid(
         f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}'
         "</tbody></table></div>\n"
     )
+
+
+def format_rows(rows: Sequence[Sequence[str]], best: int | None = None, words: bool = False) -> str:
+    """The same of a table of text, the first row its head."""
+    heads, *body = [[f"<b>{escape(one)}</b>" if isinstance(one, Bold) else escape(one) for one in row] for row in rows]
+    return format_grid(heads, body, best, words)

@@ -81,7 +81,7 @@ class VideoStream:
 
 
 def open_video(path: Path | str, every: int = 1, fps: float | None = None) -> VideoStream:
-    """Open a film file (mp4, mov, avi, mkv, webm) or a folder of frames; at most one of `every` and `fps` samples it."""
+    """Open a film (mp4, mov, avi, mkv, webm) or a folder of frames; at most one of `every` and `fps` samples it."""
     path = Path(path)
     if path.is_dir():
         if not list_frames(path):
