@@ -9,11 +9,10 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.memory import MEMORY
 from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research, voter_option
 from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
-from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
+from segvote.cli.workers import MEMORY, SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.io.picture_views import PAGES, WINDOWS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import PathOrUri
+from segvote.cli.paths import RUN, PathOrUri
 from segvote.cli.terminal.progress import show_progress
 from segvote.io.remote.addresses import find_local_path
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
@@ -27,9 +27,7 @@ CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found", "n_true", "n_marke
     )
 )
 def evaluate(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     truth: PathOrUri = typer.Option(
         ...,
         metavar="PATH",

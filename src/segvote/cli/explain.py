@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import PathOrUri
+from segvote.cli.paths import RUN, PathOrUri
 
 
 @app.command(
@@ -18,9 +18,7 @@ from segvote.cli.paths import PathOrUri
     )
 )
 def explain(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     image: str = typer.Argument(..., metavar="IMAGE", help="Name of an image of the run."),
     segment: str = typer.Argument("", metavar="[SEGMENT]", help="Its number, or a point x,y in it; default: the best."),
     html: Path | None = typer.Option(None, metavar="FILE", help="Write a page with pictures, too."),

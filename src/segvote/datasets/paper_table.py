@@ -22,17 +22,9 @@ __all__ = [
 
 # Shots of YouTube-Objects per class, inferred: they sum to the paper's 151.
 PAPER_SHOTS: dict[str, int] = {
-    "aeroplane": 9,
-    "bird": 6,
-    "boat": 17,
-    "car": 8,
-    "cat": 18,
-    "cow": 20,
-    "dog": 27,
-    "horse": 17,
-    "motorbike": 11,
+    "aeroplane": 9, "bird": 6, "boat": 17, "car": 8, "cat": 18, "cow": 20, "dog": 27, "horse": 17, "motorbike": 11,
     "train": 18,
-}
+}  # fmt: skip
 # Set to method to CorLoc.
 PAPER_CORLOC: dict[str, dict[str, float]] = {
     "pittcar": {"eKDE_deep": 0.73, "eKDE": 0.49, "OBoW": 0.47, "MILBoost": 0.35, "CRANE": 0.21},

@@ -151,27 +151,12 @@ def benchmark(
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Benchmark:
-    """Run the experiments of a data set that lies on disk.
+    """Run the experiments of a data set of `DATASETS` that lies on disk; what is in `out` already is not done again.
 
-    Parameters
-    ----------
-    name, path
-        A name of `DATASETS`, and where the data set lies.
-    out
-        Folder for links, runs and results; what is there already is not done again.
-    plan, settings
-        As for `compare`; default: the paper's methods and ours.
-    row_features
-        Features of the rows beside the paper.
-    paper_classes
-        The paper's figures of single classes, see `read_class_figures`; None: not known.
-    class_name
-        One class, or None for all.
-    n_frames, max_items
-        Frames used of each video, as images; 0: videos as they are, segmented into supervoxels. Items at most of each
-        kind and class.
-    n_jobs, progress
-        As for `annotate`.
+    As for `compare`, but the default plan has the paper's methods and ours. Of each video `n_frames` are used, as
+    images; 0: videos as they are, segmented into supervoxels. At most `max_items` of each kind and class, of one class
+    or (None) of all. Beside the paper stand the rows of `row_features`, and its figures of single classes where they
+    are known (`read_class_figures`).
     """
     data = DATASETS[name](path, class_name)
     plan = plan or make_paper_plan()

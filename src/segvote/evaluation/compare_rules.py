@@ -58,11 +58,7 @@ def _select_own(table: Table, votes: np.ndarray, voter: str, n_matched: int) -> 
     """By the threshold that the voter's own paper gives."""
     if voter in COUNT_MATCHED:
         return _select_count(table, votes, n_matched)
-    return _select_best(table, votes) if voter in BEST_SEGMENT else _select_positive(table, votes)
-
-
-def _select_positive(table: Table, votes: np.ndarray) -> np.ndarray:
-    return (votes > 0) & table.positive[table.bags]
+    return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.positive[table.bags]
 
 
 def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:

@@ -155,8 +155,8 @@ class _Job:
         for point in points:
             if point.reason:
                 return point
-        means = {name: _mean([getattr(point, name) for point in points]) for name in ("corloc", "miou", "ap")}
-        return StressPoint(means["corloc"], means["miou"], means["ap"])
+        figures = np.array([(point.corloc, point.miou, point.ap) for point in points], dtype=float)
+        return StressPoint(*figures.mean(axis=0).tolist())
 
     def _get_point(self, kind: Stress, level: float, voter: str, draw: int) -> StressPoint:
         settings = self._make_settings(kind, level, voter)
@@ -215,7 +215,3 @@ class _Job:
             return count_votes_within(ballot, settings, self.plan.time_limit, count_threads(1)).votes
         finally:
             ballot.unlink(missing_ok=True)
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    return float(np.mean([value for value in values if value is not None]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -49,17 +48,13 @@ def choose_images(ious: np.ndarray, n_images: int) -> list[int]:
 def _format_row(comparison: Comparison, ranked: Sequence[Result], scores: list[dict], place: int) -> str:
     name = ranked[0].names[place]
     try:
-        picture = resize_image(read_image(_find_image(comparison.images, name)), SIZE)
+        picture = resize_image(read_image(comparison.images / name.split("/", 1)[1]), SIZE)
         cells = [_format_picture(picture, name)]
         for result, arrays in zip(ranked, scores, strict=True):
             cells.append(_format_picture(_paint(comparison, result, arrays, place, picture), name))
     except SegvoteError as error:  # a picture that is gone costs its row, not the page
         cells = [escape(f"{name}: {error}")]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
-
-
-def _find_image(folder: Path, name: str) -> Path:
-    return folder / name.split("/", 1)[1]
 
 
 def _paint(comparison: Comparison, result: Result, arrays: dict, place: int, picture: np.ndarray) -> np.ndarray:

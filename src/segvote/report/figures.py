@@ -44,9 +44,9 @@ def draw_histograms(rows: Sequence[HistogramRow], edges: np.ndarray, title: str,
     pitch = (HEIGHT - FOOT) / len(rows)
     parts = [_draw_row(row, edges, y=index * pitch, height=pitch) for index, row in enumerate(rows)]
     if mark is not None and edges[0] <= mark <= edges[-1]:
-        parts += [
-            _draw_mark(_place(mark, edges), index * pitch + HEAD, (index + 1) * pitch) for index in range(len(rows))
-        ]
+        x = f"{_place(mark, edges):.1f}"
+        spans = [(index * pitch + HEAD, (index + 1) * pitch) for index in range(len(rows))]
+        parts += [f'<line class="mark" x1="{x}" x2="{x}" y1="{top:.1f}" y2="{bottom:.1f}"/>' for top, bottom in spans]
     return (
         f'<svg class="histogram" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
         f"<title>{escape(title)}</title>{''.join(parts)}{_draw_axis(edges)}</svg>\n"
@@ -112,10 +112,6 @@ def _draw_column(edges: np.ndarray, index: int, label: str, base: float, height:
         f'<rect x="{left + 0.5:.1f}" y="{base - height:.1f}" width="{right - left - 1:.1f}" height="{height:.1f}">'
         f"<title>{span}: {label}</title></rect>"
     )
-
-
-def _draw_mark(x: float, top: float, bottom: float) -> str:
-    return f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>'
 
 
 def _draw_axis(edges: np.ndarray) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.picture_formats import count_extensions, describe_skipped
 from segvote.io.picture_views import Reading
 from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems
-from segvote.run.sources import Source, list_skipped, list_sources
+from segvote.run.sources import Source, list_sources
 from segvote.run.video.bags import is_video
 from segvote.types import WITH, WITHOUT
 
@@ -86,7 +87,7 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
 def _list_folder(bag_label: str, folder: Path, frames: str, reading: Reading | None) -> list[Bag]:
     bags = [_make_bag(bag_label, source) for source in list_sources(folder, frames, reading)]
     # Pictures that nothing here reads are told of like images that cannot be read: once for each format.
-    for kind, reason in list_skipped(folder).items():
+    for kind, reason in describe_skipped(count_extensions(folder)).items():
         bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))
     return bags
 

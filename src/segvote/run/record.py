@@ -20,16 +20,9 @@ __all__ = ["MODEL_VERSION", "describe_search", "list_versions", "make_record", "
 MODEL_VERSION = 4
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "scikit-image",
-    "higra",
-    "faiss-cpu",
-    "onnxruntime",
-    "opencv-python-headless",
+    "numpy", "scipy", "scikit-learn", "scikit-image", "higra", "faiss-cpu", "onnxruntime", "opencv-python-headless",
     "Pillow",
-)
+)  # fmt: skip
 
 
 def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:

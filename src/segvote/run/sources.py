@@ -8,12 +8,12 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 from segvote.io.images import list_images
-from segvote.io.picture_formats import count_extensions, describe_found, describe_skipped
+from segvote.io.picture_formats import count_extensions, describe_found
 from segvote.io.picture_views import TIFF_EXTENSIONS, PictureView, Reading, name_view
 from segvote.io.tiff_stacks import StackLayout, measure_stack
 from segvote.run.video.bags import is_video, split_videos
 
-__all__ = ["Source", "list_skipped", "list_sources"]
+__all__ = ["Source", "list_sources"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,6 @@ def list_sources(folder: Path, frames: str = "auto", reading: Reading | None = N
         )
     found = [source for path in paths for source in _split_file(folder, path, reading)]
     return sorted(found, key=lambda source: source.name)
-
-
-def list_skipped(folder: Path) -> dict[str, str]:
-    """Format to count and advice, for pictures that are not read here."""
-    return describe_skipped(count_extensions(folder))
 
 
 def _split_file(folder: Path, path: Path, reading: Reading) -> Iterator[Source]:

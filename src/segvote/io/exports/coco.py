@@ -78,7 +78,8 @@ def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: P
     with open_records(path, "annotations") as records:
         n_parts = 0
         for image_id, (annotation, shapes) in enumerate(measured, start=1):
-            images.append(_describe_image(annotation, image_id))
+            size = {"height": annotation.height, "width": annotation.width}
+            images.append({"id": image_id, "file_name": annotation.name, **size})
             for shape in shapes:
                 n_parts += 1
                 record = _describe_shape(shape, image_id, labels.find(shape.label) + 1)
@@ -87,10 +88,6 @@ def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: P
         info = {"description": "masks by segvote", "version": options.model_version}
         records.tail = {"images": images, "categories": categories, "info": info, "licenses": []}
     return path
-
-
-def _describe_image(annotation: Annotation, image_id: int) -> dict[str, Any]:
-    return {"id": image_id, "file_name": annotation.name, "height": annotation.height, "width": annotation.width}
 
 
 def _describe_shape(shape: Shape, image_id: int, category_id: int) -> dict[str, Any]:

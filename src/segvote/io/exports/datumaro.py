@@ -27,17 +27,14 @@ def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: Exp
             items.add(_describe_item(annotation, stem, file_name, labels, options))
             if options.copy_images:
                 copy_image(annotation, folder / "images/default" / file_name)
+        known = [{"name": name, "parent": "", "attributes": ["score"]} for name in labels.names]
         items.tail = {
             "dm_format_version": "1.0",
             "media_type": IMAGE_MEDIA,
             "infos": {"model_version": options.model_version},
-            "categories": {"label": {"labels": _describe_labels(labels.names), "label_groups": [], "attributes": []}},
+            "categories": {"label": {"labels": known, "label_groups": [], "attributes": []}},
         }
     return folder
-
-
-def _describe_labels(names: list[str]) -> list[dict[str, Any]]:
-    return [{"name": name, "parent": "", "attributes": ["score"]} for name in names]
 
 
 def _describe_item(

@@ -29,30 +29,18 @@ __all__ = ["ClassRecord", "ClassRuns", "find_class_record"]
 
 @dataclass(frozen=True)
 class ClassRecord:
-    """What `classes.json` says of one image.
+    """What `classes.json` says of one image."""
 
-    Attributes
-    ----------
-    name, stem
-        Class folder and path below it; the name of its index mask.
-    classes
-        Classes in whose folders it lies; empty for one of ``none``.
-    areas, scores
-        Class that was found to share of the image that its mask covers (before another class on top of it), and to
-        mean score of its segments.
-    height, width, n_segments, n_frames
-        Displayed size; number of segments; frames of a video, 0 for an image.
-    """
-
-    name: str
-    stem: str
-    classes: list[str]
-    height: int
+    name: str  # class folder and path below it
+    stem: str  # name of its index mask
+    classes: list[str]  # classes in whose folders it lies; empty for one of ``none``
+    height: int  # displayed
     width: int
     n_segments: int
-    n_frames: int = 0
+    n_frames: int = 0  # of a video; 0 for an image
+    # Class that was found to share of the image that its mask covers, before another class on top of it.
     areas: dict[str, float] = field(default_factory=dict)
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)  # the same to the mean score of its segments
 
 
 class ClassRuns:

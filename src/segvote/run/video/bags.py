@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from segvote.errors import BadInputError
-from segvote.io.video.reading import VIDEO_EXTENSIONS, is_frame_folder, is_video_file, list_frames
+from segvote.io.video.reading import is_frame_folder, is_video_file, list_frames
 
 __all__ = ["FRAMES", "find_videos", "is_video", "split_videos"]
 
@@ -51,9 +51,5 @@ def find_videos(folder: Path) -> list[Path]:
     found = []
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(parent, name) for name in sorted(files) if not name.startswith(".") and _has_extension(name)]
+        found += [Path(parent, name) for name in sorted(files) if not name.startswith(".") and is_video_file(name)]
     return found
-
-
-def _has_extension(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() in VIDEO_EXTENSIONS

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 FRAMES_PER_FILE = 32
+N_AHEAD = 4  # frames that are decoded before they are asked for
 Item = TypeVar("Item")
 
 
@@ -108,9 +109,9 @@ def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:
     return [names[index] for index in indices]
 
 
-def read_ahead(items: Iterable[Item], n_ahead: int = 4) -> Iterator[Item]:
+def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
     """The same items, fetched by a thread that runs a little ahead: decoding goes on while frames are worked on."""
-    waiting: queue.Queue[tuple[str, object]] = queue.Queue(maxsize=n_ahead)
+    waiting: queue.Queue[tuple[str, object]] = queue.Queue(maxsize=N_AHEAD)
     stop = threading.Event()
 
     def put(kind: str, value: object) -> None:

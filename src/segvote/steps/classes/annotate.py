@@ -29,12 +29,12 @@ from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, move_bags, read_corrections
+from segvote.run.output_names import remove_stale
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.run.stale import remove_stale
 from segvote.steps.classes.masks import IndexWriter
 from segvote.steps.classes.sharing import share_parts
 from segvote.steps.label_maps import LabelMaps
@@ -164,7 +164,7 @@ class _Job:
         annotations = self._write_masks(IndexWriter(self.folder, runs), records)
         write_coco_file(annotations, self.folder.coco_path, ExportOptions(labels=tuple(names)))
         _write_votes(self.folder, runs)
-        remove_stale(self.folder, stems.values())
+        remove_stale(self.folder.path, stems.values())
         _write_record(
             self.folder,
             self.root,

@@ -51,8 +51,10 @@ def write_model(
     """
     from safetensors.numpy import save
 
+    codes, scales = pack(table.X)
     arrays: dict[str, np.ndarray] = {
-        **_pack(table.X),
+        "codes": codes,
+        "scales": scales,
         "bags": table.bags.astype(np.int32),
         "positive": table.positive.astype(np.uint8),
         "user_labels": result.user_labels.astype(np.int8),
@@ -80,11 +82,6 @@ def _pack_adjacency(table: Table) -> dict[str, np.ndarray]:
         "lengths": np.concatenate(table.lengths).astype(np.float32),
         "contrasts": np.nan_to_num(np.concatenate(table.contrasts), nan=-1.0).astype(np.float32),
     }
-
-
-def _pack(X: np.ndarray) -> dict[str, np.ndarray]:
-    codes, scales = pack(X)
-    return {"codes": codes, "scales": scales}
 
 
 def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -124,7 +121,7 @@ class Model:
         annotator.n_neighbors = min(annotator.n_neighbors, len(bags))  # a stranger's settings may ask for any number
         X, y = arrays["X"].astype(np.float32), arrays["positive"].astype(bool)[bags]
         if annotator.voter is None:
-            return annotator.set_state(X, y, bags, self._select("method"))
+            return annotator.set_state(X, y, bags, _select(self.arrays, "method"))
         annotator.exclude_mislabelled = False
         return annotator.fit(X, y, images=bags, geometry=self._make_geometry())
 
@@ -145,9 +142,6 @@ class Model:
         arrays = self.arrays
         contrasts = np.where(arrays["contrasts"] < 0, np.nan, arrays["contrasts"])
         return Geometry(edges=arrays["edges"], lengths=arrays["lengths"], contrasts=contrasts, prior=arrays["prior"])
-
-    def _select(self, prefix: str) -> dict[str, np.ndarray]:
-        return _select(self.arrays, prefix)
 
 
 def read_model(path: Path | str) -> Model:

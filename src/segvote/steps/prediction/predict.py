@@ -21,10 +21,10 @@ from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import list_unsorted_bags, name_bags
 from segvote.run.classes.runs import find_class_record
+from segvote.run.output_names import remove_stale
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.stale import remove_stale
 from segvote.steps.extract import BagExtractor
 from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
@@ -151,7 +151,7 @@ class _Job:
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
-        remove_stale(self.target, stems.values())
+        remove_stale(self.target.path, stems.values())
         self._write(predictions)
         return predictions
 
