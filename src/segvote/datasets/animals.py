@@ -19,9 +19,18 @@ SPECIES = {"1": "cat", "2": "dog"}
 def load_oxford_pets(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load Oxford-IIIT Pet: ``images/NAME.jpg``, ``annotations/list.txt``, ``annotations/trimaps/NAME.png``.
 
-    `class_name` is ``"cat"``, ``"dog"``, or a breed as in the files' names (``"american_bulldog"``); None for cats and
-    dogs. Every image shows an animal: cats are the *without* images of dogs, all other breeds those of a breed. The
-    line around an animal is not classified and ignored.
+    Parameters
+    ----------
+    root
+        The folder that holds ``images`` and ``annotations``.
+    class_name
+        ``"cat"``, ``"dog"``, or a breed as in the files' names (``"Abyssinian"``, ``"american_bulldog"``); None for
+        cats and dogs.
+
+    Notes
+    -----
+    Every image shows an animal: cats are the *without* images of dogs, all other breeds those of a breed. The line
+    around an animal is not classified and ignored.
     """
     folder = find_folder(root, "images", "annotations")
     species = _read_species(folder / "annotations" / "list.txt")
@@ -52,7 +61,13 @@ def _group_pets(folder: Path, species: dict[str, str], by_breed: bool) -> dict[s
 def load_weizmann_horses(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load the Weizmann horses: ``rgb/horse001.jpg`` and ``figure_ground/horse001.jpg`` (or ``horse`` and ``mask``).
 
-    Every image shows a horse: put images without one into a folder ``without`` beside them.
+    Parameters
+    ----------
+    root
+        The folder ``weizmann_horse_db`` or the one around it. Every image shows a horse: put images without one into a
+        folder ``without`` in it.
+    class_name
+        ``"horse"`` or None.
     """
     (wanted,) = pick_classes(["horse"], class_name)
     try:

@@ -47,14 +47,30 @@ CAMVID_DAMAGED = frozenset({"Seq05VD_f02610"})
 
 
 def load_labelmefacade(root: Path | str, class_name: str | None = None, min_area: float = MIN_AREA) -> DataSet:
-    """Load LabelMeFacade: ``images/NAME.jpg`` and ``labels/NAME.png``; what is labelled *various* is ignored."""
+    """Load LabelMeFacade: ``images/NAME.jpg`` and ``labels/NAME.png``; what is labelled *various* is ignored.
+
+    Parameters
+    ----------
+    root
+        The folder that holds ``images`` and ``labels``.
+    class_name
+        One class, or None for all that occur.
+    min_area
+        Part of an image that a class must cover to count as shown.
+    """
     folder = find_folder(root, "images", "labels")
     pairs = _pair(folder / "images", folder / "labels", suffix="")
     return _load_coloured("labelmefacade", pairs, FACADE_COLOURS, class_name, min_area)
 
 
 def load_msrc_v2(root: Path | str, class_name: str | None = None, min_area: float = MIN_AREA) -> DataSet:
-    """Load MSRC v2: ``Images/NAME.bmp`` and ``GroundTruth/NAME_GT.bmp``; void is ignored."""
+    """Load MSRC v2: ``Images/NAME.bmp`` and ``GroundTruth/NAME_GT.bmp``; void is ignored.
+
+    Parameters
+    ----------
+    root, class_name, min_area
+        As in `load_labelmefacade`.
+    """
     folder = find_folder(root, "Images", "GroundTruth")
     pairs = _pair(folder / "Images", folder / "GroundTruth", suffix="_GT")
     return _load_coloured("msrc-v2", pairs, MSRC_COLOURS, class_name, min_area)
@@ -63,8 +79,11 @@ def load_msrc_v2(root: Path | str, class_name: str | None = None, min_area: floa
 def load_camvid(root: Path | str, class_name: str | None = None, min_area: float = MIN_AREA) -> DataSet:
     """Load CamVid: ``NAME.png`` and ``NAME_L.png`` in any folders below the root; void is ignored.
 
-    The original has ``701_StillsRaw_full`` and ``LabeledApproved_full``; copies with ``train`` and ``train_labels`` are
-    read as well.
+    Parameters
+    ----------
+    root, class_name, min_area
+        As in `load_labelmefacade`. The original has ``701_StillsRaw_full`` and ``LabeledApproved_full``; copies with
+        ``train`` and ``train_labels`` are read as well.
     """
     pairs = _pair(Path(root), Path(root), suffix="_L")
     pairs = {name: pair for name, pair in pairs.items() if Path(name).stem not in CAMVID_DAMAGED}

@@ -32,9 +32,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def load_davis(root: Path | str, class_name: str | None = None, resolution: str = "480p") -> DataSet:
-    """Load DAVIS; the classes are the groups on disk, or one of them, or a sequence that is in no group.
+    """Load DAVIS.
 
-    `resolution` is ``"480p"``, ``"1080p"`` or ``"Full-Resolution"``.
+    Parameters
+    ----------
+    root
+        The folder that holds ``JPEGImages`` and ``Annotations``.
+    class_name
+        A key of `GROUPS`, or the name of a sequence that is in no group; None for the groups on disk.
+    resolution
+        ``"480p"``, ``"1080p"`` or ``"Full-Resolution"``.
     """
     folder = find_folder(root, "JPEGImages", "Annotations")
     sequences = sorted(path for path in (folder / "JPEGImages" / resolution).glob("*") if path.is_dir())

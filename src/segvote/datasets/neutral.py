@@ -22,9 +22,18 @@ __all__ = ["load_neutral", "load_pittcar"]
 def load_neutral(
     root: Path | str, class_name: str | None = None, videos: bool | None = None, name: str = "neutral"
 ) -> DataSet:
-    """Load a data set of the neutral layout; the class is called as asked for, or like the folder.
+    """Load a data set of the neutral layout.
 
-    `videos` says whether the folders in ``with`` and ``without`` are videos; None decides by the files' names.
+    Parameters
+    ----------
+    root
+        The folder that holds ``with`` and ``without``, and ``masks`` if there is truth.
+    class_name
+        What the class is called; default: the folder's name.
+    videos
+        Whether the folders in ``with`` and ``without`` are videos; None decides by the files' names.
+    name
+        The data set's name.
     """
     folder = find_folder(root, WITH, WITHOUT)
     images = {bag_label: list_images(folder / bag_label) for bag_label in (WITH, WITHOUT)}
@@ -40,7 +49,15 @@ def load_neutral(
 
 
 def load_pittcar(root: Path | str, class_name: str | None = None) -> DataSet:
-    """Load PittCar, brought into the neutral layout: 200 images with cars, 200 without; its one class is ``"car"``."""
+    """Load PittCar, brought into the neutral layout: 200 images with cars, 200 without.
+
+    Parameters
+    ----------
+    root
+        The folder that holds ``with``, ``without`` and ``masks``.
+    class_name
+        ``"car"`` or None.
+    """
     (class_name,) = pick_classes(["car"], class_name)
     return load_neutral(root, class_name, videos=False, name="pittcar")
 

@@ -32,7 +32,15 @@ MEANING = {1: OBJECT, 0: BACKGROUND, -1: IGNORE}
 
 
 def load_tang(root: Path | str, class_name: str | None = None) -> DataSet:
-    """Load shots with segment truth, in the layout of this module, from the folder that holds the class folders."""
+    """Load shots with segment truth, in the layout of this module.
+
+    Parameters
+    ----------
+    root
+        The folder that holds the class folders.
+    class_name
+        One class, or None for all on disk.
+    """
     folder = Path(root)
     known = list_classes(folder, BELOW)
     if not known:

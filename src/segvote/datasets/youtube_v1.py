@@ -34,7 +34,14 @@ CLASSES = ("aeroplane", "bird", "boat", "car", "cat", "cow", "dog", "horse", "mo
 def load_youtube_objects_v1(root: Path | str, class_name: str | None = None, subset: str | None = None) -> DataSet:
     """Load v1.0: ``CLASS/data/VIDEO/shots/SHOT/frame0001.jpg``, boxes in ``frame0001.jpg_sticks.mat``.
 
-    `subset` ``"train"`` or ``"test"`` keeps the videos that ``CLASS/sets/SUBSET.txt`` names; None keeps all.
+    Parameters
+    ----------
+    root
+        The folder that holds the class folders.
+    class_name
+        One class, or None for all on disk.
+    subset
+        ``"train"`` or ``"test"`` keeps the videos that ``CLASS/sets/SUBSET.txt`` names; None keeps all.
     """
     folder = _find_classes(root, "data")
     by_class = {
@@ -103,6 +110,15 @@ def name_shot(shot: Path, folder: Path) -> str:
 def load_jain_grauman(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load the masks of Jain and Grauman: ``CLASS/data/VIDEO/shots/SHOT/{images,labels}``.
 
+    Parameters
+    ----------
+    root
+        The folder ``youtube_masks`` or the one around it.
+    class_name
+        One class, or None for all on disk.
+
+    Notes
+    -----
     Labels are JPEG and are thresholded; there is one for about every tenth frame, called by the frame's number. A mask
     may have half the size of its frame.
     """

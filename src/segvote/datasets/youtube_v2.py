@@ -21,7 +21,15 @@ __all__ = ["load_youtube_objects_v22", "load_youtube_objects_v23"]
 
 
 def load_youtube_objects_v22(root: Path | str, class_name: str | None = None) -> DataSet:
-    """Load v2.2: ``CLASS/00000001.jpg``, ``Ranges/ranges_CLASS.mat``, ``GroundTruth/CLASS/bb_gtTest_CLASS.mat``."""
+    """Load v2.2: ``CLASS/00000001.jpg``, ``Ranges/ranges_CLASS.mat``, ``GroundTruth/CLASS/bb_gtTest_CLASS.mat``.
+
+    Parameters
+    ----------
+    root
+        The folder that holds ``Ranges`` and the class folders.
+    class_name
+        One class, or None for all on disk.
+    """
     folder = find_folder(root, "Ranges")
     known = [name for name in CLASSES if (folder / "Ranges" / f"ranges_{name}.mat").is_file()]
     return oppose_classes("youtube-objects-v2.2", {name: _list_ranges(folder, name) for name in known}, class_name)
@@ -57,7 +65,15 @@ def _read_range_boxes(folder: Path, class_name: str) -> dict[int, np.ndarray]:
 
 
 def load_youtube_objects_v23(root: Path | str, class_name: str | None = None) -> DataSet:
-    """Load v2.3: Pascal VOC's ``Annotations/NAME.xml`` and ``JPEGImages/NAME.jpg`` in ``YTOdevkit/YTO``."""
+    """Load v2.3: Pascal VOC's ``Annotations/NAME.xml`` and ``JPEGImages/NAME.jpg`` in ``YTOdevkit/YTO``.
+
+    Parameters
+    ----------
+    root
+        ``YTO``, ``YTOdevkit`` or the folder around them.
+    class_name
+        One class, or None for all that are annotated.
+    """
     root = Path(root)
     folder = find_folder(root / "YTOdevkit" if (root / "YTOdevkit").is_dir() else root, "Annotations", "JPEGImages")
     annotations = sorted((folder / "Annotations").rglob("*.xml"))
