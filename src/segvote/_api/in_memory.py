@@ -20,8 +20,6 @@ from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["ImageMasks", "annotate_images"]
-
 
 @dataclass(frozen=True)
 class ImageMasks:

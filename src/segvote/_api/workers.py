@@ -11,8 +11,6 @@ from segvote.io.remote.addresses import find_local_path, is_uri
 from segvote.kernels import ParallelMap
 from segvote.scaling import Cluster, open_cluster
 
-__all__ = ["open_workers"]
-
 
 @contextlib.contextmanager
 def open_workers(

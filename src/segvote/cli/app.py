@@ -21,8 +21,6 @@ from segvote.cli.terminal.stopping import find_exit_code, listen_for_stop
 from segvote.errors import SegvoteError
 from segvote.plain_text import make_plain
 
-__all__ = ["app", "format_examples", "run_app"]
-
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 # What the system says where a disk is full, gone or read-only; anything else is a bug, and shows where.

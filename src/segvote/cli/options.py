@@ -13,20 +13,6 @@ import typer
 
 from segvote.errors import UnknownNameError
 
-__all__ = [
-    "INPUT",
-    "METHOD",
-    "OUTPUT",
-    "RENAMED",
-    "RESEARCH",
-    "SCALE",
-    "choice",
-    "make_completion",
-    "option",
-    "research",
-    "voter_option",
-]
-
 INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
 # Shown by --help-all: for experiments, the defaults are what the figures of the documentation were measured with.
 RESEARCH = "Research"

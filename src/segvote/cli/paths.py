@@ -8,8 +8,6 @@ import typer
 
 from segvote.io.remote.addresses import is_uri, name_path_or_uri
 
-__all__ = ["RUN", "PathOrUri", "format_path"]
-
 
 class PathOrUri(str):
     """A path or an address as it was typed: a `Path` would make one slash of an address's two."""

@@ -15,8 +15,6 @@ from segvote.io.remote.addresses import find_local_path
 if TYPE_CHECKING:
     from segvote.scaling import Cluster
 
-__all__ = ["MEMORY", "SCHEDULER", "WORKERS", "open_workers"]
-
 MEMORY = option(
     None,
     panel=SCALE,

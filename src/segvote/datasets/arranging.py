@@ -9,8 +9,6 @@ import numpy as np
 from segvote.datasets.composing import Sprite, recolour, transform
 from segvote.datasets.cutouts import cut_card, cut_object
 
-__all__ = ["draw_clutter", "draw_object", "place_inside", "place_on_border", "scatter"]
-
 N_TRIES = 20  # places tried for an object of the clutter before it is left out
 MAX_COVERED = 0.1  # part of an object that may lie over or under another
 COIN_AREA = 0.006  # a coin's part of the image

@@ -17,8 +17,6 @@ from segvote.errors import BadInputError, UnknownNameError
 from segvote.io.images import read_image
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["DataItem", "DataSet", "Reader", "find_folder", "oppose_classes", "pick_classes"]
-
 Reader = Callable[[], np.ndarray]  # called when the truth is needed
 
 

@@ -15,8 +15,6 @@ from segvote.errors import BadInputError
 from segvote.io.images import list_images
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["CAMVID_COLOURS", "FACADE_COLOURS", "MSRC_COLOURS", "load_camvid", "load_labelmefacade", "load_msrc_v2"]
-
 VOID: Colour = (0, 0, 0)  # in all three: pixels that nobody labelled
 MIN_AREA = 0.01
 

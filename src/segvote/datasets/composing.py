@@ -14,8 +14,6 @@ import numpy as np
 
 from segvote.datasets.cutouts import Cutout, open_bundled
 
-__all__ = ["GROUNDS", "Sprite", "develop", "paint_ground", "paint_sprite", "recolour", "transform"]
-
 # Ground: picture, and pairs of colours for its dark and its light parts.
 GROUNDS: dict[str, tuple[str, tuple]] = {
     "brick": ("data/brick.png", (((0.25, 0.11, 0.08), (0.86, 0.60, 0.48)), ((0.22, 0.22, 0.24), (0.80, 0.78, 0.74)))),

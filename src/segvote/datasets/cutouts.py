@@ -20,8 +20,6 @@ from scipy import ndimage
 
 from segvote.errors import MissingPartError, UnknownNameError
 
-__all__ = ["OBJECTS", "Cutout", "cut_card", "cut_object", "open_bundled"]
-
 FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
 CARD_PICTURES = (

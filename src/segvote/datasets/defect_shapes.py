@@ -11,8 +11,6 @@ from collections.abc import Callable
 import cv2
 import numpy as np
 
-__all__ = ["DEFECTS"]
-
 # Pixels that a defect keeps from the border, as a part of the side.
 MARGIN = 0.06
 # Longest line, as a part of the side; a larger area makes lines wider, not longer.

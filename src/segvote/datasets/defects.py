@@ -19,8 +19,6 @@ from segvote.datasets.scenes import Scene, write_all
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["DEFECTS", "SurfaceStyle", "make_surface", "make_surfaces", "write_surfaces"]
-
 
 @dataclass(frozen=True)
 class SurfaceStyle:

@@ -11,15 +11,6 @@ from pathlib import Path
 
 from segvote.errors import BadInputError, UnknownNameError
 
-__all__ = [
-    "PAPER_CORLOC",
-    "PAPER_METHODS",
-    "PAPER_SHOTS",
-    "get_paper_corloc",
-    "measure_resolution",
-    "read_class_figures",
-]
-
 # Shots of YouTube-Objects per class, inferred: they sum to the paper's 151.
 PAPER_SHOTS: dict[str, int] = {
     "aeroplane": 9, "bird": 6, "boat": 17, "car": 8, "cat": 18, "cow": 20, "dog": 27, "horse": 17, "motorbike": 11,

@@ -24,8 +24,6 @@ from segvote.io.atomic import write_bytes
 from segvote.io.masks import encode_png, write_mask
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Scene", "SceneStyle", "make_scene", "make_scenes", "write_scenes"]
-
 SHARED_GROUND = "brick"  # what all *with* images stand on when they share a scene
 
 

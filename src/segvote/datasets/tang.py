@@ -25,8 +25,6 @@ from segvote.io.images import list_images
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
 from segvote.types import WITH
 
-__all__ = ["load_tang", "read_segment_labels", "read_segment_numbers"]
-
 BELOW = "data/*/shots/*/labels.txt"
 MEANING = {1: OBJECT, 0: BACKGROUND, -1: IGNORE}
 

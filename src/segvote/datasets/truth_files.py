@@ -17,17 +17,6 @@ from segvote.io.images import read_image
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
 from segvote.io.matlab import read_mat
 
-__all__ = [
-    "Colour",
-    "measure_colours",
-    "order_corners",
-    "read_colour_mask",
-    "read_stick_boxes",
-    "read_threshold_mask",
-    "read_trimap",
-    "read_voc_boxes",
-]
-
 Colour = tuple[int, int, int]
 
 

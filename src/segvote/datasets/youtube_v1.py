@@ -18,16 +18,6 @@ from segvote.errors import BadInputError
 from segvote.io.images import list_images, read_image_size
 from segvote.types import WITH
 
-__all__ = [
-    "CLASSES",
-    "find_number",
-    "list_classes",
-    "list_shots",
-    "load_jain_grauman",
-    "load_youtube_objects_v1",
-    "name_shot",
-]
-
 CLASSES = ("aeroplane", "bird", "boat", "car", "cat", "cow", "dog", "horse", "motorbike", "train")
 
 

@@ -23,8 +23,6 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
 
-__all__ = ["Benchmark", "PaperRow", "RowFeatures", "benchmark", "make_paper_plan"]
-
 # Ours beside the paper's methods.
 OURS = {"ekde_deep (ours)": ("ekde", "lite0"), "ekde (ours)": ("ekde", "bow")}
 

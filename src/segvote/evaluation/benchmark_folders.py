@@ -20,8 +20,6 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import Truth, TruthReader
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["WHOLE", "Laid", "lay_out_class"]
-
 WHOLE = 0  # frames of each video: not images of their own
 
 

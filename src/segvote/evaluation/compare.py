@@ -48,8 +48,6 @@ from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
 from segvote.voters import VOTERS
 
-__all__ = ["Plan", "compare", "format_reason", "list_combinations"]
-
 
 @dataclass(frozen=True)
 class Plan:

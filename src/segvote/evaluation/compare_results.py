@@ -16,8 +16,6 @@ from segvote.io.tables import read_json, write_json
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
 from segvote.voters import VOTERS
 
-__all__ = ["Combination", "Comparison", "Result", "cut_ending", "read_result", "wants_lengths", "write_result"]
-
 # After the name of features: their vectors as long as they are, or blocks of length one, whatever suits a voter.
 LENGTHS, UNIT = ":lengths", ":unit"
 

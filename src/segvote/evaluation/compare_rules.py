@@ -16,8 +16,6 @@ from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters.thresholds import match_count
 
-__all__ = ["RULES", "decide_by_rules", "vote_twice"]
-
 RULES = ("common", "own", "printed", "matched")
 # Their papers take the best segment of each image.
 BEST_SEGMENT = frozenset({"negmin"})

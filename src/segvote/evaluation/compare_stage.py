@@ -25,8 +25,6 @@ from segvote.steps.reopening import reopen
 from segvote.steps.table import Table
 from segvote.types import WITH
 
-__all__ = ["Stage", "hash_inputs", "measure_segments", "prepare_stage", "scale_table"]
-
 
 @dataclass(frozen=True)
 class Stage:

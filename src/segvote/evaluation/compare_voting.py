@@ -26,8 +26,6 @@ from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import fit_annotator
 
-__all__ = ["Count", "count_threads", "count_votes", "count_votes_within", "read_count", "write_ballot", "write_count"]
-
 try:
     import resource
 except ImportError:  # Windows

@@ -34,15 +34,6 @@ from segvote.steps.vote import fit_annotator
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
-__all__ = [
-    "Diagnosis",
-    "FlaggedImage",
-    "diagnose_folders",
-    "diagnose_run",
-    "format_diagnosis",
-    "list_flagged",
-]
-
 UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
     "unreadable",
     "same image in both folders",

@@ -29,17 +29,6 @@ from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.run import Run
 from segvote.types import WITH
 
-__all__ = [
-    "Curve",
-    "Evaluation",
-    "ImageResult",
-    "Ranking",
-    "count_image",
-    "evaluate",
-    "find_run_truth",
-    "rank_segments",
-]
-
 N_CURVE = 200  # points of a stored precision-recall curve
 
 

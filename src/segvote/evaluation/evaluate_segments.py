@@ -19,16 +19,6 @@ from segvote.io.images import resize_labels
 from segvote.metrics.limit import label_by_truth, measure_areas
 from segvote.metrics.overlap import find_box, measure_box_iou
 
-__all__ = [
-    "BoxedFrames",
-    "CountedTruth",
-    "MaskedSegments",
-    "Overlap",
-    "count_segments",
-    "find_main_box",
-    "measure_ious",
-]
-
 Overlap = tuple[float, float]  # intersection, union
 
 

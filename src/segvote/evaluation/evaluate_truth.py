@@ -26,8 +26,6 @@ from segvote.io.masks import IGNORE, OBJECT, read_mask
 from segvote.io.tables import read_csv, read_json
 from segvote.types import Annotation
 
-__all__ = ["Truth", "TruthReader", "find_truth", "list_truth"]
-
 VOC_CLASSES = [
     "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
     "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",

@@ -17,8 +17,6 @@ from segvote.run.video.annotations import get_frame_mask_path
 from segvote.run.video.frames import list_frame_stems, list_stored_frames
 from segvote.types import WITH
 
-__all__ = ["VideoResult", "count_video", "find_video_truth", "list_video_truth", "measure_video"]
-
 
 @dataclass(frozen=True)
 class VideoResult:

@@ -13,8 +13,6 @@ from segvote.run.run import Run
 from segvote.steps.reopening import Voted
 from segvote.steps.table import Table
 
-__all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
-
 VOTE, NEIGHBOUR, CORRECTION = "vote", "neighbour", "correction"
 USER_LABELS = {-1: "", 0: "background, by user label", 1: "object, by user label"}
 

@@ -32,8 +32,6 @@ from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
 
-__all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]
-
 
 @dataclass(frozen=True)
 class Stress:

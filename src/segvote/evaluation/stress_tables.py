@@ -12,8 +12,6 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.steps.table import Table
 
-__all__ = ["add_noise", "draw_bags", "flip_labels", "take_bags"]
-
 
 def flip_labels(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
     """Put this part of the bags of each kind into the other folder; at least one of each stays where it is."""

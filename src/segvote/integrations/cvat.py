@@ -17,8 +17,6 @@ from segvote.errors import MissingPartError
 from segvote.integrations.models import open_predictors
 from segvote.io.encodings.polygons import list_outlines
 
-__all__ = ["CvatFunction", "create"]
-
 
 def create(model: str, false_positive_rate: float = 0.01) -> CvatFunction:
     """What CVAT calls with the ``-p`` parameters.

@@ -26,8 +26,6 @@ from segvote.io.encodings.brush import encode_brush
 from segvote.io.images import read_image
 from segvote.steps.prediction.predictor import Predictor
 
-__all__ = ["create_app", "make_backend", "predict_task"]
-
 
 def create_app(
     model: str,

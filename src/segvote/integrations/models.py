@@ -9,8 +9,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.steps.prediction.predict import open_model
 from segvote.steps.prediction.predictor import Predictor
 
-__all__ = ["open_predictors"]
-
 
 def open_predictors(path: Path | str, false_positive_rate: float = 0.01) -> dict[str, Predictor]:
     """Label to predictor.

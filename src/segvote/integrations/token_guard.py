@@ -10,8 +10,6 @@ import hmac
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-__all__ = ["LOCAL_HOSTS", "TokenGuard"]
-
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]

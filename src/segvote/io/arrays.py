@@ -19,8 +19,6 @@ from segvote.io.atomic import atomic_path
 from segvote.io.regular_files import open_regular
 from segvote.memory_budget import check_budget, measure_on_disk
 
-__all__ = ["read_arrays", "read_if_whole", "write_arrays"]
-
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
 COMPRESS_LEVEL = 1
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from segvote.errors import SegvoteError, UnwritableFileError
 
-__all__ = ["atomic_path", "explain_failure", "is_leftover", "remove_leftovers", "write_bytes", "write_text"]
-
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # nobody else's file, should one begin like ours
 

@@ -33,15 +33,6 @@ from segvote.io.tiff_stacks import (
     show_window,
 )
 
-__all__ = [
-    "MAX_PIXELS",
-    "check_regular_file",
-    "open_picture",
-    "orient",
-    "peek_orientation",
-    "read_orientation",
-]
-
 MAX_PIXELS = 100_000_000
 
 _TURNS = {

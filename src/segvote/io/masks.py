@@ -14,8 +14,6 @@ from segvote.errors import BadInputError
 from segvote.io.atomic import write_bytes
 from segvote.io.decoding import open_picture, orient
 
-__all__ = ["BACKGROUND", "IGNORE", "OBJECT", "encode_png", "normalise_mask", "read_mask", "write_mask"]
-
 BACKGROUND, IGNORE, OBJECT = 0, 128, 255
 
 

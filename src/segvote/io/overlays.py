@@ -11,8 +11,6 @@ from PIL import Image
 
 from segvote.io.atomic import write_bytes
 
-__all__ = ["blend_heat", "blend_mask", "count_degrees", "encode_jpeg", "paint_heat", "write_jpeg"]
-
 # Dark blue, teal, yellow, red: warm means likely, as in the paper's figure; readable without telling red from green.
 COLOURS = np.array([[20, 24, 82], [30, 110, 140], [248, 211, 80], [214, 40, 40]], dtype=np.float64)
 STOPS = np.array([0.0, 0.42, 0.62, 1.0])

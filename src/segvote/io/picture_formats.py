@@ -13,16 +13,6 @@ from pathlib import Path
 
 from PIL import Image, features
 
-__all__ = [
-    "FORMATS",
-    "IMAGE_EXTENSIONS",
-    "count_extensions",
-    "describe_found",
-    "describe_skipped",
-    "list_formats",
-    "list_readable_extensions",
-]
-
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
 IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 N_NAMED = 6  # kinds of other files that are named

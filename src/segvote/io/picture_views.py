@@ -12,21 +12,6 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 
-__all__ = [
-    "BITS",
-    "MAXIMUM",
-    "PAGES",
-    "PERCENTILE",
-    "TIFF_EXTENSIONS",
-    "WINDOWS",
-    "PictureView",
-    "Reading",
-    "find_range",
-    "name_view",
-    "split_name",
-    "split_view",
-]
-
 PAGES = ("first", "all", "max")
 MAXIMUM = "max"  # the brightest value of every pixel over all pages
 BITS, PERCENTILE = "bits", "percentile"

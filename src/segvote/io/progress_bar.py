@@ -23,8 +23,6 @@ from rich.text import Text
 
 from segvote.progress import Progress
 
-__all__ = ["RateColumn", "draw_progress"]
-
 SHORT = 1.0  # seconds: a rate of less is that of looking up what an earlier run left
 PAUSE = 0.1  # seconds between two drawings in a notebook: every one is a message to the browser
 

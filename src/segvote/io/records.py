@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from segvote.errors import DamagedFileError
 
-__all__ = ["CHECKSUM", "is_path_name", "read_fields"]
-
 CHECKSUM = "checksum"  # of a record, under this name in it
 
 Kind = TypeVar("Kind")

@@ -8,8 +8,6 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["open_regular"]
-
 
 def open_regular(path: Path | str) -> io.BufferedReader:
     """Open a file for reading; `OSError` where it is a pipe, a socket, a device or a folder, without waiting for it."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["scale_to_bytes"]
-
 _N_AT_ONCE = 1 << 20  # values that are widened at the same time
 
 

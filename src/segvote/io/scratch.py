@@ -9,8 +9,6 @@ from pathlib import Path
 
 from segvote.errors import UnwritableFileError
 
-__all__ = ["open_scratch"]
-
 
 @contextlib.contextmanager
 def open_scratch() -> Iterator[Path]:

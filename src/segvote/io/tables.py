@@ -21,8 +21,6 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.atomic import write_text
 from segvote.io.regular_files import open_regular
 
-__all__ = ["format_csv", "format_json", "read_csv", "read_json", "write_csv", "write_json"]
-
 MAX_BYTES = 1 << 30
 
 

@@ -18,17 +18,6 @@ from segvote.errors import BadInputError
 from segvote.io.picture_views import MAXIMUM, PERCENTILE, PictureView, find_range
 from segvote.io.samples import scale_to_bytes
 
-__all__ = [
-    "ORIENTATION_TAG",
-    "StackLayout",
-    "has_tiff_signature",
-    "measure_stack",
-    "open_tiff_view",
-    "open_unusual_tiff",
-    "pick_channels",
-    "show_window",
-]
-
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 ORIENTATION_TAG = 274
 MAX_SAMPLE_BYTES = 600_000_000  # of the decoded samples of a page

@@ -15,8 +15,6 @@ from segvote.report.compare_markup import format_page, format_rows
 from segvote.report.compare_tables import format_latex, format_markdown, list_set_rows
 from segvote.report.markup import escape
 
-__all__ = ["format_benchmark_page", "list_benchmark_rows", "list_class_rows", "write_benchmark"]
-
 INFERRED = "How many shots of each class the paper used is inferred."
 # Why the column of the paper is empty.
 NOT_WHOLE = "The paper's figures are means over all classes of the set; here not all were measured."

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from segvote.report.markup import escape
 
-__all__ = ["Line", "draw_lines"]
-
 WIDTH, HEIGHT = 560, 340
 LEFT, TOP, BOTTOM = 46, 12, 44
 PLOT = 320  # width of the plot; the rest is the legend

@@ -17,8 +17,6 @@ from segvote.report.compare_tables import name_methods
 from segvote.report.markup import escape
 from segvote.run.run_folder import RunFolder
 
-__all__ = ["choose_images", "format_gallery"]
-
 SIZE = 150  # longest side of a picture
 N_IMAGES, N_METHODS = 6, 12
 

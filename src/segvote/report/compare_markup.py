@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from segvote.report.compare_tables import Bold
 from segvote.report.markup import escape, read_static
 
-__all__ = ["format_grid", "format_page", "format_rows"]
-
 
 def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
     """A whole page; a section is its heading (text) and its content (HTML)."""

@@ -22,8 +22,6 @@ from segvote.report.compare_tables import (
 )
 from segvote.report.markup import escape
 
-__all__ = ["draw_precision", "draw_stress", "format_comparison_page", "write_comparison"]
-
 N_CURVES = 12
 EXPLANATION = (
     "<p>CorLoc: part of the images whose mask overlaps the truth by more than the threshold; the common rule decides "

@@ -11,17 +11,6 @@ import numpy as np
 
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 
-__all__ = [
-    "Bold",
-    "format_latex",
-    "format_markdown",
-    "format_text",
-    "list_comparison_rows",
-    "list_failure_rows",
-    "list_set_rows",
-    "name_methods",
-]
-
 HEADS = ["method", "CorLoc", "95 %", "own rule", "matched", "mIoU", "limit", "AP", "eKDE better by", "p", "s"]
 NONE = "–"  # in the place of a figure
 LATEX_SIGNS = {

@@ -11,8 +11,6 @@ from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_markup import format_grid, format_page
 from segvote.report.markup import escape
 
-__all__ = ["format_evaluation_page", "write_evaluation_page"]
-
 
 def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) -> None:
     """Write the page, self-contained, without scripts."""

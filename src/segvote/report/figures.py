@@ -10,8 +10,6 @@ import numpy as np
 from segvote.io.overlays import COLOURS, STOPS
 from segvote.report.markup import escape, format_number, format_share
 
-__all__ = ["HistogramRow", "draw_bar", "draw_heat_scale", "draw_histograms", "make_edges"]
-
 WIDTH, LEFT, RIGHT = 480, 4, 4  # of a histogram, in SVG units
 HEAD, FOOT, HEIGHT = 24, 26, 250  # height of a row's title, of the axis below all rows, and of the whole
 N_BINS = 40

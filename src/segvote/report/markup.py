@@ -8,8 +8,6 @@ import unicodedata
 from collections.abc import Iterable
 from importlib.resources import files
 
-__all__ = ["escape", "format_duration", "format_number", "format_share", "format_table", "read_static"]
-
 UNPRINTABLE = {"Cc", "Cs"}  # control characters and halves of pairs, which HTML forbids
 
 

@@ -29,8 +29,6 @@ from segvote.report.summary import (
 from segvote.report.timings import format_timings
 from segvote.run.run import Run
 
-__all__ = ["list_parts", "write_report"]
-
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' "
     "rx='4' fill='%23141852'/%3E%3Cpath d='M3 10l4-6 6 3-3 6z' fill='%23f8d350'/%3E%3C/svg%3E"

@@ -9,22 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import HistogramRow, draw_histograms, make_edges
-from segvote.report.gallery import UNCERTAIN, count_false_positives
+from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_share, format_table
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
-
-__all__ = [
-    "format_confidence",
-    "format_excluded",
-    "format_figures",
-    "format_parameters",
-    "format_problems",
-    "format_tiles",
-    "format_title",
-]
 
 
 def format_title(run: Run) -> str:

@@ -19,8 +19,6 @@ from segvote.io.images import read_image_size, read_small_image, resize_image
 from segvote.io.overlays import blend_mask, encode_jpeg
 from segvote.run.run import Run
 
-__all__ = ["PAGE_BYTES", "Thumbnail", "Triplet", "choose_size", "count_share", "make_triplet"]
-
 # Base64 characters for all pictures: with the text of 400 images the page stays below 20 MB.
 PAGE_BYTES = 18_000_000
 SMALLEST, LARGEST = 96, 360  # longest side of a thumbnail in pixels

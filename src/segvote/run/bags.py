@@ -15,8 +15,6 @@ from segvote.run.sources import Source, list_sources
 from segvote.run.video.bags import is_video
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags", "name_bags"]
-
 
 @dataclass(frozen=True)
 class Bag:

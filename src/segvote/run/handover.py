@@ -11,8 +11,6 @@ from segvote.errors import MissingPartError
 from segvote.io.exports.base import measure_box
 from segvote.types import Annotation, Part
 
-__all__ = ["make_supervision_dataset"]
-
 
 def make_supervision_dataset(annotations: Iterable[Annotation], labels: Sequence[str]) -> Any:
     """A ``supervision.DetectionDataset``: pictures read when asked for, masks, boxes, scores and class numbers.

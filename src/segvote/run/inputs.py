@@ -18,8 +18,6 @@ from segvote.io.remote.addresses import find_local_path, name_path_or_uri
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Addition", "Inputs"]
-
 
 @dataclass(frozen=True)
 class Addition:

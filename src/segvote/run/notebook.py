@@ -14,8 +14,6 @@ from segvote.types import WITH
 if TYPE_CHECKING:
     from segvote.run.run import Run
 
-__all__ = ["format_run"]
-
 N_PICTURES = 8
 PICTURE_SIZE = 160
 

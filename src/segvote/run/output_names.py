@@ -15,8 +15,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-__all__ = ["name_frames", "name_stems", "remove_stale"]
-
 ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
 # Bytes of the last part of a stem: file systems allow 255, of which an ending takes some.
 MAX_BYTES = 235

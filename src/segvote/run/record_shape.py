@@ -7,8 +7,6 @@ from typing import Any
 
 from segvote.errors import DamagedFileError
 
-__all__ = ["CLASS_RECORD", "RUN_RECORD", "check_shape"]
-
 PROBLEMS = [{"name": str, "reason": str}]
 RUN_RECORD: dict[str, Any] = {
     "segvote": str,

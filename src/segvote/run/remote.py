@@ -15,8 +15,6 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.inputs import Inputs
 from segvote.run.run_folder import RunFolder
 
-__all__ = ["open_run"]
-
 
 @contextlib.contextmanager
 def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:

@@ -21,8 +21,6 @@ from segvote.io.records import CHECKSUM
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.run.record_shape import RUN_RECORD, check_shape
 
-__all__ = ["RunFolder", "make_key"]
-
 
 def make_key(**parameters: Any) -> str:
     """A short name that is the same exactly when the parameters are."""

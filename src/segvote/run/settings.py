@@ -8,8 +8,6 @@ from typing import Any
 from segvote.io.picture_views import Reading
 from segvote.io.records import read_fields
 
-__all__ = ["DETAILS", "METHOD", "Settings", "read_settings"]
-
 # The voter that is the method itself, see `segvote.method`.
 METHOD = "ekde"
 

@@ -13,8 +13,6 @@ from segvote.io.picture_views import TIFF_EXTENSIONS, PictureView, Reading, name
 from segvote.io.tiff_stacks import StackLayout, measure_stack
 from segvote.run.video.bags import is_video, split_videos
 
-__all__ = ["Source", "list_sources"]
-
 
 @dataclass(frozen=True)
 class Source:

@@ -16,8 +16,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["Polygon", "bridge_holes", "list_outlines", "rasterise", "trace_polygons"]
-
 _MAX_CROSSINGS = 1 << 22  # handled at a time
 _MAX_COORDINATE = 1e9
 

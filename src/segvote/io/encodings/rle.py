@@ -15,8 +15,6 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS
 
-__all__ = ["count_runs", "decode_rle", "encode_rle", "fill_runs", "pack_counts", "unpack_counts"]
-
 _N_BITS = 5  # payload of one character
 _MORE = 1 << _N_BITS  # set in every character of a number but the last
 _BASE = 48  # the character "0"

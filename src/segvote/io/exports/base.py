@@ -25,18 +25,6 @@ from segvote.io.images import IMAGE_EXTENSIONS
 from segvote.io.picture_views import split_view
 from segvote.types import Annotation, Part
 
-__all__ = [
-    "ExportOptions",
-    "FileNamer",
-    "LabelTable",
-    "check_name",
-    "copy_image",
-    "list_parts",
-    "measure_box",
-    "number_instances",
-    "split_instances",
-]
-
 
 @dataclass(frozen=True)
 class ExportOptions:

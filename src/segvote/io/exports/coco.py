@@ -15,8 +15,6 @@ from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_
 from segvote.io.exports.streams import RecordFile, open_records
 from segvote.types import Annotation, Part
 
-__all__ = ["Shape", "measure_shape", "write_coco", "write_coco_file", "write_shapes"]
-
 
 @dataclass(frozen=True)
 class Shape:

@@ -16,8 +16,6 @@ from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_
 from segvote.io.scratch import open_scratch
 from segvote.types import Annotation, Part
 
-__all__ = ["write_cvat"]
-
 # What XML 1.0 has no place for, in any spelling.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

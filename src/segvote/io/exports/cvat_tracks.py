@@ -18,8 +18,6 @@ from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import split_instances
 from segvote.types import Annotation, Part
 
-__all__ = ["TrackFile", "open_track_file"]
-
 
 class TrackFile:
     """Takes the masks of a video's frames in order; made by `open_track_file`."""

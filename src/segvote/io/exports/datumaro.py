@@ -12,8 +12,6 @@ from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_i
 from segvote.io.exports.streams import open_records
 from segvote.types import Annotation, Part
 
-__all__ = ["write_datumaro"]
-
 IMAGE_MEDIA = 2
 
 

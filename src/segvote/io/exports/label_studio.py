@@ -19,8 +19,6 @@ from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_
 from segvote.io.exports.streams import open_records
 from segvote.types import Annotation, Part
 
-__all__ = ["write_label_studio"]
-
 
 def write_label_studio(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/`` if asked to."""

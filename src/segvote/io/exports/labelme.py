@@ -17,8 +17,6 @@ from segvote.io.masks import encode_png
 from segvote.io.tables import write_json
 from segvote.types import Annotation, Part
 
-__all__ = ["write_labelme"]
-
 VERSION = "5.4.1"  # of the layout; labelme 6.3.1 reads it and does not compare
 
 

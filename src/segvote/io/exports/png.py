@@ -14,8 +14,6 @@ from segvote.io.masks import IGNORE, OBJECT, write_mask
 from segvote.io.tables import write_csv
 from segvote.types import Annotation, Part
 
-__all__ = ["write_png"]
-
 MOST = 254
 
 

@@ -10,8 +10,6 @@ from typing import Any, TextIO
 
 from segvote.io.atomic import atomic_path
 
-__all__ = ["RecordFile", "open_records"]
-
 
 class RecordFile:
     """A JSON file that begins with a list of records; `tail` holds the other keys, written when the file is closed."""

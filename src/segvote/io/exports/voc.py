@@ -14,8 +14,6 @@ from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_i
 from segvote.io.masks import encode_png
 from segvote.types import Annotation
 
-__all__ = ["make_voc_palette", "write_voc"]
-
 UNSURE = 255
 MOST = 254  # classes, and objects of one image
 

@@ -23,8 +23,6 @@ from segvote.io.exports.base import (
 )
 from segvote.types import Annotation
 
-__all__ = ["write_yolo"]
-
 TRAIN, VAL = "train", "val"
 
 

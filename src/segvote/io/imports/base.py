@@ -21,8 +21,6 @@ from segvote.io.encodings.polygons import rasterise
 from segvote.memory_budget import check_budget
 from segvote.types import Part
 
-__all__ = ["PartJoiner", "check_size", "clean_name", "fill_polygons", "match_name", "need", "read_number", "read_score"]
-
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")  # Label Studio puts it before the name of every uploaded file
 
 

@@ -13,8 +13,6 @@ from segvote.io.encodings.rle import decode_rle
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_number, read_score
 from segvote.types import Annotation
 
-__all__ = ["parse_coco", "parse_coco_boxes"]
-
 
 def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
     """Images of a COCO file, parsed, in their order, those without annotation too; `where` names it in errors.

@@ -20,8 +20,6 @@ from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_pol
 from segvote.io.regular_files import open_regular
 from segvote.types import Annotation
 
-__all__ = ["read_cvat_xml"]
-
 _CHUNK = 1 << 20
 _REFUSED = {"box", "cuboid", "ellipse", "points", "polyline", "skeleton", "track"}
 

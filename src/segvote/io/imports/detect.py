@@ -18,8 +18,6 @@ from segvote.io.scratch import open_scratch
 from segvote.io.tables import MAX_BYTES, read_json
 from segvote.types import Annotation
 
-__all__ = ["read_any"]
-
 _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its size is not a text of annotations
 
 

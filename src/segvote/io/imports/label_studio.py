@@ -16,8 +16,6 @@ from segvote.io.encodings.brush import decode_brush
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_score
 from segvote.types import Annotation
 
-__all__ = ["parse_label_studio"]
-
 
 def parse_label_studio(tasks: Any, where: str) -> Iterator[Annotation]:
     """Tasks of a Label Studio file (not "JSON-MIN"), parsed; `where` names it in errors.

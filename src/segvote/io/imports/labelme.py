@@ -16,8 +16,6 @@ from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_pol
 from segvote.io.tables import read_json
 from segvote.types import Annotation
 
-__all__ = ["parse_labelme", "read_labelme"]
-
 
 def read_labelme(path: Path | str) -> Iterator[Annotation]:
     """Images of a labelme file, or of all ``*.json`` below a folder in the order of their names.

@@ -15,8 +15,6 @@ from segvote.io.remote.addresses import find_local_path, is_uri
 from segvote.io.remote.local_copy import LocalCopy
 from segvote.progress import Progress, ignore_progress
 
-__all__ = ["Opened", "fetch_folder", "open_folders"]
-
 # What a model does without.
 NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
 

@@ -19,8 +19,6 @@ from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
 from segvote.io.atomic import atomic_path
 from segvote.io.decoding import check_regular_file
 
-__all__ = ["FilmWriter", "open_film_writer", "read_film"]
-
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 FRAME_RATE = 25  # what a written film says of itself; every frame has a time of its own
 CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate

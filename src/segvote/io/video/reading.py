@@ -21,16 +21,6 @@ from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
 from segvote.io.video.files import read_film
 
-__all__ = [
-    "Frame",
-    "VideoStream",
-    "hash_video",
-    "is_frame_folder",
-    "is_video_file",
-    "list_frames",
-    "open_video",
-]
-
 VIDEO_EXTENSIONS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"})
 FRAME_RATE = 25.0  # of a folder of frames, which has no times of its own
 

@@ -15,8 +15,6 @@ from segvote.io.picture_views import Reading
 from segvote.run.bags import Bag, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["NONE", "ClassFolders", "ClassImage", "list_class_images"]
-
 NONE = "none"  # the folder of images that show nothing of all that
 MOST_CLASSES = 254  # numbers of an index mask: 0 is background, 255 is unsure in most formats
 

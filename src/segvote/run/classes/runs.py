@@ -24,8 +24,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.types import Annotation
 
-__all__ = ["ClassRecord", "ClassRuns", "find_class_record"]
-
 
 @dataclass(frozen=True)
 class ClassRecord:

@@ -13,9 +13,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.video.frames import list_frame_stems
 from segvote.types import Annotation, Part
 
-__all__ = ["get_frame_mask_path", "list_frame_annotations"]
-
-
 TRACK = 1  # one object, one track
 
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from segvote.errors import BadInputError
 from segvote.io.video.reading import is_frame_folder, is_video_file, list_frames
 
-__all__ = ["FRAMES", "find_videos", "is_video", "split_videos"]
-
 FRAMES = ("auto", "images", "video")
 
 

@@ -20,17 +20,6 @@ from segvote.io.video.reading import VideoStream, list_frames
 from segvote.run.output_names import name_frames
 from segvote.run.run_folder import RunFolder
 
-__all__ = [
-    "FrameMaps",
-    "StoredFrame",
-    "get_poster_path",
-    "list_frame_stems",
-    "list_stored_frames",
-    "read_ahead",
-    "read_frame_labels",
-    "walk_frames",
-]
-
 FRAMES_PER_FILE = 32
 N_AHEAD = 4  # frames that are decoded before they are asked for
 Item = TypeVar("Item")

@@ -50,8 +50,6 @@ from segvote.types import WITH, WITHOUT, Annotation
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
 
-__all__ = ["annotate_classes"]
-
 
 def annotate_classes(
     root: Path | str,

@@ -20,8 +20,6 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.types import Annotation
 
-__all__ = ["IndexWriter", "join_masks"]
-
 
 def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
     """Lay masks (n_classes, h, w) bool over each other: (h, w) uint8, 0 for none, otherwise 1 + number of the class.

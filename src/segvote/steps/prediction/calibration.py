@@ -15,8 +15,6 @@ from segvote.method.table import make_folds
 from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
-__all__ = ["Calibration", "calibrate", "score_by_refits", "score_images"]
-
 # Groups of images that are left out of the vote together.
 N_FOLDS = 10
 

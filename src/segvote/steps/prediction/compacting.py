@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["pack", "unpack"]
-
 STEPS = 127  # of int8, on either side of zero
 ROWS_AT_ONCE = 16_384
 

@@ -29,8 +29,6 @@ from segvote.steps.voting.making import make_annotator
 if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator
 
-__all__ = ["Model", "read_model", "write_model"]
-
 OLDEST_VERSION = 4  # that can be read: earlier ones hold another method's votes
 SEGMENT_ARRAYS = ("bags", "prior", "user_labels")
 

@@ -34,8 +34,6 @@ from segvote.steps.table import gather_table
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["FALSE_POSITIVE_RATE", "Prediction", "Predictions", "open_model", "predict"]
-
 # Of images without the object, how many may be predicted to show it where a call does not say.
 FALSE_POSITIVE_RATE = 0.01
 # Images whose features are in memory at the same time.

@@ -23,8 +23,6 @@ from segvote.steps.prediction.model import Model
 from segvote.steps.superpixels import draw_mask
 from segvote.steps.table import measure_contrasts
 
-__all__ = ["Choice", "Judgement", "Predictor"]
-
 
 @dataclass(frozen=True)
 class Choice:

@@ -11,8 +11,6 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.tables import read_json, write_json
 from segvote.run.run_folder import RunFolder
 
-__all__ = ["Moment", "get_timeline_path", "measure_moment", "read_timeline", "write_timeline"]
-
 
 @dataclass(frozen=True)
 class Moment:

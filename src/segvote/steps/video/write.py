@@ -29,8 +29,6 @@ from segvote.steps.video.timeline import measure_moment, write_timeline
 if TYPE_CHECKING:
     from segvote.steps.write import WriteTask
 
-__all__ = ["get_film_path", "get_track_path", "write_video"]
-
 HEATMAP_SIZE = 640
 FILM_SIZE = 960  # longest side of the overlay film, enough to judge it
 
