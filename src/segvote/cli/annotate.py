@@ -71,29 +71,17 @@ def annotate(
     detail: str = option(DEFAULTS.detail, panel=METHOD, help=f"Look closely: {', '.join(DETAILS)}, or pixels."),
     unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
-        DEFAULTS.pages,
-        panel=INPUT,
-        help=f"Of a TIFF stack: {', '.join(PAGES)}.",
-        **choice(PAGES, "choice of pages"),
+        DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
     ),
     channels: str = option(
-        DEFAULTS.channels,
-        panel=INPUT,
-        metavar="R,G,B",
-        help="Channels, from 0, to show as colours.",
+        DEFAULTS.channels, panel=INPUT, metavar="R,G,B", help="Channels, from 0, to show as colours."
     ),
     window: str = option(
-        DEFAULTS.window,
-        panel=INPUT,
-        metavar="NAME",
-        help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH.",
+        DEFAULTS.window, panel=INPUT, metavar="NAME", help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH."
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
-        DEFAULTS.voter,
-        panel=METHOD,
-        help="Who votes: ekde, or a baseline.",
-        **choice(VOTERS, "voter"),
+        DEFAULTS.voter, panel=METHOD, help="Who votes: ekde, or a baseline.", **choice(VOTERS, "voter")
     ),
     features: str = option(
         DEFAULTS.features,

@@ -71,8 +71,7 @@ def format_examples(*commands: str) -> str:
 
 @app.callback(invoke_without_command=True, epilog=format_examples("segvote demo", "segvote annotate --help"))
 def start(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and stop.")
 ) -> None:
     """Two folders to masks."""
     if version:

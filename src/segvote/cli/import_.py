@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    "import",
-    epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow"),
+    "import", epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow")
 )
 def import_(
     run_folder: PathOrUri = RUN,

@@ -19,14 +19,7 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
-from segvote.evaluation.compare_results import (
-    Combination,
-    Comparison,
-    Result,
-    read_result,
-    wants_lengths,
-    write_result,
-)
+from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, wants_lengths, write_result
 from segvote.evaluation.compare_rules import RULES, decide_by_rules
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import (

@@ -28,11 +28,7 @@ from segvote.steps.prediction.predictor import Predictor
 
 
 def create_app(
-    model: str,
-    false_positive_rate: float = 0.01,
-    token: str | None = None,
-    hosts: Collection[str] = (),
-    **options: Any,
+    model: str, false_positive_rate: float = 0.01, token: str | None = None, hosts: Collection[str] = (), **options: Any
 ) -> Any:
     """The web application, for any WSGI server.
 
