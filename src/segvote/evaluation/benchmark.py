@@ -75,11 +75,7 @@ class Benchmark:
 
     def measure_mean(self, voter: str, features: str, rule: str) -> float:
         """CorLoc averaged over classes; nan where a class has no result."""
-        values = []
-        for comparison in self.classes.values():
-            result = comparison.find(voter, features)
-            values.append(np.nan if result is None else comparison.measure_corloc(result, rule).mean)
-        return float(np.mean(values))
+        return float(np.mean([_measure(comparison, voter, features, rule) for comparison in self.classes.values()]))
 
     def list_paper_rows(self) -> list[PaperRow]:
         """The paper's methods and ours, beside the paper's figures."""
@@ -117,12 +113,16 @@ class Benchmark:
         nan where we have no result, None where the paper's figure is not known.
         """
         voter, features = {**PAPER_METHODS, **OURS}[method]
-        pairs = {}
-        for name, comparison in self.classes.items():
-            result = comparison.find(voter, self.row_features.choose(features))
-            ours = np.nan if result is None else comparison.measure_corloc(result, "own").mean
-            pairs[name] = (float(ours), self.paper_classes.get(name, {}).get(method))
-        return pairs
+        features = self.row_features.choose(features)
+        return {
+            name: (_measure(comparison, voter, features, "own"), self.paper_classes.get(name, {}).get(method))
+            for name, comparison in self.classes.items()
+        }
+
+
+def _measure(comparison: Comparison, voter: str, features: str, rule: str) -> float:
+    result = comparison.find(voter, features)
+    return float("nan") if result is None else comparison.measure_corloc(result, rule).mean
 
 
 def make_paper_plan(time_limit: float | None = None, row_features: RowFeatures = RowFeatures()) -> Plan:

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import MissingPartError
-from segvote.integrations.models import open_predictors
+from segvote.integrations import open_predictors
 from segvote.io.encodings.polygons import list_outlines
 
 

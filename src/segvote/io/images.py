@@ -19,9 +19,9 @@ from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation, read_orientation
+from segvote.io.files import open_regular
 from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions
 from segvote.io.picture_views import split_view
-from segvote.io.regular_files import open_regular
 from segvote.io.samples import scale_to_bytes
 from segvote.kernels.resizing import resize_labels
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.atomic import write_text
-from segvote.io.regular_files import open_regular
+from segvote.io.files import open_regular
 
 MAX_BYTES = 1 << 30
 

@@ -13,7 +13,7 @@ from segvote.io.atomic import atomic_path, explain_failure
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
-from segvote.io.scratch import open_scratch
+from segvote.io.files import open_scratch
 from segvote.types import Annotation, Part
 
 # What XML 1.0 has no place for, in any spelling.

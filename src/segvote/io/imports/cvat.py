@@ -16,8 +16,8 @@ import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
 from segvote.io.encodings.rle import fill_runs
+from segvote.io.files import open_regular
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons
-from segvote.io.regular_files import open_regular
 from segvote.types import Annotation
 
 _CHUNK = 1 << 20

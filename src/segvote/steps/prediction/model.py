@@ -13,7 +13,7 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
-from segvote.io.regular_files import open_regular
+from segvote.io.files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method import Geometry
