@@ -53,8 +53,8 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
         for number in choose_frames(item, n_frames):
             name = _link(item.frames[number], folder / WITH, place, number, join)
             groups[f"{WITH}/{name.split('/')[0]}"] = item.name
-            if reader := _make_reader(item, number):
-                readers[name.rsplit(".", 1)[0]] = reader
+            if number in item.masks or number in item.boxes:
+                readers[name.rsplit(".", 1)[0]] = partial(_read_truth, item, number)
     for place, item in enumerate(absent):
         for number in choose_frames(item, n_frames):
             _link(item.frames[number], folder / WITHOUT, place, number, _choose_join(item, n_frames))
@@ -102,15 +102,5 @@ def _link(path: Path, folder: Path, place: int, number: int, join: str) -> str:
     return name
 
 
-def _make_reader(item: DataItem, number: int) -> TruthReader | None:
-    if number in item.masks:
-        return partial(_read_mask, item, number)
-    return partial(_read_boxes, item, number) if number in item.boxes else None
-
-
-def _read_mask(item: DataItem, number: int) -> Truth:
-    return Truth(mask=item.masks[number]())
-
-
-def _read_boxes(item: DataItem, number: int) -> Truth:
-    return Truth(boxes=item.boxes[number]())
+def _read_truth(item: DataItem, number: int) -> Truth:
+    return Truth(mask=item.masks[number]()) if number in item.masks else Truth(boxes=item.boxes[number]())

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 
@@ -165,8 +164,11 @@ def _read_voc(path: Path, label: str | None) -> Truth:
 def _list_file(path: Path, label: str | None) -> dict[str, TruthReader]:
     if path.suffix.lower() == ".csv":
         return _list_csv_boxes(path)
-    if path.suffix.lower() == ".json" and (boxes := _list_coco_boxes(read_json(path), str(path), label)):
-        return boxes
+    if path.suffix.lower() == ".json":
+        data = read_json(path)
+        is_coco = isinstance(data, dict) and {"images", "annotations"} <= data.keys()
+        if is_coco and (boxes := parse_coco_boxes(data, str(path), label)):  # none where an annotation has a mask
+            return _wrap_boxes({_cut_extension(name): corners for name, corners in boxes.items()})
     return _list_annotations(read_any(path), label)
 
 
@@ -201,14 +203,6 @@ def _list_csv_boxes(path: Path) -> dict[str, TruthReader]:
                 f"{path}, row {number}: expected the columns {', '.join(CSV_COLUMNS)} with numbers ({error})"
             ) from error
     return _wrap_boxes(by_image)
-
-
-def _list_coco_boxes(data: Any, where: str, label: str | None) -> dict[str, TruthReader]:
-    """Boxes of a COCO file in which no annotation has a mask; empty for any other file."""
-    if not isinstance(data, dict) or not {"images", "annotations"} <= data.keys():
-        return {}
-    boxes = parse_coco_boxes(data, where, label)
-    return _wrap_boxes({_cut_extension(name): corners for name, corners in boxes.items()})
 
 
 def _wrap_boxes(by_image: Mapping[str, list[list[float]]]) -> dict[str, TruthReader]:

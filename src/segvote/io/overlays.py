@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from io import BytesIO
 from pathlib import Path
 
@@ -70,6 +71,11 @@ def encode_jpeg(image: np.ndarray, quality: int = 85) -> bytes:
     buffer = BytesIO()
     Image.fromarray(image).save(buffer, format="JPEG", quality=quality)
     return buffer.getvalue()
+
+
+def format_data_uri(jpeg: bytes) -> str:
+    """JPEG bytes as the address of a picture that a page carries inside."""
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
 def write_jpeg(path: Path, image: np.ndarray, quality: int = 85) -> None:

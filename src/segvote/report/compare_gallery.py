@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ from segvote.errors import SegvoteError
 from segvote.evaluation.compare_results import Comparison, Result
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image, resize_image, resize_labels
-from segvote.io.overlays import blend_heat, encode_jpeg
+from segvote.io.overlays import blend_heat, encode_jpeg, format_data_uri
 from segvote.masks import scale_heat
 from segvote.report.compare_tables import name_methods
 from segvote.report.markup import escape
@@ -64,9 +63,6 @@ def _paint(comparison: Comparison, result: Result, arrays: dict, place: int, pic
 
 
 def _format_picture(picture: np.ndarray, name: str) -> str:
-    data = base64.b64encode(encode_jpeg(picture, quality=70)).decode("ascii")
     height, width = picture.shape[:2]
-    return (
-        f'<img src="data:image/jpeg;base64,{data}" width="{width}" height="{height}" alt="{escape(name)}" '
-        'loading="lazy">'
-    )
+    source = format_data_uri(encode_jpeg(picture, quality=70))
+    return f'<img src="{source}" width="{width}" height="{height}" alt="{escape(name)}" loading="lazy">'

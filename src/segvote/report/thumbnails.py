@@ -5,7 +5,6 @@ A picture that is gone or has changed since the run gives a reason instead of an
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 
 from segvote.errors import UnreadableImageError
 from segvote.io.images import read_image_size, read_small_image, resize_image
-from segvote.io.overlays import blend_mask, encode_jpeg
+from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.run.run import Run
 
 # Base64 characters for all pictures: with the text of 400 images the page stays below 20 MB.
@@ -35,7 +34,7 @@ class Thumbnail:
 
     @property
     def uri(self) -> str:
-        return "data:image/jpeg;base64," + base64.b64encode(self.data).decode("ascii")
+        return format_data_uri(self.data)
 
 
 @dataclass(frozen=True)

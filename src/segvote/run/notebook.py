@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
 from typing import TYPE_CHECKING
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_image, resize_labels
-from segvote.io.overlays import blend_mask, encode_jpeg
+from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.types import WITH
 
 if TYPE_CHECKING:
@@ -36,6 +35,5 @@ def _format_picture(run: Run, index: int) -> str:
         mask = resize_labels(run.read_mask(index), picture.shape[:2])  # type: ignore[arg-type]
     except (SegvoteError, OSError):
         return ""
-    data = base64.b64encode(encode_jpeg(blend_mask(picture, mask))).decode("ascii")
-    name = escape(run.bags[index].name, quote=True)
-    return f'<img src="data:image/jpeg;base64,{data}" alt="{name}" title="{name}" style="margin: 2px">'
+    source, name = format_data_uri(encode_jpeg(blend_mask(picture, mask))), escape(run.bags[index].name, quote=True)
+    return f'<img src="{source}" alt="{name}" title="{name}" style="margin: 2px">'

@@ -110,7 +110,11 @@ class RunFolder:
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""
         with explain_failure(self.log_path):
-            self._append(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
+            self.path.mkdir(parents=True, exist_ok=True)
+            if self.log_path.exists() and not self.log_path.is_file():
+                raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
+            with self.log_path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
 
     @contextlib.contextmanager
     def time_step(self, step: str) -> Iterator[None]:
@@ -118,13 +122,6 @@ class RunFolder:
         started = time.perf_counter()
         yield
         self.log(step=step, seconds=round(time.perf_counter() - started, 3))
-
-    def _append(self, line: str) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        if self.log_path.exists() and not self.log_path.is_file():
-            raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
-        with self.log_path.open("a", encoding="utf-8") as file:
-            file.write(line)
 
     def read_log(self) -> list[dict[str, Any]]:
         """All lines that are whole: the last one may have been cut by a crash."""
