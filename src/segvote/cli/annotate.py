@@ -150,8 +150,10 @@ def annotate(
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
     from segvote._api import annotate as run_annotate
     from segvote._api import annotate_classes
+    from segvote.voters.options import parse_options
 
-    chosen["voter_options"] = parse_voter_options(voter, voter_option or [])
+    # The voter's class, and with it scikit-learn, is loaded only if there are some.
+    chosen["voter_options"] = parse_options(voter, voter_option) if voter_option else {}
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
@@ -169,15 +171,6 @@ def annotate(
             progress=progress,
         )
     print_outcome(run)
-
-
-def parse_voter_options(voter: str, texts: list[str]) -> dict[str, Any]:
-    """Options of a voter; its class, and with it scikit-learn, is loaded only if there are some."""
-    if not texts:
-        return {}
-    from segvote.voters.options import parse_options
-
-    return parse_options(voter, texts)
 
 
 def choose_folders(
@@ -209,19 +202,15 @@ def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOr
     return segments if ucm is None else ucm
 
 
-def warn_few(bags: Sequence[BagRecord]) -> None:
-    """What occurs in one image only cannot be told from clutter."""
-    if sum(bag.bag_label == WITH for bag in bags) == 1:
-        typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
-
-
 def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
-    warn_few(getattr(run, "bags", ()))
     # Where every class has its own *without* images, the run of each class tells.
-    excluded = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
+    bags: Sequence[BagRecord] = getattr(run, "bags", ())
+    if sum(bag.bag_label == WITH for bag in bags) == 1:  # what occurs once cannot be told from clutter
+        typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
+    excluded = [bag.name for bag in bags if bag.excluded]
     if excluded:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
         count = "1 image is" if len(excluded) == 1 else f"{len(excluded)} images are"

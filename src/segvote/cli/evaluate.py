@@ -45,22 +45,16 @@ def evaluate(
 ) -> None:
     """Measure a run: CorLoc, IoU, AP, boundaries and single objects, beside the limit that its segments set."""
     from segvote._api import evaluate as run_evaluate
-    from segvote.io.tables import format_json
+    from segvote.io.tables import format_json, write_csv
+    from segvote.report.evaluation import write_evaluation_page
 
     with show_progress() as progress:
         evaluation = run_evaluate(run_folder, truth, label=label, threshold=threshold, progress=progress)
-    write_files(evaluation, csv, html, find_local_path(run_folder).resolve().name)
-    typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
-
-
-def write_files(evaluation: Evaluation, csv: Path | None, html: Path | None, title: str) -> None:
-    from segvote.io.tables import write_csv
-    from segvote.report.evaluation import write_evaluation_page
-
     if csv is not None:
         write_csv(csv, evaluation.list_rows(), CSV_COLUMNS)
     if html is not None:
-        write_evaluation_page(evaluation, html, title)
+        write_evaluation_page(evaluation, html, find_local_path(run_folder).resolve().name)
+    typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
 
 
 def format_evaluation(evaluation: Evaluation) -> str:
