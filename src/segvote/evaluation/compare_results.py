@@ -133,7 +133,7 @@ class Comparison:
         own = self.find(self.reference, cut_ending(features), segmenter)
         return own or self.find(self.reference, features, segmenter)
 
-    def measure_difference(self, result: Result, rule: str = "common") -> Difference | None:
+    def measure_difference(self, result: Result) -> Difference | None:
         """How much the reference's overlaps are better, drawn in pairs; None for itself or without reference.
 
         Mean IoU instead of CorLoc: it has a value per image where CorLoc has a yes or no, so it shows a real difference
@@ -144,7 +144,7 @@ class Comparison:
             return None
         if reference.names != result.names:
             raise BadInputError("a paired comparison needs the same images; run the comparison again")
-        return bootstrap_difference(reference.measure_ious(rule), result.measure_ious(rule))
+        return bootstrap_difference(reference.measure_ious(), result.measure_ious())
 
 
 def write_result(folder: Path, result: Result) -> None:
