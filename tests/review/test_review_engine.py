@@ -10,7 +10,7 @@ import pytest
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
-from segvote.io.imports.coco import read_coco
+from segvote.io.imports.detect import read_any
 from segvote.review import voting
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
@@ -362,7 +362,7 @@ def test_painted_pixels_are_exact_on_the_page_in_files_and_after_annotating_agai
     assert engine.snapshot.covered[0] == round(float(shown.mean()), 6)
     written = export_run(engine.settle())
     np.testing.assert_array_equal(written.read_mask(0), shown)
-    ((part,),) = [one.parts for one in read_coco(written.folder.coco_path) if one.name == run.bags[0].name]
+    ((part,),) = [one.parts for one in read_any(written.folder.coco_path) if one.name == run.bags[0].name]
     np.testing.assert_array_equal(part.mask, shown)
     run.folder.votes_path.unlink()
     again = annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)

@@ -41,8 +41,8 @@ def video_run(tmp_path_factory):
         for number, frame in enumerate(make_frames(seed, shows)):
             Image.fromarray(frame).save(root / place / f"{number:05d}.png")
     with open_film_writer(root / "without/n1.mp4") as writer:
-        for frame in make_frames(11, False):
-            writer.write(frame)
+        for number, frame in enumerate(make_frames(11, False)):
+            writer.write(frame, number / 25)
     return annotate(root / "with", root / "without", root / "out", SETTINGS, n_jobs=1)
 
 
