@@ -156,7 +156,7 @@ class Engine:
 
     def _check_image(self, bag: int) -> int:
         if self.run.bags[self.check_bag(bag)].n_frames:
-            raise BadInputError("objects of videos are neither cut nor joined; their tracks are connected regions")
+            raise BadInputError("objects of videos are the connected regions of each frame; a cut on one would not say where the others divide")
         return bag
 
     def label_instances(self, bag: int) -> np.ndarray:

@@ -9,11 +9,12 @@ import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
-import { applyUpdate, countProgress, formatArea, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
+import { applyUpdate, countProgress, formatArea, isVideo, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
 import { TOOLS } from "./tools.js";
 
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
+const BY_SEGMENTS = "Videos are corrected by segments (S), which hold for all frames: a stroke or a cut on one frame would not say how it goes on in the others.";
 let touched = false, opening = false, waiting = 0, asked = null, fetching = false, again = false, toastTimer = 0;
 
 // Status line.
@@ -136,6 +137,7 @@ function go(index) {
   tell("current", { before });
   showFacts();
   showFrames();
+  showTool(isVideo() ? TOOLS[0] : store.tool);
   show(index);
   const at = store.order.indexOf(index);
   if (at >= 0 && at + 1 < store.order.length) preload(store.order[at + 1]);
@@ -216,8 +218,21 @@ function showLabel() {
   for (const button of byId("labels").children) button.disabled = erases || cuts || (draws && button.dataset.label === "toggle");
 }
 
+function showTool(tool) {
+  store.tool = byId("canvas").dataset.tool = tool;
+  press("tools", "tool", tool);
+  for (const button of byId("tools").children) button.setAttribute("aria-disabled", isVideo() && button.dataset.tool !== TOOLS[0]);
+  showSize();
+  showLabel();
+}
+
 watch("view", (view) => { store.view = view; press("views", "view", view); tell("look"); });
-watch("tool", (tool) => { store.tool = tool; press("tools", "tool", tool); byId("canvas").dataset.tool = tool; showSize(); showLabel(); tell("look"); });
+watch("tool", (tool) => {
+  const refused = isVideo() && tool !== TOOLS[0];
+  if (refused) toast(BY_SEGMENTS);
+  showTool(refused ? TOOLS[0] : tool);
+  tell("look");
+});
 watch("level", (level) => { store.level = level; showSize(); tell("look"); });
 watch("radius", (radius) => { store.radius = Math.min(MAX_RADIUS, Math.max(0.5, radius)); showSize(); draw(); });
 watch("labels", (label) => { store.label = label; showLabel(); });
