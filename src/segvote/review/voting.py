@@ -147,7 +147,7 @@ class Voting:
         # Another voter than the method is never taught.
         self.is_final = user_labels is None or annotator.voter is not None
         opened = replace(voted.opened, user_labels=user_labels, painted_shares=shares)
-        result = apply_corrections(annotator, opened.table.bags, user_labels, shares)
+        result = apply_corrections(voted.untaught, annotator, opened.table.bags, user_labels, shares)
         self._voted = Voted(opened, voted.untaught, annotator, result)
 
     def _get_result(self) -> Result:

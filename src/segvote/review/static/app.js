@@ -15,7 +15,7 @@ import { TOOLS } from "./tools.js";
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
 const BY_SEGMENTS = "Videos are corrected by segments (S), which hold for all frames: a stroke or a cut on one frame would not say how it goes on in the others.";
-let touched = false, opening = false, waiting = 0, asked = null, fetching = false, again = false, toastTimer = 0;
+let touched = false, opening = false, waiting = 0, asked = null, fetching = null, again = false, toastTimer = 0;
 
 // Status line.
 
@@ -63,18 +63,19 @@ function showFacts() {
   byId("accept").setAttribute("aria-pressed", image.accepted);
 }
 
-// Updates: one fetch at a time, one more if something came meanwhile.
+// Updates: one fetch at a time, one more if something came meanwhile. Who waits has seen all that there was to see.
 
-async function fetchUpdate() {
-  if (fetching) { again = true; return; }
-  fetching = true;
-  try {
-    do {
-      again = false;
-      applyUpdate(decodeUpdate(await getBytes(`api/update?since=${store.version}`)));
-    } while (again);
-  } catch (error) { toast(error.message); }
-  fetching = false;
+function fetchUpdate() {
+  again = true;
+  fetching ??= fetchAll().catch((error) => toast(error.message)).finally(() => { fetching = null; });
+  return fetching;
+}
+
+async function fetchAll() {
+  while (again) {
+    again = false;
+    applyUpdate(decodeUpdate(await getBytes(`api/update?since=${store.version}`)));
+  }
 }
 
 // With the votes the order of the queue is known: who has not begun begins at its top.
