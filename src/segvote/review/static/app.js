@@ -128,6 +128,15 @@ async function act(name, message) {
 
 // What a user does.
 
+// Nobody sees what is undone in another image: say so, and show it.
+async function takeBack(name, text) {
+  const answer = await act(name, { expected: store.status.action });
+  if (!answer || answer.bags.includes(store.current) || !answer.bags.length) return;
+  const [first, ...rest] = answer.bags;
+  toast(`${text}: ${store.run.images[first].name}${rest.length ? ` and ${rest.length} more` : ""}`);
+  if (!isGridOpen()) go(first);
+}
+
 function go(index) {
   if (index === undefined || index === store.current) return;
   const before = store.current;
@@ -181,8 +190,8 @@ watch("cut", async ({ points, stroke }) => {
 });
 watch("join", (points) => act("join", { bag: store.current, points: points.flat() }));
 watch("ask", (segment) => { asked = segment; openPanel("votes"); showVotes(store.current, segment); });
-watch("undo", () => { if (store.status.nUndo) act("undo", { expected: store.status.action }); });
-watch("redo", () => { if (store.status.nRedo) act("redo", { expected: store.status.action }); });
+watch("undo", () => { if (store.status.nUndo) takeBack("undo", "Undone"); });
+watch("redo", () => { if (store.status.nRedo) takeBack("redo", "Done again"); });
 watch("accept", () => {
   const bag = store.current, image = store.images[bag];
   if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
