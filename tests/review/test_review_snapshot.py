@@ -62,6 +62,16 @@ def test_change_is_the_share_of_the_image_that_turned(snapshot):
     assert heard.change.tolist() == [0.5, 0.0, 0.0]
 
 
+def test_an_area_is_estimated_from_that_of_the_written_mask(snapshot):
+    redrawn = replace(snapshot, covered=np.array([0.6, 0.5, 0.0]))
+    redrawn = replace(redrawn, written=replace(snapshot.written, covered=redrawn.covered))
+    labels = snapshot.user_labels.copy()
+    labels[2] = 1
+    assert say(redrawn, user_labels=labels).covered.tolist() == [0.85, 0.5, 0.0]
+    drifted = apply_votes(redrawn, snapshot.scores + 0.01, snapshot.decisions, snapshot.thresholds + 0.01)
+    assert drifted.covered.tolist() == [0.6, 0.5, 0.0] and not drifted.is_measured.any()
+
+
 def test_nothing_is_changed_once_everything_is_as_it_was_written(snapshot):
     labels = snapshot.user_labels.copy()
     labels[2] = 1

@@ -9,18 +9,12 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.method.graph import N_NEIGHBORS
+from segvote.method.second_opinion import stretch
 from segvote.voters.ekde import EKDE
 from segvote.voters.maps.cam import CAM
 from segvote.voters.segments import Segments
 
-__all__ = ["AdaptedEKDE", "stretch"]
-
-
-def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:
-    """(n, d) ``x + (gain - 1) (u . x) u``: features stretched along u (d,), of length one or zero."""
-    # Sums over columns, not products: a row's rounding then does not depend on how many rows there are.
-    along = np.einsum("ij,j->i", X.astype(np.float64), direction)
-    return (X + (gain - 1) * along[:, None] * direction).astype(X.dtype)
+__all__ = ["AdaptedEKDE"]
 
 
 class AdaptedEKDE(EKDE):
