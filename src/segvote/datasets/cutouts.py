@@ -15,8 +15,8 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import scipy  # ndimage is loaded when used
 from PIL import Image
-from scipy import ndimage
 
 from segvote.errors import MissingPartError, UnknownNameError
 
@@ -105,9 +105,9 @@ def _cut_cup() -> list[Cutout]:
 def _cut_flower() -> list[Cutout]:
     """The dahlia: orange before green, the largest piece without its holes."""
     picture = open_bundled("sklearn", "datasets/images/flower.jpg")[:356]  # below it another one begins
-    parts, _ = ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
+    parts, _ = scipy.ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
     largest = parts == np.bincount(parts.ravel())[1:].argmax() + 1
-    without_stalk = ndimage.binary_opening(ndimage.binary_fill_holes(largest), iterations=9)
+    without_stalk = scipy.ndimage.binary_opening(scipy.ndimage.binary_fill_holes(largest), iterations=9)
     return [_trim(picture, _soften(without_stalk))]
 
 
@@ -115,11 +115,11 @@ def _cut_flower() -> list[Cutout]:
 def _cut_coins() -> list[Cutout]:
     """The coins by their own contours, in silver, gold and copper."""
     grey = open_bundled("skimage", "data/coins.png", "L")
-    smooth = ndimage.gaussian_filter(grey, 2)
+    smooth = scipy.ndimage.gaussian_filter(grey, 2)
     # The plate under the coins is lit unevenly: each coin is brighter than the darkest shade around it.
-    shade = ndimage.gaussian_filter(ndimage.minimum_filter(smooth, 61), 20)
-    bright = ndimage.binary_opening(ndimage.binary_fill_holes(smooth - shade > 0.16), iterations=8)
-    parts, n_parts = ndimage.label(bright)
+    shade = scipy.ndimage.gaussian_filter(scipy.ndimage.minimum_filter(smooth, 61), 20)
+    bright = scipy.ndimage.binary_opening(scipy.ndimage.binary_fill_holes(smooth - shade > 0.16), iterations=8)
+    parts, n_parts = scipy.ndimage.label(bright)
     masks = [parts == index for index in range(1, n_parts + 1)]
     metals = np.array([(0.97, 0.98, 1.0), (1.0, 0.83, 0.42), (0.96, 0.6, 0.42)], dtype=np.float32)
     return [
@@ -169,8 +169,8 @@ def _is_round(mask: np.ndarray) -> bool:
 
 def _soften(mask: np.ndarray) -> np.ndarray:
     """Give a mask a soft edge, one pixel inwards so that nothing of the old background comes along."""
-    inner = ndimage.binary_erosion(mask)
-    return ndimage.gaussian_filter(inner.astype(np.float32), 0.7)
+    inner = scipy.ndimage.binary_erosion(mask)
+    return scipy.ndimage.gaussian_filter(inner.astype(np.float32), 0.7)
 
 
 def _trim(image: np.ndarray, alpha: np.ndarray, max_turn: float = 180.0) -> Cutout:

@@ -14,7 +14,6 @@ from segvote.method.table import weigh_adjacent
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
-from segvote.voters.thresholds import match_count
 
 RULES = ("common", "own", "printed", "matched")
 # Their papers take the best segment of each image.
@@ -68,5 +67,9 @@ def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:
 
 
 def _select_count(table: Table, votes: np.ndarray, n_selected: int) -> np.ndarray:
+    """As many segments of *with* bags, more where scores tie: the paper's rule for CRANE."""
     shown = table.positive[table.bags]
-    return (votes > match_count(votes[shown], n_selected)) & shown
+    if n_selected <= 0:
+        return np.zeros(len(votes), dtype=bool)
+    ranked = np.sort(votes[shown])[::-1]
+    return (votes >= ranked[min(n_selected, len(ranked)) - 1]) & shown

@@ -26,7 +26,9 @@ from segvote.metrics.instances import InstanceCounts, match_instances, sum_insta
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.instances import label_instances
 from segvote.run.run import Run
+from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH
 
 N_CURVE = 200  # points of a stored precision-recall curve
@@ -188,6 +190,7 @@ def evaluate(
     videos, readers = find_run_truth(run, list_truth(truth, label), truth)
     results, scores = [], []
     counted: list[CountedTruth] = []
+    divisions = read_divisions(run)
     for index, frames in count_along(list(videos.items()), "evaluate videos", len(videos), progress):
         video = measure_video(run, index, frames)
         results.append(_summarise_video(run, index, video))
@@ -196,7 +199,7 @@ def evaluate(
     for index, read in count_along(list(readers.items()), "evaluate", len(readers), progress):
         known = read()
         segments = count_image(run, index, known)
-        results.append(_measure_image(run, index, known, segments))
+        results.append(_measure_image(run, index, known, segments, divisions))
         counted.append(segments)
         scores.append(run.votes["scores"][run.get_slice(index)])
     criterion = "box" if any(isinstance(segments, BoxedFrames) for segments in counted) else "mask"
@@ -253,18 +256,19 @@ def count_image(run: Run, index: int, truth: Truth) -> CountedTruth:
     return count_segments(run.read_segments(index)["labels"], truth, (bag.height, bag.width))
 
 
-def _measure_image(run: Run, index: int, truth: Truth, segments: CountedTruth) -> ImageResult:
+def _measure_image(run: Run, index: int, truth: Truth, segments: CountedTruth, divisions: Divisions) -> ImageResult:
     # The mask on disk, not the decisions: the user may have corrected it pixel by pixel.
     mask, name = run.read_mask(index), run.bags[index].name
     limit = float(measure_ious(np.array([segments.measure_limit()]))[0])
     if truth.mask is None:
         boxes = truth.boxes if truth.boxes is not None else np.empty((0, 4))
         return ImageResult(name, measure_box_overlap(mask, boxes), limit)
-    mask = fit_mask(mask, truth.mask.shape)  # type: ignore[arg-type]
+    instances = label_instances(mask, divisions.get((name, run.settings.label), ()))
+    mask, instances = (fit_mask(one, truth.mask.shape) for one in (mask, instances))  # type: ignore[arg-type]
     return ImageResult(
         name,
         measure_iou(mask, truth.mask),
         limit,
         measure_boundary_f(mask, truth.mask),
-        instances=match_instances(mask, truth.mask),
+        instances=match_instances(mask, truth.mask, instances=instances),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import ndimage
+import scipy  # ndimage is loaded when used
 
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import Truth
@@ -95,7 +95,7 @@ def measure_box_overlap(mask: np.ndarray, boxes: np.ndarray) -> float:
 
 def find_main_box(mask: np.ndarray) -> np.ndarray:
     """(4,) box around the largest connected part of a mask, as Papazoglou and Ferrari (2013) fit theirs."""
-    parts, n_parts = ndimage.label(mask)
+    parts, n_parts = scipy.ndimage.label(mask)
     if n_parts == 0:
         return find_box(mask)
     sizes = np.bincount(parts.ravel())

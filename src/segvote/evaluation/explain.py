@@ -83,10 +83,11 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     table, result = voted.opened.table, voted.result
     flat = int(table.offsets[bag]) + segment
     share = voted.opened.run.settings.smoothing
-    own = voted.annotator.explain(flat)
+    annotator = voted.untaught if result.kept is not None and result.kept[bag] else voted.annotator
+    own = annotator.explain(flat)
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
     lines += _list_corrections(table, result.residuals, flat)
-    beside = voted.annotator.get_adjacent(flat)
+    beside = annotator.get_adjacent(flat)
     lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     lines.sort(key=lambda line: -abs(line.amount))
     user_label = int(result.user_labels[flat])

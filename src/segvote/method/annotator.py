@@ -242,10 +242,17 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
 
     def _seek_second_opinion(self, user_labels: np.ndarray) -> None:
         """Step 7: the same vote over other neighbours takes the place of this one where it is clearly better."""
-        graph = build_stretched_graph(self._table, self.n_neighbors)
-        other = self._vote_again(self._table.positive, user_labels, False, graph)
+        other = self._copy()
+        other._stretched = build_stretched_graph(self._table, self.n_neighbors)
+        other._vote(user_labels)
+        other._decide(user_labels)
         if self.is_overruled_by(other):
             self.__dict__.update(other.__dict__)
+
+    def _copy(self) -> SegmentAnnotator:
+        other = SegmentAnnotator(**self.get_params(deep=False))
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        return other
 
     @property
     def is_second_opinion(self) -> bool:
@@ -298,13 +305,14 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self._evidence = np.asarray(self.voter.scores_, dtype=np.float64)
         self.suspicion_ = measure_suspicion(table, self._ballot.smooth(self._evidence))
 
-    def _decide(self, user_labels: np.ndarray) -> None:
+    def _decide(self, user_labels: np.ndarray, threshold: float | None = None) -> None:
         """Step 5 and 6: thresholds, selection, confidence; then user labels, and what is like them."""
         ballot, table = self._ballot, self._table
         scores = ballot.smooth(self._evidence)
         thresholds = ballot.select(scores, self.decision)[1]
         # Another system has a threshold of its own, at 0; here it is Otsu's of all images together.
-        self.threshold_ = otsu_threshold(scores, table.areas) if self.voter is None else 0.0
+        own = otsu_threshold(scores, table.areas) if self.voter is None else 0.0
+        self.threshold_ = own if threshold is None else threshold
         thresholds = np.where(table.positive, thresholds - self.threshold_, 0.0)
         self.scores_ = scores - self.threshold_
         held_out = self.score_held_out(make_folds(table.positive, N_FOLDS)) if self.voter is None else None
@@ -391,7 +399,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             return self
         # Where the method trusts itself little, an object label says more than what the walks agree on.
         seeded = self.confidence_.level == LEVELS[0] and bool((user_labels == 1).any())
-        return self._vote_again(self._table.positive, user_labels, seeded, self._stretched)
+        # Scores with corrections stand beside those without: both have the same zero, unless all is begun anew.
+        return self._vote_again(self._table.positive, user_labels, seeded, None if seeded else self.threshold_)
 
     def revote(self, y: np.ndarray, user_labels: np.ndarray | None = None) -> SegmentAnnotator:
         """A new vote with other image labels, or with corrections that take part in it; the graph stays as it is.
@@ -404,20 +413,20 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             As for `fit`.
         """
         check_is_fitted(self)
-        user_labels = check_user_labels(user_labels, len(self._table))
-        return self._vote_again(np.asarray(y, dtype=bool), user_labels, False, self._stretched)
+        return self._vote_again(np.asarray(y, dtype=bool), check_user_labels(user_labels, len(self._table)))
 
     def _vote_again(
-        self, positive: np.ndarray, user_labels: np.ndarray, seeded: bool, stretched: sparse.csr_matrix | None
+        self, positive: np.ndarray, user_labels: np.ndarray, seeded: bool = False, threshold: float | None = None
     ) -> SegmentAnnotator:
-        other = SegmentAnnotator(**self.get_params(deep=False))
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
-        other._table, other._stretched = replace(self._table, positive=positive), stretched
+        other = self._copy()
+        other._table = replace(self._table, positive=positive)
         if self.voter is None:
+            if (positive != self._table.positive).any():
+                other._connectivity = measure_connectivity(other._table)
             other._vote(user_labels, seeded)
         else:
             other._ask_voter()
-        other._decide(user_labels)
+        other._decide(user_labels, threshold)
         return other
 
     # Segments never seen ---------------------------------------------------------------------------------------------

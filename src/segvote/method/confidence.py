@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.kernels.otsu import split_otsu
+from segvote.kernels.otsu import split_each
 from segvote.method.ballot import Ballot
 from segvote.method.consistency import measure_evidence, measure_outline_contrast, measure_overlap
 from segvote.method.hypotheses import Agreement
@@ -242,8 +242,8 @@ def measure_uncertainty(
 
 def _measure_separability(ballot: Ballot, scores: np.ndarray) -> list[float]:
     """Of each *with* image, from 0 where any scores would do as well to 1."""
-    pairs = zip(ballot.split(scores), ballot.split(ballot.table.areas), strict=True)
-    return [_scale(split_otsu(values, areas)[1], NO_SEPARABILITY, FULL_SEPARABILITY) for values, areas in pairs]
+    separabilities = split_each(ballot.split(scores), ballot.split(ballot.table.areas))[1]
+    return [_scale(one, NO_SEPARABILITY, FULL_SEPARABILITY) for one in separabilities]
 
 
 def _measure_power(table: SegmentTable, held_out: np.ndarray, excluded: np.ndarray) -> float:

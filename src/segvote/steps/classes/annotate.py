@@ -145,7 +145,7 @@ class _Job:
         user_labels = fix_table(run, bags, corrections)
         annotator = self._annotator.teach(user_labels)
         shares = measure_painted_shares(run, bags, corrections)
-        result = apply_corrections(annotator, table.bags, user_labels, shares)
+        result = apply_corrections(self._annotator, annotator, table.bags, user_labels, shares)
         self.progress(f"vote on {settings.label}", 1, 1)
         return Outcome(settings, self.extractor, bags, table, annotator, result, corrections)
 

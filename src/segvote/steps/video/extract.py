@@ -108,7 +108,7 @@ class _VideoSegmenter:
     def _segment(self, frames: Iterator[np.ndarray], n_in_frame: int) -> Iterator[SupervoxelFrame]:
         if self.settings.segmenter == CLIP_SEGMENTER:
             return stream_slic_clip(frames, n_in_frame)
-        return stream_supervoxels(frames, (n_in_frame,))
+        return stream_supervoxels(frames, n_in_frame)
 
     def _feed(self, frames: Iterator[Frame]) -> Iterator[np.ndarray]:
         for frame in frames:
