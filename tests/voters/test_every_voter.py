@@ -1,7 +1,5 @@
 """What every voter promises, whatever its idea; the names come from the registry."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -117,7 +115,7 @@ def test_corrections_count_as_votes(voter, planted):
 
 
 @pytest.mark.parametrize("form", ["sign", "bool", "words"])
-def test_tags_may_be_signs_bools_or_words(voter, planted, form):
+def test_labels_may_be_signs_bools_or_words(voter, planted, form):
     labels = {
         "sign": 2 * planted.y - 1,
         "bool": planted.y == 1,
@@ -128,7 +126,7 @@ def test_tags_may_be_signs_bools_or_words(voter, planted, form):
     assert fitted.classes_[1] == labels[0]
 
 
-def test_bags_of_two_tags_are_refused(voter, planted):
+def test_bags_of_two_labels_are_refused(voter, planted):
     y = planted.y.copy()
     y[0] = 0
     with pytest.raises(BadInputError, match="bag"):
@@ -146,7 +144,15 @@ def test_bag_voters_judge_bags_whatever_their_order(name, planted, rng):
     np.testing.assert_array_equal(fitted.predict_bags(planted.X, planted.bags), (scores > 0).astype(int))
 
 
-def test_every_voter_has_a_section_in_the_documentation():
-    page = Path(__file__).parents[2] / "docs" / "voters.md"
-    headings = [line.removeprefix("## ") for line in page.read_text().splitlines() if line.startswith("## ")]
-    assert set(NAMES) <= set(headings)
+@pytest.mark.parametrize("name", FEW_STARTS)
+def test_no_start_is_refused(name, planted):
+    with pytest.raises(BadInputError, match="n_starts"):
+        fit(VOTERS[name](n_starts=0), planted)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "bandwidth" in VOTERS[name]().get_params()])
+@pytest.mark.parametrize("bandwidth", [0.0, -1.0])
+def test_a_bandwidth_that_is_not_above_zero_is_refused(name, bandwidth, planted):
+    reading = {"reading": "bag"} if name == "negmin" else {}  # the other one has no kernel
+    with pytest.raises(BadInputError, match="bandwidth"):
+        fit(VOTERS[name](bandwidth=bandwidth, **reading), planted)

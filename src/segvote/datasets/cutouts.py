@@ -20,8 +20,6 @@ from PIL import Image
 
 from segvote.errors import MissingPartError, UnknownNameError
 
-__all__ = ["OBJECTS", "Cutout", "cut_card", "cut_object", "open_bundled"]
-
 FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
 CARD_PICTURES = (
@@ -39,32 +37,16 @@ CARD_PICTURES = (
 
 @dataclass(frozen=True)
 class Cutout:
-    """An object without its surroundings.
+    """An object without its surroundings."""
 
-    Attributes
-    ----------
-    image
-        (h, w, 3) float32 RGB in [0, 1].
-    alpha
-        (h, w) float32 in [0, 1]: how much of the pixel is the object.
-    max_turn
-        Largest angle in degrees by which it may be turned and still look right.
-    """
-
-    image: np.ndarray
-    alpha: np.ndarray
-    max_turn: float = 180.0
+    image: np.ndarray  # (h, w, 3) float32 RGB in [0, 1]
+    alpha: np.ndarray  # (h, w) float32 in [0, 1]: how much of the pixel is the object
+    max_turn: float = 180.0  # largest angle in degrees by which it may be turned and still look right
 
 
 @cache
 def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
-    """Read a picture that lies in an installed package.
-
-    Returns
-    -------
-    ndarray
-        (h, w, channels) or (h, w) float32 in [0, 1]; shared, not writeable.
-    """
+    """Read a picture that lies in an installed package: float32 in [0, 1], shared, not writeable."""
     spec = find_spec(package)  # finds the folder without importing the package, which takes longer than all scenes
     folders = spec.submodule_search_locations if spec else None
     path = Path(folders[0], name) if folders else Path(name)

@@ -108,17 +108,7 @@ def check_labels(labels: np.ndarray, shape: tuple[int, int] | None = None) -> np
 
 
 def find_neighbours(labels: np.ndarray) -> sparse.csr_matrix:
-    """Length of the boundary that two segments share.
-
-    Parameters
-    ----------
-    labels
-        (h, w) or (frames, h, w), numbers 0 .. n-1.
-
-    Returns
-    -------
-    (n, n) float64 symmetric matrix: the number of pixel faces between segment i and segment j, none on the diagonal.
-    """
+    """(n, n) symmetric: pixel faces between segments i and j of (h, w) or (frames, h, w); 0 on the diagonal."""
     n_segments = int(labels.max()) + 1
     edges, lengths = list_edges(labels)
     upper = sparse.csr_matrix((lengths, (edges[:, 0], edges[:, 1])), shape=(n_segments, n_segments))
@@ -126,18 +116,7 @@ def find_neighbours(labels: np.ndarray) -> sparse.csr_matrix:
 
 
 def list_edges(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Neighbouring segments and how much boundary they share.
-
-    Parameters
-    ----------
-    labels
-        As for `find_neighbours`.
-
-    Returns
-    -------
-    edges, lengths
-        (m, 2) int32, each pair once, the smaller number first; (m,) float64 pixel faces.
-    """
+    """Neighbours (m, 2) int32, each pair once, the smaller number first, and the pixel faces they share, (m,)."""
     n_segments = int(labels.max()) + 1
     first, second = list_faces(labels)
     # Counted by a sparse matrix, row by row: a sort of all faces takes three times as long.
@@ -164,16 +143,7 @@ def face_pairs(labels: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
 def absorb_small(labels: np.ndarray, min_size: int) -> np.ndarray:
     """Join every segment below min_size pixels to the neighbour with which it shares most boundary, until none is left.
 
-    Parameters
-    ----------
-    labels
-        (h, w) or (frames, h, w), numbers 0 .. n-1, every segment connected.
-    min_size
-        Pixels; an image smaller than this becomes one segment.
-
-    Returns
-    -------
-    int32 array of the same shape, every segment connected, numbers 0 .. m-1 without gaps.
+    An image smaller than that becomes one segment; segments stay connected and numbered without gaps.
     """
     from scipy.sparse.csgraph import connected_components  # brings half of scipy, which most images do without
 
@@ -186,16 +156,9 @@ def absorb_small(labels: np.ndarray, min_size: int) -> np.ndarray:
 
 
 def measure_border(labels: np.ndarray) -> np.ndarray:
-    """Length of each segment's boundary that is the border of the image; a corner pixel has two faces there.
+    """(n,) pixel faces of each segment on the border of the image, two for a corner pixel.
 
-    Parameters
-    ----------
-    labels
-        (h, w) or (frames, h, w), numbers 0 .. n-1. The first and last frame of a video are no border.
-
-    Returns
-    -------
-    (n,) float64.
+    The first and last frame of a video (frames, h, w) are no border.
     """
     sides = [labels[..., 0, :], labels[..., -1, :], labels[..., :, 0], labels[..., :, -1]]
     numbers = np.concatenate([side.ravel() for side in sides])
@@ -203,15 +166,5 @@ def measure_border(labels: np.ndarray) -> np.ndarray:
 
 
 def measure_areas(labels: np.ndarray) -> np.ndarray:
-    """Number of pixels of each segment.
-
-    Parameters
-    ----------
-    labels
-        Any shape, numbers 0 .. n-1.
-
-    Returns
-    -------
-    (n,) int64.
-    """
+    """(n,) number of pixels of each segment."""
     return np.bincount(labels.ravel())
