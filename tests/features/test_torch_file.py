@@ -313,7 +313,6 @@ ENDLESS = {
 }
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_pickles_that_would_work_for_ever_or_drown_do_not(kind, tmp_path):
     path = tmp_path / "weights.pth"
