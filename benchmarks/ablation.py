@@ -43,7 +43,7 @@ def only(index: int) -> Callable[[], object]:
     kept = (HYPOTHESES[index],)
     # The default value of the parameter was bound when the function was made.
     return lambda: change(
-        (hypotheses.weigh_hypotheses, "__defaults__", (kept,)),
+        (hypotheses.weigh_hypotheses, "__defaults__", (None, kept)),
         (annotator, "HYPOTHESES", kept),
     )
 

@@ -21,11 +21,11 @@ from paper import N_IMAGES, N_SEGMENTS, SETS, Job
 from segvote.evaluation.compare_stage import Stage, prepare_stage
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_truth import list_truth
+from segvote.method.second_opinion import stretch
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
-from segvote.voters.adapted import stretch
 
 GAINS = (1.0, 2.0, 4.0, 8.0)
 JUDGES = {"ekde": False, "ekde-paper": True}  # whether features keep their lengths

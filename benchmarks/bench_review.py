@@ -162,7 +162,8 @@ class Corrector:
             return
         if self.consequence == "vote" and self.n_corrections % self.every == 0:
             self.annotator = self.review.annotator.teach(user_labels)
-        result = apply_corrections(self.annotator, self.review.images, user_labels, self.painted_shares)
+        annotators = (self.review.annotator, self.annotator)
+        result = apply_corrections(*annotators, self.review.images, user_labels, self.painted_shares)
         votes = (result.scores, result.selected, result.thresholds, self.annotator.graph_, result.uncertainty)
         self.shown = apply_votes(self.shown, *votes)
 

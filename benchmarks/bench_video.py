@@ -84,7 +84,7 @@ def compare(data: Path, n_frames: int, levels: tuple[int, ...]) -> list[dict]:
         truth = read_truth(data / "masks" / folder.name, clip.shape)
         for level in levels:
             started = time.perf_counter()
-            ours = np.stack([frame.labels for frame in stream_supervoxels(clip, (level,))])
+            ours = np.stack([frame.labels for frame in stream_supervoxels(clip, level)])
             seconds = (time.perf_counter() - started) / len(clip)
             quality = measure_quality(ours, truth)
             rows.append({"video": folder.name, "level": level, "method": "stream", "seconds": seconds, **quality})

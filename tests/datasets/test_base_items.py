@@ -32,7 +32,7 @@ def test_an_image_is_one_file():
         DataItem("a", "with", (), is_video=True)
 
 
-def test_an_unknown_tag_is_an_error():
+def test_an_unknown_label_is_an_error():
     with pytest.raises(BadInputError, match="maybe"):
         DataItem("a", "maybe", (Path("1.png"),))
 

@@ -40,7 +40,7 @@ def msrc(tmp_path, write_picture):
     return tmp_path
 
 
-def test_msrc_tags_images_by_what_they_show(msrc):
+def test_msrc_labels_images_by_what_they_show(msrc):
     data = DATASETS["msrc-v2"](msrc)
     assert data.classes == ["cow", "grass"]
     assert [item.name for item in data.select("cow", "with")] == ["5_1_s.bmp"]

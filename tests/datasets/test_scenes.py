@@ -9,7 +9,7 @@ from segvote.datasets.scenes import SHARED_GROUND, SceneStyle, _choose_grounds, 
 from segvote.errors import BadInputError, UnknownNameError
 
 
-def test_scenes_have_the_shapes_tags_and_masks_they_promise():
+def test_scenes_have_the_shapes_labels_and_masks_they_promise():
     scenes = list(make_scenes(3, 2, size=(160, 120)))
     assert [scene.bag_label for scene in scenes] == ["with"] * 3 + ["without"] * 2
     assert len({scene.name for scene in scenes}) == 5

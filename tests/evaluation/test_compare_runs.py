@@ -8,8 +8,7 @@ import pytest
 from segvote.errors import TooLargeError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
-from segvote.evaluation.compare_features import wants_lengths
-from segvote.evaluation.compare_results import Combination, Result, read_result, write_result
+from segvote.evaluation.compare_results import Combination, Result, read_result, wants_lengths, write_result
 from segvote.evaluation.compare_rules import decide_by_rules, vote_twice
 from segvote.evaluation.compare_stage import measure_segments, scale_table
 from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot

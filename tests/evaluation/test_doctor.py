@@ -79,7 +79,9 @@ def test_a_run_folder_can_be_examined_and_tells_of_what_was_left_out(folders, tm
     run = annotate(*folders, tmp_path / "run", QUICK, n_jobs=1)
     diagnosis = diagnose_run(run)
     assert diagnosis.images[0].name == "without/bad.jpg" and len(diagnosis.images) == 13
-    assert "images should be looked at" in format_diagnosis(diagnosis)
+    head, *_, last = format_diagnosis(diagnosis).splitlines()
+    assert "images should be looked at" in head
+    assert last == diagnosis.confidence.format_line() != ""
 
 
 def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):

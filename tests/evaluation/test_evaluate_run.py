@@ -2,6 +2,7 @@
 
 import csv
 import json
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,8 +13,12 @@ from segvote.cli.app import load_commands
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate import evaluate, rank_segments
 from segvote.evaluation.evaluate_segments import MaskedSegments
+from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.metrics import find_box, match_instances, measure_boundary_f, measure_iou
+from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.run import Run
+from segvote.steps.export import export
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +48,31 @@ def test_instances_are_summed_over_the_images(evaluation):
     assert figures["n_instances"] == sum(one.n_true for one in counts) >= 6
     assert figures["instance_recall"] == sum(one.n_matched for one in counts) / figures["n_instances"]
     assert figures["instance_precision"] == sum(one.n_matched for one in counts) / sum(one.n_marked for one in counts)
+
+
+def test_instances_that_the_user_cut_and_joined_are_those_of_the_export(run_copy, scenes, tmp_path):
+    run = Run(run_copy)
+    mask = run.read_mask(0)
+    line = np.zeros_like(mask)
+    line[:, int(np.median(np.nonzero(mask)[1]))] = True
+    counts = [count_marked(run, scenes)]
+    for kind, pixels in (("cut", line), ("join", mask)):
+        with closing(CorrectionLog(run.folder.corrections_path)) as log:
+            log.append(
+                Action(kind, run.bags[0].digest, run.bags[0].name, 0, *mask.shape, str(encode_rle(pixels)["counts"]))
+            )
+        counts.append(count_marked(run, scenes))
+        exported = json.loads(export(run, "coco", tmp_path / kind, instances=True).read_text())
+        number = next(image["id"] for image in exported["images"] if image["file_name"] == run.bags[0].name)
+        assert counts[-1] == sum(one["image_id"] == number for one in exported["annotations"])
+    assert counts[1] > counts[0] >= counts[2] == 1
+
+
+def count_marked(run, scenes):
+    """Marked instances of the first image."""
+    return next(
+        one for one in evaluate(run, scenes / "masks").images if one.name == run.bags[0].name
+    ).instances.n_marked
 
 
 def test_the_criterion_is_strictly_above_its_threshold(finished_run, scenes, evaluation):

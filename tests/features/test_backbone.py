@@ -118,7 +118,7 @@ def test_weights_beside_the_model_are_found_and_hashed(map_model, tmp_path):
     assert extractor.get_key() != before
 
 
-def test_copies_describe_the_same_and_the_key_is_json(map_model):
+def test_copies_extract_the_same_and_the_key_is_json(map_model):
     extractor = make_features(str(map_model), size=48, pooling="max")
     expected = extractor.extract(*make_scene())
     copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does

@@ -78,7 +78,7 @@ def test_a_state_of_another_shape_is_refused(fitted):
         make_features("bow").set_state(fitted.get_state())
 
 
-def test_describing_before_fitting_says_so():
+def test_extracting_before_fitting_is_refused():
     with pytest.raises(BadInputError, match="no words yet"):
         make_features("bow").extract(skimage.data.chelsea(), LABELS)
 

@@ -36,7 +36,7 @@ def test_every_radius_is_a_block_of_length_one():
     np.testing.assert_allclose(np.linalg.norm(features, axis=2), 1, rtol=1e-5)
 
 
-def test_tiny_pictures_are_described():
+def test_tiny_pictures_have_features():
     features = make_features("lbp").extract(np.zeros((1, 2, 3), np.uint8), np.zeros((1, 2), int))
     assert np.isfinite(features).all()
 

@@ -111,14 +111,14 @@ def test_maps_have_strides_8_16_and_32(extractor):
 
 
 @pytest.mark.parametrize("shape", [(300, 451), (1, 1), (2000, 3), (31, 900)])
-def test_every_image_shape_is_described(extractor, labels, shape):
+def test_every_image_shape_has_features(extractor, labels, shape):
     features = extractor.extract(np.full((*shape, 3), 99, np.uint8), labels)
     assert features.shape == (24, 472)
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
 
 
-def test_the_object_is_described_where_it_lies(extractor, labels):
+def test_features_are_those_of_the_place_where_the_object_lies(extractor, labels):
     image = np.full((80, 120, 3), 127, np.uint8)
     plain = extractor.extract(image, labels)
     image[60:, :20] = np.random.default_rng(0).integers(0, 256, (20, 20, 3))  # segment 18
@@ -126,7 +126,7 @@ def test_the_object_is_described_where_it_lies(extractor, labels):
     assert change.argmax() == 18
 
 
-def test_copies_in_other_processes_describe_the_same(extractor, labels):
+def test_copies_in_other_processes_extract_the_same(extractor, labels):
     image = skimage.data.chelsea()
     expected = extractor.extract(image, labels)
     copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does

@@ -6,7 +6,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from segvote.errors import BadInputError, SegvoteError
 from segvote.features import make_features
-from segvote.features.networks.vgg19_weights import list_vgg19_shapes, read_vgg19_weights
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 
@@ -102,34 +101,6 @@ def test_a_network_whose_names_are_no_text_is_refused_without_a_banner(tmp_path,
 def test_an_odd_network_that_gives_maps_is_taken(tmp_path, kind):
     (tmp_path / "odd.onnx").write_bytes(TAKEN[kind].SerializeToString())
     assert len(extract(tmp_path / "odd.onnx")) == 2
-
-
-@pytest.mark.parametrize("kind", [*REFUSED, *TAKEN])
-def test_an_odd_network_is_no_vgg19(tmp_path, kind):
-    path = tmp_path / "odd.onnx"
-    path.write_bytes({**REFUSED, **TAKEN}[kind].SerializeToString())
-    with pytest.raises(SegvoteError, match=r"odd\.onnx"):
-        read_vgg19_weights(path)
-
-
-@pytest.mark.parametrize(
-    "weight",
-    [
-        TensorProto(data_type=1, dims=[64, 3, 3, 3], raw_data=b"1"),
-        TensorProto(data_type=99, dims=[64, 3, 3, 3]),
-        TensorProto(data_type=1, dims=[-1, 3]),
-        TensorProto(data_type=8, dims=[1], string_data=[b"text"]),
-        TensorProto(data_type=1, dims=[1 << 40, 1 << 40]),
-        TensorProto(),
-    ],
-)
-def test_weights_of_vgg19_that_are_none_are_refused(tmp_path, weight):
-    nodes = [helper.make_node("Conv", ["x", "w", "w"], [f"y{number}"]) for number in range(len(list_vgg19_shapes()))]
-    weight.name = "w"
-    path = tmp_path / "vgg.onnx"
-    path.write_bytes(make_model(nodes, outputs=(), weights=[weight]).SerializeToString())
-    with pytest.raises(SegvoteError, match=r"vgg\.onnx"):
-        read_vgg19_weights(path)
 
 
 def test_a_network_that_gives_nan_is_named_with_the_image(tmp_path, scenes):

@@ -1,5 +1,3 @@
-import contextlib
-import io
 import os
 import pickle
 import tracemalloc
@@ -28,9 +26,25 @@ def arrays():
     }
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "weights.pth"
+
+
+def write_archive(path, pickled, kind=zipfile.ZIP_DEFLATED, **members):
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        for name, data in members.items():
+            archive.writestr(f"archive/data/{name.removeprefix('_')}", data)
+
+
+def refuse(path, match=None):
+    with pytest.raises(DamagedFileError, match=match):
+        read_torch_file(path)
+
+
 @pytest.mark.parametrize("zipped", [False, True])
-def test_arrays_come_back_as_they_were_written(arrays, zipped, tmp_path):
-    path = tmp_path / "weights.pth"
+def test_arrays_come_back_as_they_were_written(arrays, zipped, path):
     path.write_bytes(make_file(arrays, zipped))
     found = read_torch_file(path)
     assert list(found) == list(arrays)
@@ -39,35 +53,31 @@ def test_arrays_come_back_as_they_were_written(arrays, zipped, tmp_path):
         np.testing.assert_array_equal(found[name], array)
 
 
-def test_protocol_four_is_read(arrays, tmp_path):
+def test_protocol_four_is_read(arrays, path):
     weight = arrays["conv.weight"]
-    path = tmp_path / "weights.pth"
     path.write_bytes(join_zip({"a": plan_tensor(weight, "0", zipped=True)}, {"0": weight}, protocol=4))
     np.testing.assert_array_equal(read_torch_file(path)["a"], weight)
 
 
-def test_views_share_a_storage(arrays, tmp_path):
+def test_views_share_a_storage(arrays, path):
     whole = arrays["conv.weight"].ravel()
     state = {
         "whole": plan_tensor(whole, "0"),
         "tail": plan_tensor(whole, "0", shape=(2, 3), strides=(3, 1), offset=whole.size - 6),
     }
-    path = tmp_path / "weights.pth"
     path.write_bytes(join_old(state, {"0": whole}))
     np.testing.assert_array_equal(read_torch_file(path)["tail"], whole[-6:].reshape(2, 3))
 
 
-def test_bfloat16_is_widened(tmp_path):
+def test_bfloat16_is_widened(path):
     values = np.array([1.0, -2.5, 0.15625], np.float32)  # exact in bfloat16
     upper = (values.view(np.uint32) >> 16).astype("<u2")
-    path = tmp_path / "weights.pth"
     path.write_bytes(join_old({"a": plan_tensor(upper, "0", "BFloat16Storage")}, {"0": upper}))
     np.testing.assert_array_equal(read_torch_file(path)["a"], values)
 
 
-def test_dictionaries_inside_are_flattened_and_numbers_left_out(arrays, tmp_path):
+def test_dictionaries_inside_are_flattened_and_numbers_left_out(arrays, path):
     bias = arrays["conv.bias"]
-    path = tmp_path / "weights.pth"
     path.write_bytes(join_old({"epoch": 3, "model": {"bias": plan_tensor(bias, "0")}}, {"0": bias}))
     assert list(read_torch_file(path)) == ["model.bias"]
 
@@ -101,24 +111,22 @@ ATTACKS = {
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("protocol", [2, 4])
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_code_in_a_file_is_refused_and_does_not_run(attack, protocol, zipped, tmp_path):
-    marker, path = tmp_path / "ran", tmp_path / "weights.pth"
+def test_code_in_a_file_is_refused_and_does_not_run(attack, protocol, zipped, path, tmp_path):
+    marker = tmp_path / "ran"
     payload = ATTACKS[attack](marker)
     if zipped:
         path.write_bytes(join_zip(payload, {}, protocol))
     else:
         head = b"".join(dump(part) for part in (OLD_MAGIC, OLD_PROTOCOL, {"little_endian": True}))
         path.write_bytes(head + pickle.dumps(payload, protocol) + dump([]))
-    with pytest.raises(DamagedFileError, match=r"asks for .*(system|eval|getattr|exec|nt\.|posix\.)"):
-        read_torch_file(path)
+    refuse(path, r"asks for .*(system|eval|getattr|exec|nt\.|posix\.)")
     assert not marker.exists()
 
 
-def test_code_in_the_place_of_the_magic_number_is_refused(tmp_path):
-    marker, path = tmp_path / "ran", tmp_path / "weights.pth"
+def test_code_in_the_place_of_the_magic_number_is_refused(path, tmp_path):
+    marker = tmp_path / "ran"
     path.write_bytes(pickle.dumps(Attack(os.system, f"touch {marker}"), 2))
-    with pytest.raises(DamagedFileError, match="system"):
-        read_torch_file(path)
+    refuse(path, "system")
     assert not marker.exists()
 
 
@@ -138,59 +146,30 @@ def test_code_in_the_place_of_the_magic_number_is_refused(tmp_path):
         b"\x80\x020.",  # POP
     ],
 )
-def test_crooked_opcodes_are_refused(code, tmp_path):
-    path = tmp_path / "weights.pth"
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.pkl", code)
-    path.write_bytes(file.getvalue())
-    with pytest.raises(DamagedFileError):
-        read_torch_file(path)
-
-
-def test_a_tuple_that_would_be_hashed_for_ever_is_refused(tmp_path):
-    # Sixty tuples, each of the one before twice, as a key: hashing it takes 2^60 steps.
-    twice = b"".join(b"h%ch%c\x86q%c" % (number, number, number + 1) for number in range(60))
-    path = tmp_path / "weights.pth"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02})\x85q\x00" + twice + b"K\x01s.")
-    with pytest.raises(DamagedFileError, match="a tuple twice"):
-        read_torch_file(path)
-
-
-def test_a_place_in_the_memo_far_away_takes_no_memory(tmp_path):
-    path = tmp_path / "weights.pth"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02}r\xff\xff\xff\x7f.")
-    with pytest.raises(DamagedFileError, match="steps"):
-        read_torch_file(path)
+def test_crooked_opcodes_are_refused(code, path):
+    write_archive(path, code)
+    refuse(path)
 
 
 @pytest.mark.parametrize("code", [b"}b", b"}X\x01\x00\x00\x00aK\x01sb", b"N}X\x01\x00\x00\x00aK\x01s\x86b"])
 @pytest.mark.parametrize("name", [b"collections\nOrderedDict", b"torch\nFloatStorage"])
-def test_a_pickle_cannot_change_what_its_names_stand_for(name, code, tmp_path):
-    path = tmp_path / "weights.pth"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02c" + name + b"\n" + code + b".")
-    with pytest.raises(DamagedFileError, match="cut short or damaged"):
-        read_torch_file(path)
+def test_a_pickle_cannot_change_what_its_names_stand_for(name, code, path):
+    write_archive(path, b"\x80\x02c" + name + b"\n" + code + b".")
+    refuse(path, "cut short or damaged")
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_every_truncation_is_reported(arrays, zipped, tmp_path):
-    content, path = make_file(arrays, zipped), tmp_path / "weights.pth"
+def test_every_truncation_is_reported(arrays, zipped, path):
+    content = make_file(arrays, zipped)
     for length in range(0, len(content) - 1, 23):
         path.write_bytes(content[:length])
-        with pytest.raises(DamagedFileError, match=r"weights\.pth"):
-            read_torch_file(path)
+        refuse(path, r"weights\.pth")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"\x89PNG\r\n\x1a\n", b"\x80\x02K\x07.", b"hello" * 100])
-def test_other_files_are_named_as_such(content, tmp_path):
-    path = tmp_path / "weights.pth"
+def test_other_files_are_named_as_such(content, path):
     path.write_bytes(content)
-    with pytest.raises(DamagedFileError):
-        read_torch_file(path)
+    refuse(path)
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -212,61 +191,38 @@ def test_a_missing_file_is_named(tmp_path):
     ],
 )
 @pytest.mark.parametrize("zipped", [False, True])
-def test_tensors_stay_inside_their_storage(changes, zipped, tmp_path):
+def test_tensors_stay_inside_their_storage(changes, zipped, path):
     bias = np.arange(4, dtype=np.float32)
     state = {"a": plan_tensor(bias, "0", zipped=zipped, **changes)}
-    path = tmp_path / "weights.pth"
     path.write_bytes((join_zip if zipped else join_old)(state, {"0": bias}))
-    with pytest.raises(DamagedFileError):
-        read_torch_file(path)
+    refuse(path)
 
 
-def test_many_views_of_one_storage_are_refused(tmp_path):
+def test_many_views_of_one_storage_are_refused(path):
     values = np.zeros(1000, np.float32)
     state = {f"a{i}": plan_tensor(values, "0") for i in range(5)}
-    path = tmp_path / "weights.pth"
     path.write_bytes(join_old(state, {"0": values}))
-    with pytest.raises(DamagedFileError, match="5000"):
-        read_torch_file(path)
+    refuse(path, "5000")
 
 
-def test_the_stride_of_a_side_of_one_does_not_matter(tmp_path):
+def test_the_stride_of_a_side_of_one_does_not_matter(path):
     values = np.arange(4, dtype=np.float32)
-    path = tmp_path / "weights.pth"
     path.write_bytes(join_old({"a": plan_tensor(values, "0", shape=(1, 4), strides=(10**30, 1))}, {"0": values}))
     np.testing.assert_array_equal(read_torch_file(path)["a"], values[None])
 
 
 @pytest.mark.parametrize("shape", [(0, 2**62, 2**62), (0, 10**30)])
-def test_absurd_empty_shapes_are_refused(shape, tmp_path):
+def test_absurd_empty_shapes_are_refused(shape, path):
     values = np.arange(4, dtype=np.float32)
-    path = tmp_path / "weights.pth"
     path.write_bytes(join_old({"a": plan_tensor(values, "0", shape=shape, strides=(1,) * len(shape))}, {"0": values}))
-    with pytest.raises(DamagedFileError):
-        read_torch_file(path)
+    refuse(path)
 
 
-def test_nesting_without_end_is_refused(tmp_path):
-    path = tmp_path / "weights.pth"
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02" + b"}U\x01a" * 5000 + b"}" + b"s" * 5000 + b".")
-    path.write_bytes(file.getvalue())
-    with pytest.raises(DamagedFileError):
-        read_torch_file(path)
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("archive/data.pkl", b"\x80\x02" + b"}X\x01\0\0\0a" * 5000 + b"}" + b"s" * 5000 + b".")
-    path.write_bytes(file.getvalue())
-    with pytest.raises(DamagedFileError, match=r"recursion|letters"):
-        read_torch_file(path)
-
-
-def write_bomb(path, pickled, kind=zipfile.ZIP_DEFLATED, **members):
-    with zipfile.ZipFile(path, "w", kind) as archive:
-        archive.writestr("archive/data.pkl", pickled)
-        for name, data in members.items():
-            archive.writestr(f"archive/data/{name.removeprefix('_')}", data)
+def test_nesting_without_end_is_refused(path):
+    write_archive(path, b"\x80\x02" + b"}U\x01a" * 5000 + b"}" + b"s" * 5000 + b".")
+    refuse(path)
+    write_archive(path, b"\x80\x02" + b"}X\x01\0\0\0a" * 5000 + b"}" + b"s" * 5000 + b".")
+    refuse(path, r"recursion|letters")
 
 
 def plan_bombs():
@@ -289,11 +245,10 @@ def plan_bombs():
 
 
 @pytest.mark.parametrize("bomb", plan_bombs())
-def test_small_files_that_would_take_much_are_refused(bomb, tmp_path, monkeypatch):
+def test_small_files_that_would_take_much_are_refused(bomb, path, monkeypatch):
     monkeypatch.setenv("SEGVOTE_READ_MB", "4")
     pickled, members = plan_bombs()[bomb]
-    path = tmp_path / "weights.pth"
-    write_bomb(path, pickled, **members)
+    write_archive(path, pickled, **members)
     assert path.stat().st_size < 20_000
     tracemalloc.start()
     with pytest.raises((DamagedFileError, TooLargeError), match=r"weights\.pth"):
@@ -306,29 +261,26 @@ def test_small_files_that_would_take_much_are_refused(bomb, tmp_path, monkeypatc
 # Programs of a pickle that a plain `pickle.Unpickler`, whatever classes it admits, would work at for ever, or drown in.
 DOUBLED = b"".join(b"q%ch%c\x86" % (number, number) for number in range(60))
 ENDLESS = {
-    "a key whose hash takes for ever": b"\x80\x02}X\x01\0\0\0x" + DOUBLED + b"K\x01s.",
-    "a memo of two billion places": b"\x80\x02}r\xff\xff\xff\x7f.",
-    "a text of four gigabytes": b"\x80\x02X\xff\xff\xff\xffx.",
-    "a number of two gigabytes": b"\x80\x02\x8b\xff\xff\xff\x7f1.",
+    "a tuple twice": b"\x80\x02}X\x01\0\0\0x" + DOUBLED + b"K\x01s.",  # a key whose hash takes 2^60 steps
+    "steps": b"\x80\x02}r\xff\xff\xff\x7f.",  # a memo of two billion places
+    "cut short": b"\x80\x02X\xff\xff\xff\xffx.",  # a text of four gigabytes
+    "damaged": b"\x80\x02\x8b\xff\xff\xff\x7f1.",  # a number of two gigabytes
 }
 
 
-@pytest.mark.parametrize("kind", ENDLESS)
-def test_pickles_that_would_work_for_ever_or_drown_do_not(kind, tmp_path):
-    path = tmp_path / "weights.pth"
-    write_bomb(path, ENDLESS[kind])
+@pytest.mark.parametrize("kind", ENDLESS)  # by what the refusal says
+def test_pickles_that_would_work_for_ever_or_drown_do_not(kind, path):
+    write_archive(path, ENDLESS[kind])
     tracemalloc.start()
-    with contextlib.suppress(DamagedFileError, TooLargeError):
-        assert read_torch_file(path) == {}
+    refuse(path, kind)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 32 << 20
 
 
-def test_a_larger_budget_lets_larger_files_in(tmp_path, monkeypatch):
+def test_a_larger_budget_lets_larger_files_in(path, monkeypatch):
     values = np.zeros(1 << 20, np.float32)
-    path = tmp_path / "weights.pth"
-    write_bomb(path, dump({"a": plan_tensor(values, "0", zipped=True)}), _0=values.tobytes())
+    write_archive(path, dump({"a": plan_tensor(values, "0", zipped=True)}), _0=values.tobytes())
     monkeypatch.setenv("SEGVOTE_READ_MB", "7")
     with pytest.raises(TooLargeError, match="SEGVOTE_READ_MB"):
         read_torch_file(path)
@@ -340,8 +292,8 @@ def test_a_larger_budget_lets_larger_files_in(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_a_flipped_byte_is_an_error_or_another_number_never_a_crash(arrays, zipped, tmp_path):
-    content, path = make_file(arrays, zipped), tmp_path / "weights.pth"
+def test_a_flipped_byte_is_an_error_or_another_number_never_a_crash(arrays, zipped, path):
+    content = make_file(arrays, zipped)
     rng = np.random.default_rng(0)
     for place in rng.integers(0, len(content), 150):
         damaged = bytearray(content)

@@ -2,10 +2,8 @@ import json
 import pickle
 
 import numpy as np
-import onnx
 import pytest
 import skimage.data
-from onnx import helper, numpy_helper
 from safetensors.numpy import save_file
 from torch_writer import make_file
 
@@ -113,14 +111,6 @@ def test_the_input_is_square_unless_asked_otherwise(weight_file):
     assert Vgg19Features(weight_file, size=448, square=False)._prepare(image).shape == (1, 3, 224, 448)
 
 
-def write_onnx(path, layers):
-    nodes, stored = [], []
-    for i, layer in enumerate(layers):
-        stored += [numpy_helper.from_array(array, f"{part}{i}") for part, array in zip(("w", "b"), layer, strict=True)]
-        nodes.append(helper.make_node("Conv", [f"x{i}", f"w{i}", f"b{i}"], [f"x{i + 1}"]))
-    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [], [], stored)), path)
-
-
 def write_zipped_torch(path, layers):
     path.write_bytes(make_file(name_layers(layers, "module."), zipped=True))
 
@@ -129,7 +119,7 @@ def write_old_torch(path, layers):
     path.write_bytes(make_file(name_layers(layers), zipped=False))
 
 
-WRITERS = {"a.onnx": write_onnx, "a.pth": write_zipped_torch, "a.pt": write_old_torch}
+WRITERS = {"a.pth": write_zipped_torch, "a.pt": write_old_torch}
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -154,7 +144,7 @@ def test_a_missing_name_and_a_wrong_shape_are_named(layers, tmp_path):
         read_vgg19_weights(path)
 
 
-@pytest.mark.parametrize("name", ["a.safetensors", "a.onnx", "a.pth"])
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pth"])
 def test_damaged_files_are_named(name, tmp_path):
     (tmp_path / name).write_bytes(b"nothing of the kind")
     with pytest.raises(DamagedFileError, match=name):
@@ -162,7 +152,7 @@ def test_damaged_files_are_named(name, tmp_path):
 
 
 def test_another_ending_lists_the_known_ones(tmp_path):
-    with pytest.raises(BadInputError, match=r"\.pth, \.pt, \.safetensors, \.onnx"):
+    with pytest.raises(BadInputError, match=r"\.pth, \.pt, \.safetensors; got \.h5"):
         read_vgg19_weights(tmp_path / "vgg19.h5")
 
 

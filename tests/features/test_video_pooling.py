@@ -36,7 +36,7 @@ def test_pooling_over_frames_is_pooling_over_the_volume(clip):
     np.testing.assert_allclose(pooler.finish(9, np.zeros((0, 2), int)), wanted, rtol=1e-5)
 
 
-def test_what_no_described_frame_shows_takes_its_neighbours_mean(clip):
+def test_what_no_sampled_frame_shows_takes_its_neighbours_mean(clip):
     images, labels = clip
     pooler = FramePooler(MeanColour())
     pooler.add(images[0], labels[0])

@@ -55,6 +55,12 @@ def test_the_code_uses_the_words_of_the_field():
     assert [line for name, text in names.items() for line in list_dialect(name, text)] == []
 
 
+def test_the_names_of_tests_use_the_words_of_the_field():
+    names = {path.name: path.read_text() for path in Path(__file__).parents[1].rglob("test_*.py")}
+    found = {name: "\n".join(re.findall(r"(?<=def )test_\w+", text)) for name, text in names.items()}
+    assert [line for name, text in found.items() for line in list_dialect(name, text)] == []
+
+
 def test_dialect_is_noticed_in_names_and_comments_and_not_where_it_is_right():
     text = 'n_heard = 3\nself.isMuted = true  # the thing\n"--no-mute-suspects": "--no-exclude-mislabelled",\n'
     words = ["thing", "heard", "suspects"]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, MissingPartError
+from segvote.integrations import open_predictors
 from segvote.integrations.label_studio import create_app, find_names, make_backend, predict_task
-from segvote.integrations.models import open_predictors
 from segvote.io.encodings.brush import decode_brush
 from segvote.io.images import read_image
 

@@ -104,7 +104,7 @@ def test_an_export_of_nothing_is_written(tmp_path, format_):
 
 
 @pytest.mark.parametrize("format_", EXPORTS)
-def test_strange_names_and_labels_survive(tmp_path, format_):
+def test_strange_names_and_labels_are_kept(tmp_path, format_):
     named = {'a "b" <&> é 名.jpg': MASKS["hole"], "x.y.z.JPG": MASKS["full"], "caf\udce9.png": MASKS["one pixel"]}
     annotations = annotate(named, label='a "b" <&> é')
     assert EXPORTS[format_](annotations, tmp_path, ExportOptions()).exists()

@@ -18,14 +18,12 @@ from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions
 from segvote.io.imports.base import clean_name, match_name
-from segvote.io.imports.coco import read_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.detect import read_any
-from segvote.io.imports.label_studio import read_label_studio
 from segvote.io.imports.labelme import parse_labelme, read_labelme
 from segvote.types import Annotation, Part
 
-READERS = {"coco": read_coco, "cvat": read_cvat_xml, "label-studio": read_label_studio, "labelme": read_labelme}
+READERS = {"coco": read_any, "cvat": read_cvat_xml, "label-studio": read_any, "labelme": read_labelme}
 
 
 def annotate(masks):
@@ -176,13 +174,13 @@ def read(tmp_path, reader, data):
 
 
 def test_coco_names_lead_nowhere(tmp_path):
-    (annotation,) = read(tmp_path, read_coco, make_coco(image={"file_name": "../../x.jpg"}))
+    (annotation,) = read(tmp_path, read_any, make_coco(image={"file_name": "../../x.jpg"}))
     assert annotation.name == "x.jpg"
 
 
 def test_several_polygons_of_an_annotation_are_joined(tmp_path):
     squares = [[0, 0, 2, 0, 2, 2, 0, 2], [5, 5, 8, 5, 8, 8, 5, 8]]
-    (annotation,) = read(tmp_path, read_coco, make_coco(record={"segmentation": squares}))
+    (annotation,) = read(tmp_path, read_any, make_coco(record={"segmentation": squares}))
     assert annotation.parts[0].mask.sum() == 4 + 9
 
 
@@ -214,7 +212,7 @@ def test_several_polygons_of_an_annotation_are_joined(tmp_path):
 )
 def test_damaged_coco_is_refused(tmp_path, changes):
     with pytest.raises(BadInputError) as caught:
-        read(tmp_path, read_coco, make_coco(**changes))
+        read(tmp_path, read_any, make_coco(**changes))
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
@@ -292,19 +290,19 @@ def test_the_newest_annotation_counts_and_skipped_ones_do_not(tmp_path):
     task = make_task(make_polygon())
     task["annotations"].append({"result": [], "updated_at": "2023-01-01"})
     task["annotations"].append({"result": [], "updated_at": "2025-01-01", "was_cancelled": True})
-    (annotation,) = read(tmp_path, read_label_studio, [task])
+    (annotation,) = read(tmp_path, read_any, [task])
     assert annotation.parts[0].mask.tolist() == [[True] * 3 + [False] * 3] * 4
     assert annotation.name == "data/upload/1/0123abcd-a.jpg"
 
 
 def test_tasks_nobody_looked_at_are_left_out(tmp_path):
     seen, unseen = make_task(make_polygon()), make_task(annotations=[], predictions=[{"result": [make_polygon()]}])
-    assert len(read(tmp_path, read_label_studio, [seen, unseen])) == 1
-    assert len(read(tmp_path, read_label_studio, [unseen])) == 1
+    assert len(read(tmp_path, read_any, [seen, unseen])) == 1
+    assert len(read(tmp_path, read_any, [unseen])) == 1
 
 
 def test_an_empty_annotation_says_there_is_nothing(tmp_path):
-    (annotation,) = read(tmp_path, read_label_studio, [make_task()])
+    (annotation,) = read(tmp_path, read_any, [make_task()])
     assert (annotation.height, annotation.width, annotation.parts) == (0, 0, ())
 
 
@@ -312,7 +310,7 @@ def test_labels_that_stand_beside_the_shape_are_found(tmp_path):
     shape = make_polygon(type="polygon")
     del shape["value"]["polygonlabels"]
     label = {"id": "x", "type": "labels", "value": {"labels": ["cow"]}}
-    (annotation,) = read(tmp_path, read_label_studio, [make_task(shape, label)])
+    (annotation,) = read(tmp_path, read_any, [make_task(shape, label)])
     assert annotation.parts[0].label == "cow"
 
 
@@ -335,7 +333,7 @@ def test_labels_that_stand_beside_the_shape_are_found(tmp_path):
 )
 def test_damaged_tasks_are_refused(tmp_path, task):
     with pytest.raises(BadInputError):
-        read(tmp_path, read_label_studio, [task])
+        read(tmp_path, read_any, [task])
 
 
 # strangers' labelme

@@ -146,7 +146,7 @@ def test_a_file_that_is_really_called_like_a_view_is_read_whole(tmp_path):
     "view",
     [PictureView("002"), PictureView("max", (0, 2, 1)), PictureView(channels=(1,)), PictureView("1", (), "0,9.5")],
 )
-def test_a_view_survives_its_name(view):
+def test_a_view_is_read_back_from_its_name(view):
     assert split_view(name_view(Path("nowhere/a.b.tif"), view)) == (Path("nowhere/a.b.tif"), view)
 
 

@@ -251,9 +251,9 @@ def test_hidden_files_and_other_files_are_no_frames(tmp_path):
 @pytest.mark.parametrize("size", [(48, 64), (47, 63)])
 def test_a_written_film_comes_back(tmp_path, size):
     path = tmp_path / "a.mp4"
-    with open_film_writer(path, frame_rate=10) as writer:
+    with open_film_writer(path) as writer:
         for index in range(12):
-            writer.write(make_frame(index, *size))
+            writer.write(make_frame(index, *size), index / 10)
     frames = list(open_video(path))
     assert [read_bar(frame.image) for frame in frames] == list(range(12))
     np.testing.assert_allclose([frame.time for frame in frames], np.arange(12) / 10, atol=1e-4)
@@ -265,7 +265,7 @@ def test_a_written_film_comes_back(tmp_path, size):
 def test_a_written_film_is_what_browsers_play(tmp_path):
     path = tmp_path / "a.mp4"
     with open_film_writer(path) as writer:
-        writer.write(make_frame(0))
+        writer.write(make_frame(0), 0)
     with av.open(str(path)) as container:
         context = container.streams.video[0].codec_context
         assert (context.name, context.pix_fmt) == ("h264", "yuv420p")
@@ -292,7 +292,7 @@ with open_film_writer(sys.argv[1]) as film:
     for number in range(6):
         frame = rng.integers(60, 120, (48, 64, 3)).astype(np.uint8)
         frame[10:30, 10 + 4 * number : 30 + 4 * number] = [220, 20, 20]
-        film.write(frame)
+        film.write(frame, number / 25)
 print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())
 """
 
@@ -311,8 +311,8 @@ def test_a_failed_film_leaves_nothing_behind(tmp_path):
     with pytest.raises(BadInputError, match="at least one frame"), open_film_writer(tmp_path / "a.mp4"):
         pass
     with pytest.raises(BadInputError, match="one size"), open_film_writer(tmp_path / "a.mp4") as writer:
-        writer.write(make_frame(0))
-        writer.write(make_frame(0, 64, 64))
+        writer.write(make_frame(0), 0)
+        writer.write(make_frame(0, 64, 64), 1)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -71,7 +71,7 @@ def test_fewer_voters_than_wanted_leave_gaps():
     assert np.isinf(squared[:, 1:]).all()
 
 
-def test_one_bag_hears_nobody():
+def test_one_bag_has_no_neighbours():
     bags = np.zeros(4, dtype=int)
     _, indices = search_neighbours(np.eye(4), np.eye(4), 2, bags, bags)
     assert (indices == -1).all()

@@ -1,10 +1,12 @@
 """Otsu's threshold against trying every split."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from segvote.kernels import otsu_threshold
+from segvote.kernels.otsu import split_each, split_otsu
 
 
 def measure_between(values, weights, threshold):
@@ -32,3 +34,20 @@ def test_equal_values_are_their_own_threshold():
 
 def test_two_clear_levels_are_split_in_the_middle():
     assert otsu_threshold(np.array([0.0, 0.0, 1.0, 1.0])) == 0.5
+
+
+def test_arrays_that_are_split_together_give_the_bits_of_each_alone():
+    rng = np.random.default_rng(0)
+    values = [np.round(rng.random(n), digits) for n in (1, 2, 200, 173, 200, 2) for digits in (0, 1, 15)]
+    weights = [rng.integers(1, 3000, len(one)) for one in values]
+    alone = np.array([split_otsu(*pair) for pair in zip(values, weights, strict=True)])
+    assert np.array_equal(np.stack(split_each(values, weights), axis=1), alone)
+
+
+def test_separability_is_the_variance_between_the_parts_over_all_variance():
+    rng = np.random.default_rng(0)
+    values, weights = rng.random(50), rng.integers(1, 9, 50).astype(float)
+    threshold, separability = split_otsu(values, weights)
+    variance = np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)
+    assert separability == pytest.approx(measure_between(values, weights, threshold) / variance)
+    assert split_otsu(np.full(3, 2.0)) == (2.0, 0.0)

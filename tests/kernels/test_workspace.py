@@ -73,7 +73,7 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("part", [slice(None), slice(1, None), slice(None, -1)])
-def test_others_see_what_was_lent_whole_or_in_part(part, tmp_path):
+def test_others_see_a_shared_array_whole_or_in_part(part, tmp_path):
     workspace = Workspace(tmp_path, send)
     array = workspace.make_array((5, 3), np.float64)
     array[:] = np.arange(15).reshape(5, 3)

@@ -50,7 +50,7 @@ def test_the_mask_moves_to_the_edge_of_the_picture():
     assert sharpen(superpixels, heat).tolist() == [False, False, False, True, True, True]
 
 
-def test_colours_that_disagree_with_the_vote_are_not_heard():
+def test_colours_that_disagree_with_the_vote_do_not_count():
     superpixels = make_row([50, 20, 50, 20, 50, 20], [0, 1, 2, 3, 4, 5])
     heat = np.array([0.9, 0.9, 0.9, 0.1, 0.1, 0.1])
     assert np.array_equal(weigh_colours(superpixels, heat), np.zeros(6))

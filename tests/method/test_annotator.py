@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from segvote.errors import BadInputError
 from segvote.method import Geometry, SegmentAnnotator
-from segvote.method.seeded import select_seeded, walk_from_labels
+from segvote.method.hypotheses import select_seeded, walk_from_labels
 
 
 def fit(scene, **options):

@@ -51,7 +51,7 @@ def test_the_scale_of_the_features_does_not_matter(points):
     np.testing.assert_allclose(found, scaled, rtol=1e-5)
 
 
-def test_equal_segments_are_heard_where_there_is_nothing_else():
+def test_equal_segments_count_where_there_is_nothing_else():
     X = np.ones((30, 3), dtype=np.float32)
     column = Likeness(X, np.repeat([0, 1, 2], 10)).join(np.array([0])).toarray()[:, 0]
     assert (column[:10] == 1).all() and (column[10:] == ELSEWHERE).all()

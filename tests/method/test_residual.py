@@ -48,7 +48,7 @@ def test_what_is_not_alike_is_left_to_the_bit(scene):
     np.testing.assert_array_equal(taught[far], scores[far])
 
 
-def test_a_without_image_is_moved_by_nobody_but_its_own_word(scene):
+def test_a_without_image_is_moved_by_its_own_user_labels_only(scene):
     scores = scene[1]
     taught = pass_on(*scene, say(s36=1)).scores
     assert taught[36] == pytest.approx(scores.max())
@@ -91,7 +91,7 @@ def test_one_word_counts_less_the_more_noise_there_is(scene):
     assert certainty == pytest.approx(-1 + 2 / (1 + NOISE), abs=0.02)
 
 
-def test_the_same_words_give_the_same_scores_whatever_was_said_before(scene):
+def test_the_same_user_labels_give_the_same_scores_whatever_came_before(scene):
     fixed = say(s0=1, s14=0)
     first = pass_on(*scene, fixed).scores
     pass_on(*scene, say(s0=1, s14=0, s3=1))

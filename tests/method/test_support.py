@@ -52,7 +52,8 @@ def test_unless_allowed_every_with_image_keeps_its_best_segment():
 
 
 def test_images_that_stay_are_selected_as_before():
-    segments = make_segments(12, 8, 30)
+    # A seed without a second opinion, which is heard only where every *with* image shows the object.
+    segments = make_segments(12, 8, 30, seed=3)
     plain, unsure = fit(segments), fit(segments, allow_empty=True)
     stays = ~unsure.empty_[segments[2]]
     assert np.array_equal(plain.result_.selected[stays], unsure.result_.selected[stays])

@@ -133,7 +133,7 @@ def test_all_files_are_written(comparison):
         assert (comparison.folder / f"comparison.{extension}").stat().st_size > 0
 
 
-def test_a_page_survives_a_comparison_without_any_result(tmp_path):
+def test_a_comparison_without_any_result_has_a_page(tmp_path):
     nothing = make_comparison(tmp_path, [make_result("ekde", [], reason="no memory")])
     assert "no memory" in format_comparison_page(nothing, [], "nothing")
 

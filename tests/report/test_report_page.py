@@ -119,7 +119,7 @@ def test_page_tells_parameters_versions_times_and_unreadable_files(make_run):
     assert ">the file is truncated<" in text  # the path is not repeated
 
 
-def test_static_files_fit_between_their_tags():
+def test_static_files_fit_between_their_elements():
     for name, closing in (("report.css", "</style"), ("theme.js", "</script"), ("report.js", "</script")):
         assert closing not in (files("segvote.report") / "static" / name).read_text()
 

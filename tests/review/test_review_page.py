@@ -267,7 +267,7 @@ def test_a_drag_paints_every_segment_it_passes_as_one_stroke(address, open_page,
     assert all(get_state(page, bag, segment) & 3 == 0 for segment in said)
 
 
-def test_a_drag_with_shift_moves_the_image_and_says_nothing(address, open_page, run_copy):
+def test_a_drag_with_shift_moves_the_image_and_labels_nothing(address, open_page, run_copy):
     page = open_page(address)
     before = find_segment(page, 0)
     page.keyboard.down("Shift")
@@ -280,7 +280,7 @@ def test_a_drag_with_shift_moves_the_image_and_says_nothing(address, open_page, 
     assert read_actions(run_copy / "review.sqlite") == []
 
 
-def test_a_click_before_the_new_image_is_there_says_nothing_of_it(address, open_page, run_copy):
+def test_a_click_before_the_new_image_is_there_labels_nothing_in_it(address, open_page, run_copy):
     page = open_page(address)
     place, last = find_segment(page, find_best(page)), page.evaluate("() => segvote.store.order.at(-1)")
     held = []

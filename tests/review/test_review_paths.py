@@ -242,7 +242,7 @@ def test_the_image_is_panned_with_the_middle_button_and_with_space(page, run_cop
 
 
 @pytest.mark.parametrize("tool", ["s", "r", "l", "i"])
-def test_two_fingers_zoom_and_say_nothing(page, run_copy, tool):
+def test_two_fingers_zoom_and_label_nothing(page, run_copy, tool):
     page.keyboard.press(tool)
     zoom = page.evaluate("() => segvote.getView().zoom")
     x, y = locate(page, 80, 60)
@@ -451,3 +451,19 @@ def test_an_image_can_be_accepted_on_a_phone_without_scrolling(page, height):
     box = page.locator("#accept").bounding_box()
     assert box["y"] + box["height"] <= height
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_next_goes_on_where_the_corrected_image_was_and_undo_shows_the_image_it_changes(page, wait_heard):
+    corrected = page.evaluate("() => segvote.store.order[0]")
+    page.evaluate("(image) => segvote.go(image)", corrected)
+    wait_until(page, "() => segvote.getRegions() !== null")
+    page.locator("#canvas").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("b")
+    wait_heard(page, 1)
+    assert page.evaluate("() => segvote.store.order[0]") != corrected  # it went down the queue
+    page.keyboard.press("j")
+    assert page.evaluate("() => segvote.store.current === segvote.store.order[0]")
+    page.keyboard.press("z")
+    wait_until(page, "(image) => segvote.store.current === image", corrected)
+    page.locator("#toast", has_text="Undone: with/").wait_for()

@@ -62,6 +62,16 @@ def test_change_is_the_share_of_the_image_that_turned(snapshot):
     assert heard.change.tolist() == [0.5, 0.0, 0.0]
 
 
+def test_an_area_is_estimated_from_that_of_the_written_mask(snapshot):
+    redrawn = replace(snapshot, covered=np.array([0.6, 0.5, 0.0]))
+    redrawn = replace(redrawn, written=replace(snapshot.written, covered=redrawn.covered))
+    labels = snapshot.user_labels.copy()
+    labels[2] = 1
+    assert say(redrawn, user_labels=labels).covered.tolist() == [0.85, 0.5, 0.0]
+    drifted = apply_votes(redrawn, snapshot.scores + 0.01, snapshot.decisions, snapshot.thresholds + 0.01)
+    assert drifted.covered.tolist() == [0.6, 0.5, 0.0] and not drifted.is_measured.any()
+
+
 def test_nothing_is_changed_once_everything_is_as_it_was_written(snapshot):
     labels = snapshot.user_labels.copy()
     labels[2] = 1
@@ -121,7 +131,7 @@ def hear_only(voters):
     return sparse.csr_matrix(np.tile(row, (12, 1)))
 
 
-def test_voters_disagree_where_a_mask_hears_segments_that_are_not_object(snapshot):
+def test_voters_disagree_where_a_mask_has_neighbours_that_are_not_object(snapshot):
     assert measure_disagreement(snapshot, hear_only([0, 1, 4])).tolist() == [0, 0, 0]
     np.testing.assert_allclose(measure_disagreement(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
 

@@ -11,6 +11,7 @@ from segvote.errors import BadInputError
 from segvote.io.video.files import open_film_writer
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
+from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.run.settings import Settings
@@ -41,8 +42,8 @@ def video_run(tmp_path_factory):
         for number, frame in enumerate(make_frames(seed, shows)):
             Image.fromarray(frame).save(root / place / f"{number:05d}.png")
     with open_film_writer(root / "without/n1.mp4") as writer:
-        for frame in make_frames(11, False):
-            writer.write(frame)
+        for number, frame in enumerate(make_frames(11, False)):
+            writer.write(frame, number / 25)
     return annotate(root / "with", root / "without", root / "out", SETTINGS, n_jobs=1)
 
 
@@ -107,6 +108,16 @@ def test_a_frame_that_was_not_segmented_is_refused(engine, copy):
         engine.set_segments(copy.find("with/v0"), [0], 1, -7)
 
 
+def test_pixels_and_objects_of_videos_are_refused_with_the_reason(engine, copy):
+    bag, line = copy.find("with/v0"), np.array([(5.0, 5.0), (60.0, 60.0)])
+    with pytest.raises(BadInputError, match="click segments instead"):
+        engine.paint(bag, Stroke("brush", line), 1)
+    for act in (lambda: engine.cut(bag, line), lambda: engine.join(bag, line), lambda: engine.label_instances(bag)):
+        with pytest.raises(BadInputError, match="connected regions of each frame"):
+            act()
+    assert read_actions(copy.folder.corrections_path) == []
+
+
 @pytest.mark.browser
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
 def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread, wait_heard):
@@ -131,3 +142,10 @@ def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serv
         page.locator("#canvas").focus()
         page.keyboard.press("<")
         page.locator("#frame-text", has_text=f"frame {N_FRAMES - 2} of").wait_for()
+        for key in "rxlih":  # tools of pixels and objects
+            page.keyboard.press(key)
+            page.locator("#toast", has_text="corrected by segments").wait_for()
+            assert page.evaluate("() => segvote.store.tool") == "segments"
+            page.evaluate("() => { document.getElementById('toast').textContent = ''; }")
+        page.keyboard.press("n")
+        page.locator("#objects", has_text="cannot be cut or merged").wait_for()

@@ -121,7 +121,7 @@ def test_painted_shares_are_object_less_background_and_clicks_and_retouches_have
     assert measure_painted(replace(stroke(retouch, 1), kind="paint")) == [0.0] * 4
 
 
-def test_corrections_survive_other_segments_and_sizes():
+def test_corrections_hold_for_other_segments_and_sizes():
     finer = np.arange(16 * 16).reshape(16, 16)  # every pixel a segment, at twice the size
     fixed = fix_segments([stroke(TOP, 1)], finer).reshape(16, 16)
     assert (fixed[:8] == 1).all() and (fixed[8:] == -1).all()

@@ -77,3 +77,11 @@ def test_divisions_are_replayed_and_undone_and_change_no_mask():
     assert standing.digest == "" and standing.n_undo == 2
     undone = replay([cut, join, Action("undo", number=3)])
     assert [one.kind for one in undone.divisions["image"]] == ["cut"]
+
+
+def test_images_that_an_undo_changes_are_found():
+    cut, look = act("cut", draw(LEFT), 1), Action("look", "other", value=1, number=2)
+    before = replay([cut, look])
+    after = replay([cut, look, Action("undo", number=3)])
+    assert after.list_changed(before) == {"other"} == before.list_changed(after)
+    assert replay([]).list_changed(before) == {"image", "other"}

@@ -134,7 +134,7 @@ def test_the_order_is_stable():
 @pytest.mark.parametrize("scale", [0.0, 2000.0, 9000.0])
 @pytest.mark.parametrize("min_size", [1, 5])
 @pytest.mark.parametrize("is_frozen", [False, True])
-def test_merging_equals_its_slow_twin(seed, scale, min_size, is_frozen):
+def test_merging_equals_the_plain_loop(seed, scale, min_size, is_frozen):
     lab, flow, rng = make_clip(seed)
     first, second, weights = link_pixels(lab, flow)
     frozen = np.full(lab.shape[:3], -1, np.int32)
@@ -182,7 +182,7 @@ def test_chi_square_is_zero_for_equal_and_one_for_disjoint_colours():
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("is_frozen", [False, True])
 @pytest.mark.parametrize(("n_wanted", "cost_limit"), [(6, -1.0), (1000, 1.0), (0, -1.0), (12, 0.5)])
-def test_region_merging_equals_its_slow_twin(seed, is_frozen, n_wanted, cost_limit):
+def test_region_merging_equals_the_plain_loop(seed, is_frozen, n_wanted, cost_limit):
     rng = np.random.default_rng(seed)
     n = 14
     pairs = np.array([pair for pair in itertools.combinations(range(n), 2) if rng.random() < 0.3], np.int32)

@@ -17,14 +17,14 @@ def calibration():
     return calibrate(np.where(TAGS, 1.0, 0.0) + rng.normal(0, 0.4, size=20), TAGS)
 
 
-def test_the_level_counts_the_negatives_that_score_as_high():
+def test_the_p_value_counts_the_negatives_that_score_as_high():
     negatives = np.array([0.1, 0.2, 0.3, 0.4])
     found = calibrate(np.concatenate([negatives, [0.9]]), np.array([False] * 4 + [True]))
     assert found.measure_p_value(np.array([0.0, 0.3, 0.35, 0.5])).tolist() == [1.0, 0.6, 0.4, 0.2]
 
 
 @given(st.floats(0.001, 0.999), st.integers(0, 1000))
-def test_a_score_above_the_threshold_has_a_level_within_the_rate(rate, seed):
+def test_a_score_above_the_threshold_has_a_p_value_within_the_rate(rate, seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=40).round(1)
     found = calibrate(scores, np.arange(40) < 10)
@@ -33,7 +33,7 @@ def test_a_score_above_the_threshold_has_a_level_within_the_rate(rate, seed):
     np.testing.assert_array_equal(asked > found.find_threshold(kept), found.measure_p_value(asked) <= kept + 1e-9)
 
 
-def test_false_alarms_of_fresh_negatives_keep_the_rate():
+def test_false_positives_of_fresh_negatives_keep_the_rate():
     rng = np.random.default_rng(0)
     rates = []
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""Corrections applied to a vote: what was painted, and what was clicked."""
+"""Corrections applied to a vote: what was painted, what was clicked, and what stays as it was."""
 
 import numpy as np
 import pytest
@@ -8,45 +8,44 @@ from segvote.steps.voting.corrected import apply_corrections
 
 N_IMAGES, N_SEGMENTS = 20, 10
 IMAGES = np.repeat(np.arange(N_IMAGES), N_SEGMENTS)
+SIX = [1, 11, 21, 31, 41, 51]  # the second segments of six images: together they turn those of other images
 
 
 @pytest.fixture(scope="module")
 def annotator():
-    """The first segment of the first ten images is the object; the next two are like each other everywhere."""
+    """The first segment of the first ten images is the object; the next two are alike, and the same everywhere."""
     rng = np.random.default_rng(0)
     place, positive = np.arange(len(IMAGES)) % N_SEGMENTS, IMAGES < 10
     X = rng.normal(0, 0.1, (len(IMAGES), 3))
     X[positive & (place == 0)] += [1, 0, 0]
-    X[place == 1] += [0, 1, 0]
+    X[place == 1] = [0, 1, 0] + rng.normal(0, 0.01, (N_IMAGES, 3))
     X[place == 2] = X[place == 1] + 0.01
     return SegmentAnnotator(n_neighbors=8).fit(X, positive, images=IMAGES)
 
 
-def correct(annotator, painted=(), clicked=(), share=1.0, value=1):
-    """Segments painted (by a share of them) or clicked."""
+def correct(annotator, painted=(), clicked=(), share=1.0, taught=None):
+    """Segments painted (by a share of them) or clicked as object."""
     labels, shares = np.full(len(IMAGES), -1, dtype=np.int8), np.zeros(len(IMAGES))
-    for segment in painted:
-        shares[segment] = share * (2 * value - 1)
-        if share >= 0.8:
-            labels[segment] = value
-    labels[list(clicked)] = value
-    return apply_corrections(annotator, IMAGES, labels, shares)
+    shares[list(painted)] = share
+    if share >= 0.8:
+        labels[list(painted)] = 1
+    labels[list(clicked)] = 1
+    return apply_corrections(annotator, taught or annotator, IMAGES, labels, shares)
 
 
-def test_a_painted_segment_moves_what_is_like_it_in_other_images_and_nothing_else_in_its_own(annotator):
-    before, after = annotator.correct(None), correct(annotator, painted=[1])
-    assert after.selected[1] and after.scores[1] > before.scores[1]
-    own = (IMAGES == 0) & (np.arange(len(IMAGES)) != 1)
+def test_painted_segments_turn_what_is_like_them_in_other_images_and_nothing_else_in_their_own(annotator):
+    before, after = annotator.correct(None), correct(annotator, painted=SIX)
+    assert after.selected[SIX].all() and (after.scores[SIX] > before.scores[SIX]).all()
+    own = (IMAGES < 6) & (after.user_labels < 0)
     np.testing.assert_array_equal(after.scores[own], before.scores[own])
     np.testing.assert_array_equal(after.selected[own], before.selected[own])
-    assert after.scores[11] > before.scores[11] and after.scores[12] > before.scores[12]
+    assert after.selected[91] and not before.selected[91]
 
 
-def test_a_clicked_segment_moves_what_is_like_it_in_its_own_image_too(annotator):
-    before, after = annotator.correct(None), correct(annotator, clicked=[1])
-    assert after.scores[2] > before.scores[2]
-    plain = annotator.correct(after.user_labels)
-    np.testing.assert_array_equal(after.scores, plain.scores)
+def test_a_clicked_segment_turns_what_is_like_it_in_its_own_image_too(annotator):
+    after = correct(annotator, clicked=[1])
+    assert after.selected[2] and not after.kept[0]
+    np.testing.assert_array_equal(after.scores[:N_SEGMENTS], annotator.correct(after.user_labels).scores[:N_SEGMENTS])
 
 
 def test_in_an_image_that_was_painted_and_clicked_only_the_click_moves_the_rest(annotator):
@@ -55,9 +54,27 @@ def test_in_an_image_that_was_painted_and_clicked_only_the_click_moves_the_rest(
     np.testing.assert_array_equal(both.scores[rest], clicked.scores[rest])
 
 
-def test_a_segment_painted_in_part_is_itself_decided_by_the_vote(annotator):
-    before, after = annotator.correct(None), correct(annotator, painted=[1], share=0.5)
-    assert after.scores[1] == before.scores[1] and after.scores[11] > before.scores[11]
+def test_segments_painted_in_part_are_themselves_decided_by_the_vote(annotator):
+    before, after = annotator.correct(None), correct(annotator, painted=SIX, share=0.79)
+    np.testing.assert_array_equal(after.scores[SIX], before.scores[SIX])
+    assert after.selected[91]
+
+
+def test_an_image_in_which_no_segment_turns_keeps_its_scores_to_the_bit(annotator):
+    before, labels = annotator.correct(None), np.full(len(IMAGES), -1, dtype=np.int8)
+    labels[[1, 2]] = 1
+    taught = annotator.teach(labels)
+    assert (taught.scores_ != annotator.scores_).any()
+    after = correct(annotator, clicked=[1, 2], taught=taught)
+    turned = np.bincount(IMAGES, after.selected != np.where(labels == 1, True, before.selected)) > 0
+    np.testing.assert_array_equal(after.kept, ~turned)
+    rest = after.kept[IMAGES] & (labels < 0)
+    for name in ("scores", "votes", "weights", "selected"):
+        np.testing.assert_array_equal(getattr(after, name)[rest], getattr(before, name)[rest])
+    for name in ("thresholds", "uncertainty"):
+        pair = (getattr(after, name), getattr(before, name))
+        np.testing.assert_array_equal(*(values[1:][after.kept[1:]] for values in pair))
+    assert after.selected[[1, 2]].all()
 
 
 @pytest.mark.parametrize("clicked", [(), (1, 14)])

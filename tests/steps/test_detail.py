@@ -11,13 +11,13 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.io.images import SEEN
-from segvote.method.confidence import Confidence
+from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.bags import Bag
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
 from segvote.steps.annotate import annotate
-from segvote.steps.voting.detail import CLEAR, apply_detail, is_better, list_levels, wants_closer_look
+from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
 from segvote.steps.voting.making import count_neighbours
 
 
@@ -68,7 +68,7 @@ def test_features_without_a_network_have_no_detail():
 
 
 @pytest.mark.parametrize(
-    ("value", "size", "expected"), [(CLEAR, 20.0, False), (CLEAR, 3.0, True), (CLEAR - 0.01, 20.0, True)]
+    ("value", "size", "expected"), [(UNSURE, 20.0, False), (UNSURE, 3.0, True), (UNSURE - 0.01, 20.0, True)]
 )
 def test_unsure_runs_and_small_objects_are_looked_at_closer(value, size, expected):
     fitted = SimpleNamespace(confidence_=Confidence(value, size=size))
@@ -77,10 +77,22 @@ def test_unsure_runs_and_small_objects_are_looked_at_closer(value, size, expecte
 
 def test_the_look_that_agrees_more_with_itself_is_kept():
     def fitted(*judgements: float) -> SimpleNamespace:
-        return SimpleNamespace(agreement_=SimpleNamespace(judgements=np.array(judgements)))
+        return SimpleNamespace(agreement_=SimpleNamespace(judgements=np.array(judgements)), is_second_opinion=False)
 
     assert is_better(fitted(0.2, 0.8), fitted(0.7, 0.7))
     assert not is_better(fitted(0.7), fitted(0.7))
+
+
+@pytest.mark.parametrize("overruled", [False, True])
+def test_a_second_opinion_has_to_be_clearly_better(overruled):
+    def fitted(judgement: float, is_second_opinion: bool) -> SimpleNamespace:
+        agreement = SimpleNamespace(judgements=np.array([judgement]))
+        return SimpleNamespace(
+            agreement_=agreement, is_second_opinion=is_second_opinion, is_overruled_by=lambda other: overruled
+        )
+
+    assert is_better(fitted(0.9, False), fitted(0.5, True)) == overruled
+    assert is_better(fitted(0.5, True), fitted(0.9, False)) == overruled
 
 
 def test_neighbours_grow_with_the_segments():

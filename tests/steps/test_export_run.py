@@ -53,7 +53,7 @@ def test_unsure_pixels_are_segments_close_to_the_threshold(finished_run, tmp_pat
     np.testing.assert_array_equal(read_mask(tmp_path / f"{bag.stem}.png") == 128, wanted)
 
 
-def test_what_a_person_decided_is_sure(run_copy, tmp_path):
+def test_a_user_label_is_sure(run_copy, tmp_path):
     run = Run(run_copy)
     bag = run.bags[0]
     everything = str(encode_rle(np.ones((bag.height, bag.width), bool))["counts"])

@@ -23,7 +23,7 @@ def predicted(data_folder, tmp_path_factory):
     return predict(run.folder.path, folder / "unknown", folder / "new", false_positive_rate=0.1)
 
 
-def test_false_alarms_on_held_out_photos_keep_the_rate(predicted):
+def test_false_positives_on_held_out_photos_keep_the_rate(predicted):
     alarms = [one.contains for one in predicted.images if one.name.startswith("without/")]
     interval = binomtest(sum(alarms), len(alarms)).proportion_ci(0.95)
     assert interval.low <= predicted.rate

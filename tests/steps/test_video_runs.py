@@ -71,8 +71,8 @@ def data(tmp_path_factory):
         (root / "without/n1.mp4", [f for f, _ in make_frames(11, False)]),
     ]:
         with open_film_writer(path) as writer:
-            for frame in film:
-                writer.write(frame)
+            for number, frame in enumerate(film):
+                writer.write(frame, number / 25)
     Image.fromarray(next(iter(make_frames(12, False)))[0]).save(root / "without/photo.png")
     return root
 

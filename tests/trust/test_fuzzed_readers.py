@@ -34,7 +34,6 @@ from segvote.evaluation.explain import explain_segment, format_explanation
 from segvote.features import make_features
 from segvote.features.networks.onnx_graph import GraphBuilder
 from segvote.features.networks.torch_file import read_torch_file
-from segvote.features.networks.vgg19_weights import read_vgg19_weights
 from segvote.io import EXPORTS
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import ExportOptions
@@ -295,7 +294,6 @@ def list_network_readers(work):
     network.write_bytes(graph.build({conv: (1, 2, "h", "w")}))
     return {
         "network, .onnx": Reader(spoil_bytes(network), lambda: describe_with(network)),
-        "network, .onnx as VGG-19": Reader(spoil_bytes(network), lambda: read_vgg19_weights(network)),
         "weights, .pth": Reader(spoil_bytes(work / "a.pth"), lambda: read_torch_file(work / "a.pth")),
         "weights, .pth of old": Reader(spoil_bytes(work / "b.pth"), lambda: read_torch_file(work / "b.pth")),
     }

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.voters.adapted import AdaptedEKDE, stretch
+from segvote.method.second_opinion import stretch
+from segvote.voters.adapted import AdaptedEKDE
 from segvote.voters.ekde import EKDE
 from segvote.voters.maps.cam import CAM
 

@@ -103,7 +103,7 @@ def test_the_posterior_is_one_half_at_the_threshold(planted):
     np.testing.assert_allclose(voter._posterior(raw), [0, 0.5, 1], atol=1e-5)
 
 
-def test_survival_lowers_what_it_distrusts(planted):
+def test_a_low_prior_lowers_the_weight(planted):
     X, y, bags, truth = planted
     prior = np.where(truth, 0.5, 1.0)
     believed, distrusted = (EKDE().fit(X, y, bags=bags, prior=s).weights_[truth].mean() for s in (None, prior))

@@ -1,7 +1,5 @@
 """What every voter promises, whatever its idea; the names come from the registry."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -126,18 +124,18 @@ def check_labels(fitted, planted, labels):
     assert other.classes_[1] == labels[0]
 
 
-def test_tags_may_be_words(fitted, planted):
+def test_labels_may_be_words(fitted, planted):
     check_labels(fitted, planted, np.where(planted.y == 1, "with", "without"))
 
 
 # The frame that all voters share turns labels into numbers.
 @pytest.mark.parametrize("form", ["sign", "bool"])
-def test_tags_may_be_signs_or_bools(planted, form):
+def test_labels_may_be_signs_or_bools(planted, form):
     labels = {"sign": 2 * planted.y - 1, "bool": planted.y == 1}[form]
     check_labels(fit(make_voter("ekde"), planted), planted, labels)
 
 
-def test_bags_of_two_tags_are_refused(voter, planted):
+def test_bags_of_two_labels_are_refused(voter, planted):
     y = planted.y.copy()
     y[0] = 0
     with pytest.raises(BadInputError, match="bag"):
@@ -154,7 +152,15 @@ def test_bag_voters_judge_bags_whatever_their_order(fitted, planted, rng):
     np.testing.assert_array_equal(fitted.predict_bags(planted.X, planted.bags), (scores > 0).astype(int))
 
 
-def test_every_voter_has_a_section_in_the_documentation():
-    page = Path(__file__).parents[2] / "docs" / "voters.md"
-    headings = [line.removeprefix("## ") for line in page.read_text().splitlines() if line.startswith("## ")]
-    assert set(NAMES) <= set(headings)
+@pytest.mark.parametrize("name", FEW_STARTS)
+def test_no_start_is_refused(name, planted):
+    with pytest.raises(BadInputError, match="n_starts"):
+        fit(VOTERS[name](n_starts=0), planted)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "bandwidth" in VOTERS[name]().get_params()])
+@pytest.mark.parametrize("bandwidth", [0.0, -1.0])
+def test_a_bandwidth_that_is_not_above_zero_is_refused(name, bandwidth, planted):
+    reading = {"reading": "bag"} if name == "negmin" else {}  # the other one has no kernel
+    with pytest.raises(BadInputError, match="bandwidth"):
+        fit(VOTERS[name](bandwidth=bandwidth, **reading), planted)

@@ -103,7 +103,7 @@ def test_the_bandwidth_rule_is_not_degenerate(planted):
     assert GRID[0] < s_against < GRID[-1]
 
 
-def test_own_bag_may_be_silent(planted):
+def test_the_own_bag_may_be_left_out(planted):
     X, y, bags, _ = planted
     quiet = fit(planted, bandwidth_for=4.0, bandwidth_against=4.0, max_iter=1, tol=0, own_bag=False)
     P, N = X[y == 1], X[y == 0]

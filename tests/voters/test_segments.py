@@ -5,9 +5,9 @@ import pytest
 
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError, UnknownNameError
+from segvote.method.inputs import encode_labels
 from segvote.voters import VOTERS
 from segvote.voters.ekde import EKDE
-from segvote.voters.segments import encode_labels
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def test_one_kind_of_bag_is_not_enough(small, label):
         EKDE().fit(X[y == label], y[y == label], bags=bags[y == label])
 
 
-def test_a_bag_with_both_tags_is_named(small):
+def test_a_bag_with_both_labels_is_named(small):
     X, y, bags = small
     y = y.copy()
     y[bags == 2] = [1, 1, 1, 0, 0, 0]
@@ -58,17 +58,10 @@ def test_nan_is_refused(small):
     ("labels", "positive"),
     [([0, 1], 1), ([-1, 1], 1), ([False, True], True), (["without", "with"], "with"), (["cat", "no cat"], "no cat")],
 )
-def test_the_positive_tag_is_found(labels, positive):
+def test_the_positive_label_is_found(labels, positive):
     classes, is_with = encode_labels(np.array(labels))
     assert classes[1] == positive
     assert is_with.tolist() == [label == positive for label in labels]
-
-
-def test_any_spelling_of_the_tags_gives_the_same_scores(small):
-    X, y, bags = small
-    plain = EKDE().fit(X, y, bags=bags).scores_
-    for spelling in (y.astype(bool), 2 * y - 1, np.where(y == 1, "with", "without")):
-        assert np.array_equal(EKDE().fit(X, spelling, bags=bags).scores_, plain)
 
 
 def test_an_unknown_voter_lists_the_known_ones():

@@ -37,15 +37,7 @@ from segvote.steps.resources import N_JOBS
 from segvote.steps.update import update as run_update
 from segvote.voters import VOTERS
 
-__all__ = [
-    "annotate",
-    "annotate_classes",
-    "compare",
-    "evaluate",
-    "export",
-    "predict",
-    "update",
-]
+__all__ = ["annotate", "annotate_classes", "compare", "evaluate", "export", "predict", "update"]
 
 
 def annotate(

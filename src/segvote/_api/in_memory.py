@@ -12,15 +12,13 @@ from PIL import Image
 
 from segvote._api.opened import OpenedRun
 from segvote.errors import BadInputError
+from segvote.io.files import open_scratch
 from segvote.io.images import read_image
 from segvote.io.progress_bar import draw_progress
-from segvote.io.scratch import open_scratch
 from segvote.progress import Progress
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
 from segvote.types import WITH, WITHOUT
-
-__all__ = ["ImageMasks", "annotate_images"]
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from segvote.evaluation.doctor import Diagnosis
     from segvote.method import SegmentAnnotator
 
-__all__ = ["OpenedRun", "RunImage", "load_run"]
-
 
 @dataclass(frozen=True)
 class RunImage:

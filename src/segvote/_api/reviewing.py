@@ -9,8 +9,6 @@ from segvote.review.serving.opening import open_browser
 from segvote.review.serving.server import serve
 from segvote.run.run import Run
 
-__all__ = ["open_review"]
-
 
 def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> None:
     """Look at the masks in the browser and correct them, until interrupted: Ctrl-C, or the stop button of a notebook.

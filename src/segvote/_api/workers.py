@@ -11,8 +11,6 @@ from segvote.io.remote.addresses import find_local_path, is_uri
 from segvote.kernels import ParallelMap
 from segvote.scaling import Cluster, open_cluster
 
-__all__ = ["open_workers"]
-
 
 @contextlib.contextmanager
 def open_workers(
@@ -20,12 +18,7 @@ def open_workers(
 ) -> Iterator[tuple[ParallelMap | None, list[Any]]]:
     """The parallel map of a scheduler, and the folders as its workers find them; None, and the folders as they are.
 
-    Parameters
-    ----------
-    scheduler : str or Cluster, optional
-        Address of a scheduler, connected to for the time of the ``with``; or a cluster that is open already.
-    folders : sequence
-        Paths and addresses that the workers have to see; anything else stays as it is.
+    A scheduler's address is connected to for the time of the ``with``; a cluster is open already.
     """
     if scheduler is None:
         yield None, list(folders)

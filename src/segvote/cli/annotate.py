@@ -9,11 +9,10 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.memory import MEMORY
 from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research, voter_option
 from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
-from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
+from segvote.cli.workers import MEMORY, SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.io.picture_views import PAGES, WINDOWS
@@ -72,29 +71,17 @@ def annotate(
     detail: str = option(DEFAULTS.detail, panel=METHOD, help=f"Look closely: {', '.join(DETAILS)}, or pixels."),
     unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
-        DEFAULTS.pages,
-        panel=INPUT,
-        help=f"Of a TIFF stack: {', '.join(PAGES)}.",
-        **choice(PAGES, "choice of pages"),
+        DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
     ),
     channels: str = option(
-        DEFAULTS.channels,
-        panel=INPUT,
-        metavar="R,G,B",
-        help="Channels, from 0, to show as colours.",
+        DEFAULTS.channels, panel=INPUT, metavar="R,G,B", help="Channels, from 0, to show as colours."
     ),
     window: str = option(
-        DEFAULTS.window,
-        panel=INPUT,
-        metavar="NAME",
-        help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH.",
+        DEFAULTS.window, panel=INPUT, metavar="NAME", help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH."
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
-        DEFAULTS.voter,
-        panel=METHOD,
-        help="Who votes: ekde, or a baseline.",
-        **choice(VOTERS, "voter"),
+        DEFAULTS.voter, panel=METHOD, help="Who votes: ekde, or a baseline.", **choice(VOTERS, "voter")
     ),
     features: str = option(
         DEFAULTS.features,
@@ -163,8 +150,10 @@ def annotate(
     chosen = {name: value for name, value in locals().items() if name in SETTING_NAMES}
     from segvote._api import annotate as run_annotate
     from segvote._api import annotate_classes
+    from segvote.voters.options import parse_options
 
-    chosen["voter_options"] = parse_voter_options(voter, voter_option or [])
+    # The voter's class, and with it scikit-learn, is loaded only if there are some.
+    chosen["voter_options"] = parse_options(voter, voter_option) if voter_option else {}
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
@@ -182,15 +171,6 @@ def annotate(
             progress=progress,
         )
     print_outcome(run)
-
-
-def parse_voter_options(voter: str, texts: list[str]) -> dict[str, Any]:
-    """Options of a voter; its class, and with it scikit-learn, is loaded only if there are some."""
-    if not texts:
-        return {}
-    from segvote.voters.options import parse_options
-
-    return parse_options(voter, texts)
 
 
 def choose_folders(
@@ -222,19 +202,15 @@ def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOr
     return segments if ucm is None else ucm
 
 
-def warn_few(bags: Sequence[BagRecord]) -> None:
-    """What occurs in one image only cannot be told from clutter."""
-    if sum(bag.bag_label == WITH for bag in bags) == 1:
-        typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
-
-
 def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
     for problem in run.record["problems"]:
         typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
-    warn_few(getattr(run, "bags", ()))
     # Where every class has its own *without* images, the run of each class tells.
-    excluded = [bag.name for bag in getattr(run, "bags", ()) if bag.excluded]
+    bags: Sequence[BagRecord] = getattr(run, "bags", ())
+    if sum(bag.bag_label == WITH for bag in bags) == 1:  # what occurs once cannot be told from clutter
+        typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
+    excluded = [bag.name for bag in bags if bag.excluded]
     if excluded:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
         count = "1 image is" if len(excluded) == 1 else f"{len(excluded)} images are"

@@ -21,8 +21,6 @@ from segvote.cli.terminal.stopping import find_exit_code, listen_for_stop
 from segvote.errors import SegvoteError
 from segvote.plain_text import make_plain
 
-__all__ = ["app", "format_examples", "run_app"]
-
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 # What the system says where a disk is full, gone or read-only; anything else is a bug, and shows where.
@@ -73,8 +71,7 @@ def format_examples(*commands: str) -> str:
 
 @app.callback(invoke_without_command=True, epilog=format_examples("segvote demo", "segvote annotate --help"))
 def start(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and stop.")
 ) -> None:
     """Two folders to masks."""
     if version:

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.compare import split_names
+from segvote.cli.compare import JOBS, RESULTS, TIME_LIMIT, VOTER_OPTION, split_names
 from segvote.cli.options import choice
 from segvote.cli.terminal.progress import show_progress
 from segvote.datasets import DATASETS
@@ -27,9 +27,7 @@ DEFAULTS = Settings()
 def benchmark(
     name: str = typer.Argument(..., metavar="NAME", help=f"Data set: {', '.join(DATASETS)}."),
     path: Path = typer.Argument(..., metavar="PATH", help="Where it lies."),
-    out: Path = typer.Option(
-        ..., "-o", "--out", metavar="DIR", help="Folder for results; what is there is not done again."
-    ),
+    out: Path = RESULTS,
     class_name: str | None = typer.Option(None, "--class", help="One class only."),
     voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
     features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
@@ -42,13 +40,11 @@ def benchmark(
         DEFAULTS.segmenter, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
-    voter_option: list[str] | None = typer.Option(
-        None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
-    ),
+    voter_option: list[str] | None = VOTER_OPTION,
     frames: int = typer.Option(3, min=0, help="Frames used of each video, as images; 0: videos as they are."),
     max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
-    time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
-    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and extract features."),
+    time_limit: float | None = TIME_LIMIT,
+    jobs: int = JOBS,
 ) -> None:
     """Run the experiments of a data set on disk and put the figures beside the paper's.
 

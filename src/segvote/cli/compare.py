@@ -21,6 +21,14 @@ from segvote.voters import VOTERS
 DEFAULTS = Settings()
 ALL = "all"
 
+# Options of `segvote benchmark`, too.
+RESULTS = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder for results; what is there is not done again.")
+VOTER_OPTION = typer.Option(
+    None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
+)
+TIME_LIMIT = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit.")
+JOBS = typer.Option(2, min=1, help="Number of processes that segment and extract features.")
+
 
 @app.command(
     epilog=format_examples(
@@ -32,9 +40,7 @@ def compare(
     with_folder: Path = typer.Argument(..., metavar="WITH", help="Folder of images that show the object."),
     without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
     truth: Path = typer.Option(..., metavar="PATH", help="Truth, of any kind that `segvote evaluate` takes."),
-    out: Path = typer.Option(
-        ..., "-o", "--out", metavar="DIR", help="Folder for results; what is there is not done again."
-    ),
+    out: Path = RESULTS,
     voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
     features: str = typer.Option(
         DEFAULTS.features,
@@ -46,12 +52,10 @@ def compare(
     decision: str = typer.Option(DEFAULTS.decision, help=f"The common rule: {', '.join(DECISIONS)}."),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
-    voter_option: list[str] | None = typer.Option(
-        None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
-    ),
+    voter_option: list[str] | None = VOTER_OPTION,
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
-    time_limit: float | None = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit."),
-    jobs: int = typer.Option(2, min=1, help="Number of processes that segment and extract features."),
+    time_limit: float | None = TIME_LIMIT,
+    jobs: int = JOBS,
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import PathOrUri
+from segvote.cli.paths import RUN, PathOrUri
 from segvote.cli.terminal.progress import show_progress
 from segvote.io.remote.addresses import find_local_path
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
@@ -27,9 +27,7 @@ CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found", "n_true", "n_marke
     )
 )
 def evaluate(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     truth: PathOrUri = typer.Option(
         ...,
         metavar="PATH",
@@ -47,22 +45,16 @@ def evaluate(
 ) -> None:
     """Measure a run: CorLoc, IoU, AP, boundaries and single objects, beside the limit that its segments set."""
     from segvote._api import evaluate as run_evaluate
-    from segvote.io.tables import format_json
+    from segvote.io.tables import format_json, write_csv
+    from segvote.report.evaluation import write_evaluation_page
 
     with show_progress() as progress:
         evaluation = run_evaluate(run_folder, truth, label=label, threshold=threshold, progress=progress)
-    write_files(evaluation, csv, html, find_local_path(run_folder).resolve().name)
-    typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
-
-
-def write_files(evaluation: Evaluation, csv: Path | None, html: Path | None, title: str) -> None:
-    from segvote.io.tables import write_csv
-    from segvote.report.evaluation import write_evaluation_page
-
     if csv is not None:
         write_csv(csv, evaluation.list_rows(), CSV_COLUMNS)
     if html is not None:
-        write_evaluation_page(evaluation, html, title)
+        write_evaluation_page(evaluation, html, find_local_path(run_folder).resolve().name)
+    typer.echo(format_json(evaluation.to_dict()).rstrip() if as_json else format_evaluation(evaluation))
 
 
 def format_evaluation(evaluation: Evaluation) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import PathOrUri
+from segvote.cli.paths import RUN, PathOrUri
 
 
 @app.command(
@@ -18,34 +18,27 @@ from segvote.cli.paths import PathOrUri
     )
 )
 def explain(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     image: str = typer.Argument(..., metavar="IMAGE", help="Name of an image of the run."),
     segment: str = typer.Argument("", metavar="[SEGMENT]", help="Its number, or a point x,y in it; default: the best."),
     html: Path | None = typer.Option(None, metavar="FILE", help="Write a page with pictures, too."),
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
     """List the votes for and against a segment; they sum to its score."""
-    from segvote.run.remote import open_run
-
-    with open_run(run_folder) as folder:
-        explain_run(folder, image, segment, html, lines)
-
-
-def explain_run(folder: Path, image: str, segment: str, html: Path | None, lines: int) -> None:
     from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
+    from segvote.run.remote import open_run
     from segvote.run.run import Run
     from segvote.steps.reopening import reopen, vote
 
-    run = Run(folder)
-    bag = run.find(image)
-    find_segment(run, bag, segment)  # a wrong name or number is said before the votes are counted
-    voted = vote(reopen(run))
-    explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.result.scores))
-    typer.echo(format_explanation(explanation, run, lines))
-    if html is not None:
-        from segvote.review.explain_page import write_explanation
+    with open_run(run_folder) as folder:
+        run = Run(folder)
+        bag = run.find(image)
+        find_segment(run, bag, segment)  # a wrong name or number is said before the votes are counted
+        voted = vote(reopen(run))
+        explanation = explain_segment(voted, bag, find_segment(run, bag, segment, voted.result.scores))
+        typer.echo(format_explanation(explanation, run, lines))
+        if html is not None:
+            from segvote.review.explain_page import write_explanation
 
-        write_explanation(html, explanation, run)
-        typer.echo(f"page     {html}")
+            write_explanation(html, explanation, run)
+            typer.echo(f"page     {html}")

@@ -6,7 +6,7 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import choice
-from segvote.cli.paths import PathOrUri, format_path
+from segvote.cli.paths import RUN, PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
 from segvote.io import EXPORTS
 
@@ -19,9 +19,7 @@ from segvote.io import EXPORTS
     )
 )
 def export(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     format: str = typer.Option(..., help=f"Which tool: {', '.join(EXPORTS)}.", **choice(EXPORTS, "export format")),
     out: PathOrUri | None = typer.Option(
         None, "-o", "--out", metavar="DIR", parser=PathOrUri, help="Folder to write; default RUN/exports/FORMAT."

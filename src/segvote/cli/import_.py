@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import PathOrUri, format_path
+from segvote.cli.paths import RUN, PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
 from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 
 
 @app.command(
-    "import",
-    epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow"),
+    "import", epilog=format_examples("segvote import out annotations.zip", "segvote import out tasks.json --label cow")
 )
 def import_(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     file: Path = typer.Argument(
         ...,
         metavar="FILE",

@@ -13,20 +13,6 @@ import typer
 
 from segvote.errors import UnknownNameError
 
-__all__ = [
-    "INPUT",
-    "METHOD",
-    "OUTPUT",
-    "RENAMED",
-    "RESEARCH",
-    "SCALE",
-    "choice",
-    "make_completion",
-    "option",
-    "research",
-    "voter_option",
-]
-
 INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
 # Shown by --help-all: for experiments, the defaults are what the figures of the documentation were measured with.
 RESEARCH = "Research"
@@ -59,15 +45,7 @@ def voter_option(help: str) -> Any:
 
 
 def choice(known: Iterable[str], kind: str) -> dict[str, Any]:
-    """Keywords of an option that takes one of some names: the shell completes them, an unknown one lists them.
-
-    Parameters
-    ----------
-    known
-        A registry, or any other names.
-    kind
-        What they are, in one word, for the error.
-    """
+    """Keywords of an option that takes one of some names: the shell completes them, an unknown one lists them."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in known:

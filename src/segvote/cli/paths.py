@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segvote.io.remote.addresses import is_uri, name_path_or_uri
+import typer
 
-__all__ = ["PathOrUri", "format_path"]
+from segvote.io.remote.addresses import is_uri, name_path_or_uri
 
 
 class PathOrUri(str):
     """A path or an address as it was typed: a `Path` would make one slash of an address's two."""
 
     __slots__ = ()
+
+
+RUN = typer.Argument(
+    ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
+)
 
 
 def format_path(path: Path) -> str:

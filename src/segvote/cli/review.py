@@ -7,14 +7,12 @@ from contextlib import ExitStack
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import PathOrUri
+from segvote.cli.paths import RUN, PathOrUri
 
 
 @app.command(epilog=format_examples("segvote review out", "segvote review out --port 8765 --no-browser"))
 def review(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     port: int = typer.Option(0, min=0, max=65535, help="Where to listen on 127.0.0.1; 0: any free port."),
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:

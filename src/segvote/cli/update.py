@@ -8,9 +8,9 @@ import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
-from segvote.cli.memory import MEMORY
-from segvote.cli.paths import PathOrUri
+from segvote.cli.paths import RUN, PathOrUri
 from segvote.cli.terminal.progress import show_progress
+from segvote.cli.workers import MEMORY
 from segvote.steps.update import update as run_update
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}
@@ -24,9 +24,7 @@ DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).par
     )
 )
 def update(
-    run_folder: PathOrUri = typer.Argument(
-        ..., metavar="RUN", parser=PathOrUri, help="Run folder of `segvote annotate`; a path or s3://bucket/folder."
-    ),
+    run_folder: PathOrUri = RUN,
     add_with: list[PathOrUri] = typer.Option(
         [], metavar="DIR", parser=PathOrUri, help="Folder of more images that show the object; may be repeated."
     ),

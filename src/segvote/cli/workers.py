@@ -1,4 +1,4 @@
-"""Workers of Dask on the command line: the two options, and what is done with them."""
+"""What a command may use: the bound of memory, workers of Dask, and what is done with those."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from segvote.io.remote.addresses import find_local_path
 if TYPE_CHECKING:
     from segvote.scaling import Cluster
 
-__all__ = ["SCHEDULER", "WORKERS", "open_workers"]
-
+MEMORY = option(
+    None,
+    panel=SCALE,
+    metavar="SIZE",
+    help="Memory that the vote may take, 4GB or 500MB; the rest is mapped from files.",
+)
 WORKERS = option(None, panel=SCALE, metavar="INT", min=1, help="Instead of --jobs: Dask workers on this machine.")
 SCHEDULER = option(None, panel=SCALE, metavar="ADDRESS", help="Instead of --jobs: a Dask scheduler, tcp://host:8786.")
 

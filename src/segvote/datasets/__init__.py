@@ -5,7 +5,8 @@
 
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
-from segvote.datasets.defects import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
+from segvote.datasets.defect_shapes import DEFECTS
+from segvote.datasets.defects import SurfaceStyle, make_surfaces, write_surfaces
 from segvote.datasets.scenes import Scene, SceneStyle, make_scenes, write_scenes
 from segvote.registry import Registry
 

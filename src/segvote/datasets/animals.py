@@ -11,8 +11,6 @@ from segvote.errors import BadInputError
 from segvote.io.images import list_images
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["load_oxford_pets", "load_weizmann_horses"]
-
 SPECIES = {"1": "cat", "2": "dog"}
 
 

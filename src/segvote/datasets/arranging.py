@@ -9,26 +9,15 @@ import numpy as np
 from segvote.datasets.composing import Sprite, recolour, transform
 from segvote.datasets.cutouts import cut_card, cut_object
 
-__all__ = ["draw_clutter", "draw_object", "place_inside", "place_on_border", "scatter"]
-
 N_TRIES = 20  # places tried for an object of the clutter before it is left out
 MAX_COVERED = 0.1  # part of an object that may lie over or under another
 COIN_AREA = 0.006  # a coin's part of the image
 
 
 def draw_object(name: str, area: float, appearances: int, rng: np.random.Generator) -> Sprite:
-    """Draw the object that the *with* images show.
+    """Draw the object that the *with* images show, in one of so many colours, evenly spread over the hues.
 
-    Parameters
-    ----------
-    name
-        A key of `segvote.datasets.cutouts.OBJECTS`.
-    area
-        Its size in pixels.
-    appearances
-        Number of colours, evenly spread over the hues, of which one is drawn.
-    rng
-        Where colour, angle and side come from.
+    `name` is a key of `segvote.datasets.cutouts.OBJECTS`, `area` its size in pixels.
     """
     cutout = cut_object(name, rng)
     turn = 360 * rng.integers(appearances) / appearances + rng.uniform(-5, 5)
@@ -39,14 +28,7 @@ def draw_object(name: str, area: float, appearances: int, rng: np.random.Generat
 def draw_clutter(names: list[str], n_pixels: int, rng: np.random.Generator) -> list[Sprite]:
     """Draw what lies about in the images of both folders, large objects first.
 
-    Parameters
-    ----------
-    names
-        Kinds of objects that may lie about; each occurs in about half of the scenes, coins in all.
-    n_pixels
-        Size of the image, to which the objects' sizes belong.
-    rng
-        Where everything comes from.
+    Each of the named kinds occurs in about half of the scenes, coins in all; `n_pixels` of the image set the sizes.
     """
     cards = [_draw_card(n_pixels, rng) for _ in range(rng.integers(3, 6))]
     targets = [_draw_any(name, n_pixels, rng) for name in names if name != "coin" and rng.random() < 0.5]
@@ -93,13 +75,7 @@ def place_on_border(sprite: Sprite, height: int, width: int, rng: np.random.Gene
 def scatter(
     sprites: list[Sprite], placed: list[Sprite], height: int, width: int, rng: np.random.Generator
 ) -> list[Sprite]:
-    """Put sprites down beside what is already there; one that finds no room is left out.
-
-    Returns
-    -------
-    list of Sprite
-        Those already placed, then the new ones.
-    """
+    """Sprites put down beside those already placed, which come first; one that finds no room is left out."""
     placed = list(placed)
     taken = np.zeros((height, width), dtype=np.float32)
     for sprite in placed:

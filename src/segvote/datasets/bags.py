@@ -12,8 +12,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["make_bags"]
-
 
 def make_bags(
     n_with: int = 20,

@@ -17,37 +17,20 @@ from segvote.errors import BadInputError, UnknownNameError
 from segvote.io.images import read_image
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["DataItem", "DataSet", "Reader", "find_folder", "oppose_classes", "pick_classes"]
-
 Reader = Callable[[], np.ndarray]  # called when the truth is needed
 
 
 @dataclass(frozen=True)
 class DataItem:
-    """An image or a video, its bag label and its truth.
+    """An image or a video, its bag label and its truth."""
 
-    Attributes
-    ----------
-    name
-        Unique in its data set, with forward slashes.
-    bag_label
-        ``"with"`` or ``"without"``.
-    frames
-        The image, or the frames of the video in order.
-    is_video
-        Whether the frames are a video; a video may have one frame only.
-    masks
-        Frame number (place in `frames`) to a reader of its (h, w) mask; empty where there is none.
-    boxes
-        Frame number to a reader of its (n, 4) boxes.
-    """
-
-    name: str
-    bag_label: str
-    frames: tuple[Path, ...]
-    is_video: bool = False
+    name: str  # unique in its data set, with forward slashes
+    bag_label: str  # ``"with"`` or ``"without"``
+    frames: tuple[Path, ...]  # the image, or the frames of the video in order
+    is_video: bool = False  # whether the frames are a video; a video may have one frame only
+    # Frame number (place in `frames`) to a reader of its (h, w) mask; empty where there is none.
     masks: Mapping[int, Reader] = field(default_factory=dict)
-    boxes: Mapping[int, Reader] = field(default_factory=dict)
+    boxes: Mapping[int, Reader] = field(default_factory=dict)  # frame number to a reader of its (n, 4) boxes
 
     def __post_init__(self) -> None:
         if self.bag_label not in (WITH, WITHOUT):
@@ -79,17 +62,10 @@ class DataItem:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set on disk.
+    """A data set on disk."""
 
-    Attributes
-    ----------
-    name
-        Its key in `segvote.datasets.DATASETS`.
-    items
-        Class name to the items of that class's experiment: those with it, then those without.
-    """
-
-    name: str
+    name: str  # its key in `segvote.datasets.DATASETS`
+    # Class name to the items of that class's experiment: those with it, then those without.
     items: Mapping[str, tuple[DataItem, ...]]
 
     def __post_init__(self) -> None:
@@ -132,27 +108,18 @@ def find_folder(root: Path | str, *wanted: str) -> Path:
 
 
 def oppose_classes(name: str, by_class: Mapping[str, list[DataItem]], class_name: str | None = None) -> DataSet:
-    """Make every class's experiment: its own items are *with*, those of all other classes *without*.
-
-    Parameters
-    ----------
-    name
-        The data set's name.
-    by_class
-        Class to its items.
-    class_name
-        The one class wanted, or None for all.
-    """
+    """Make every class's experiment, or one of them: its own items are *with*, those of all other classes *without*."""
     items = {
         wanted: (
             *by_class[wanted],
-            *(_strip(item) for other in by_class if other != wanted for item in by_class[other]),
+            # In another class's experiment nothing in an item is the object.
+            *(
+                replace(item, bag_label=WITHOUT, masks={}, boxes={})
+                for other in by_class
+                if other != wanted
+                for item in by_class[other]
+            ),
         )
         for wanted in pick_classes(by_class, class_name)
     }
     return DataSet(name, items)
-
-
-def _strip(item: DataItem) -> DataItem:
-    """The same item in another class's experiment: nothing in it is the object."""
-    return replace(item, bag_label=WITHOUT, masks={}, boxes={})

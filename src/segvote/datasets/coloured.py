@@ -15,79 +15,31 @@ from segvote.errors import BadInputError
 from segvote.io.images import list_images
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["CAMVID_COLOURS", "FACADE_COLOURS", "MSRC_COLOURS", "load_camvid", "load_labelmefacade", "load_msrc_v2"]
-
 VOID: Colour = (0, 0, 0)  # in all three: pixels that nobody labelled
 MIN_AREA = 0.01
 
 FACADE_COLOURS: dict[str, Colour] = {
-    "building": (128, 0, 0),
-    "car": (128, 0, 128),
-    "door": (128, 128, 0),
-    "pavement": (128, 128, 128),
-    "road": (128, 64, 0),
-    "sky": (0, 128, 128),
-    "vegetation": (0, 128, 0),
-    "window": (0, 0, 128),
-}
+    "building": (128, 0, 0), "car": (128, 0, 128), "door": (128, 128, 0), "pavement": (128, 128, 128),
+    "road": (128, 64, 0), "sky": (0, 128, 128), "vegetation": (0, 128, 0), "window": (0, 0, 128),
+}  # fmt: skip
 MSRC_COLOURS: dict[str, Colour] = {
-    "aeroplane": (192, 0, 0),
-    "bicycle": (192, 0, 128),
-    "bird": (0, 64, 0),
-    "boat": (192, 64, 0),
-    "body": (64, 64, 0),
-    "book": (128, 64, 0),
-    "building": (128, 0, 0),
-    "car": (64, 0, 128),
-    "cat": (0, 192, 128),
-    "chair": (0, 192, 0),
-    "cow": (0, 0, 128),
-    "dog": (128, 192, 128),
-    "face": (192, 128, 0),
-    "flower": (64, 128, 128),
-    "grass": (0, 128, 0),
-    "horse": (128, 0, 128),
-    "mountain": (64, 0, 0),
-    "road": (128, 64, 128),
-    "sheep": (0, 128, 128),
-    "sign": (192, 128, 128),
-    "sky": (128, 128, 128),
-    "tree": (128, 128, 0),
-    "water": (64, 128, 0),
-}
+    "aeroplane": (192, 0, 0), "bicycle": (192, 0, 128), "bird": (0, 64, 0), "boat": (192, 64, 0), "body": (64, 64, 0),
+    "book": (128, 64, 0), "building": (128, 0, 0), "car": (64, 0, 128), "cat": (0, 192, 128), "chair": (0, 192, 0),
+    "cow": (0, 0, 128), "dog": (128, 192, 128), "face": (192, 128, 0), "flower": (64, 128, 128), "grass": (0, 128, 0),
+    "horse": (128, 0, 128), "mountain": (64, 0, 0), "road": (128, 64, 128), "sheep": (0, 128, 128),
+    "sign": (192, 128, 128), "sky": (128, 128, 128), "tree": (128, 128, 0), "water": (64, 128, 0),
+}  # fmt: skip
 CAMVID_COLOURS: dict[str, Colour] = {
-    "Animal": (64, 128, 64),
-    "Archway": (192, 0, 128),
-    "Bicyclist": (0, 128, 192),
-    "Bridge": (0, 128, 64),
-    "Building": (128, 0, 0),
-    "Car": (64, 0, 128),
-    "CartLuggagePram": (64, 0, 192),
-    "Child": (192, 128, 64),
-    "Column_Pole": (192, 192, 128),
-    "Fence": (64, 64, 128),
-    "LaneMkgsDriv": (128, 0, 192),
-    "LaneMkgsNonDriv": (192, 0, 64),
-    "Misc_Text": (128, 128, 64),
-    "MotorcycleScooter": (192, 0, 192),
-    "OtherMoving": (128, 64, 64),
-    "ParkingBlock": (64, 192, 128),
-    "Pedestrian": (64, 64, 0),
-    "Road": (128, 64, 128),
-    "RoadShoulder": (128, 128, 192),
-    "SUVPickupTruck": (64, 128, 192),
-    "Sidewalk": (0, 0, 192),
-    "SignSymbol": (192, 128, 128),
-    "Sky": (128, 128, 128),
-    "TrafficCone": (0, 0, 64),
-    "TrafficLight": (0, 64, 64),
-    "Train": (192, 64, 128),
-    "Tree": (128, 128, 0),
-    "Truck_Bus": (192, 128, 192),
-    "Tunnel": (64, 0, 64),
-    "VegetationMisc": (192, 192, 0),
-    "Wall": (64, 192, 0),
-}
+    "Animal": (64, 128, 64), "Archway": (192, 0, 128), "Bicyclist": (0, 128, 192), "Bridge": (0, 128, 64),
+    "Building": (128, 0, 0), "Car": (64, 0, 128), "CartLuggagePram": (64, 0, 192), "Child": (192, 128, 64),
+    "Column_Pole": (192, 192, 128), "Fence": (64, 64, 128), "LaneMkgsDriv": (128, 0, 192),
+    "LaneMkgsNonDriv": (192, 0, 64), "Misc_Text": (128, 128, 64), "MotorcycleScooter": (192, 0, 192),
+    "OtherMoving": (128, 64, 64), "ParkingBlock": (64, 192, 128), "Pedestrian": (64, 64, 0), "Road": (128, 64, 128),
+    "RoadShoulder": (128, 128, 192), "SUVPickupTruck": (64, 128, 192), "Sidewalk": (0, 0, 192),
+    "SignSymbol": (192, 128, 128), "Sky": (128, 128, 128), "TrafficCone": (0, 0, 64), "TrafficLight": (0, 64, 64),
+    "Train": (192, 64, 128), "Tree": (128, 128, 0), "Truck_Bus": (192, 128, 192), "Tunnel": (64, 0, 64),
+    "VegetationMisc": (192, 192, 0), "Wall": (64, 192, 0),
+}  # fmt: skip
 # The label of this still shows another picture.
 CAMVID_DAMAGED = frozenset({"Seq05VD_f02610"})
 

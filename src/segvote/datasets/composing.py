@@ -14,8 +14,6 @@ import numpy as np
 
 from segvote.datasets.cutouts import Cutout, open_bundled
 
-__all__ = ["GROUNDS", "Sprite", "develop", "paint_ground", "paint_sprite", "recolour", "transform"]
-
 # Ground: picture, and pairs of colours for its dark and its light parts.
 GROUNDS: dict[str, tuple[str, tuple]] = {
     "brick": ("data/brick.png", (((0.25, 0.11, 0.08), (0.86, 0.60, 0.48)), ((0.22, 0.22, 0.24), (0.80, 0.78, 0.74)))),
@@ -53,23 +51,9 @@ class Sprite:
 def paint_ground(
     names: list[str], height: int, width: int, rng: np.random.Generator, n_shown: int = N_SHOWN
 ) -> np.ndarray:
-    """Paint one ground, or two that meet in a wavy line.
+    """(height, width, 3) float32 in [0, 1]: one ground, or two that meet in a wavy line; names are keys of `GROUNDS`.
 
-    Parameters
-    ----------
-    names
-        Keys of `GROUNDS`; the first covers everything, a second one covers a part.
-    height, width
-        Size of the scene in pixels.
-    rng
-        Where turns, scales, tints and the line come from.
-    n_shown
-        About how many pixels of the picture fill the width; beyond its edge it goes on mirrored.
-
-    Returns
-    -------
-    ndarray
-        (height, width, 3) float32 in [0, 1].
+    About `n_shown` pixels of the picture fill the width; beyond its edge it goes on mirrored.
     """
     ground = _paint_texture(names[0], height, width, rng, n_shown)
     for name in names[1:]:
@@ -152,21 +136,9 @@ def _turn(layers: np.ndarray, angle: float) -> np.ndarray:
 
 
 def paint_sprite(scene: np.ndarray, sprite: Sprite, light: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Paint a sprite with its shadow.
+    """The scene (h, w, 3) with a sprite and its shadow, and how much of each pixel (h, w) the sprite took.
 
-    Parameters
-    ----------
-    scene
-        (h, w, 3) float32.
-    sprite
-        What to paint, at its place.
-    light
-        (2,) where the shadow falls, rows and columns in pixels.
-
-    Returns
-    -------
-    scene, alpha
-        (h, w, 3) and (h, w): the new scene and how much of each pixel the sprite took.
+    `light` is (2,) where the shadow falls, rows and columns in pixels.
     """
     height, width = scene.shape[:2]
     image, alpha = sprite.spread(height, width)

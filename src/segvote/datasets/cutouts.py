@@ -15,12 +15,10 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import scipy  # ndimage is loaded when used
 from PIL import Image
-from scipy import ndimage
 
 from segvote.errors import MissingPartError, UnknownNameError
-
-__all__ = ["OBJECTS", "Cutout", "cut_card", "cut_object", "open_bundled"]
 
 FINER = 4  # shapes are drawn so many times larger and averaged down, which gives soft edges
 CARD_SIDE = 240  # longest side of a card in pixels
@@ -39,32 +37,16 @@ CARD_PICTURES = (
 
 @dataclass(frozen=True)
 class Cutout:
-    """An object without its surroundings.
+    """An object without its surroundings."""
 
-    Attributes
-    ----------
-    image
-        (h, w, 3) float32 RGB in [0, 1].
-    alpha
-        (h, w) float32 in [0, 1]: how much of the pixel is the object.
-    max_turn
-        Largest angle in degrees by which it may be turned and still look right.
-    """
-
-    image: np.ndarray
-    alpha: np.ndarray
-    max_turn: float = 180.0
+    image: np.ndarray  # (h, w, 3) float32 RGB in [0, 1]
+    alpha: np.ndarray  # (h, w) float32 in [0, 1]: how much of the pixel is the object
+    max_turn: float = 180.0  # largest angle in degrees by which it may be turned and still look right
 
 
 @cache
 def open_bundled(package: str, name: str, mode: str = "RGB") -> np.ndarray:
-    """Read a picture that lies in an installed package.
-
-    Returns
-    -------
-    ndarray
-        (h, w, channels) or (h, w) float32 in [0, 1]; shared, not writeable.
-    """
+    """Read a picture that lies in an installed package: float32 in [0, 1], shared, not writeable."""
     spec = find_spec(package)  # finds the folder without importing the package, which takes longer than all scenes
     folders = spec.submodule_search_locations if spec else None
     path = Path(folders[0], name) if folders else Path(name)
@@ -123,9 +105,9 @@ def _cut_cup() -> list[Cutout]:
 def _cut_flower() -> list[Cutout]:
     """The dahlia: orange before green, the largest piece without its holes."""
     picture = open_bundled("sklearn", "datasets/images/flower.jpg")[:356]  # below it another one begins
-    parts, _ = ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
+    parts, _ = scipy.ndimage.label(picture[..., 0] - picture[..., 2] > 0.16)
     largest = parts == np.bincount(parts.ravel())[1:].argmax() + 1
-    without_stalk = ndimage.binary_opening(ndimage.binary_fill_holes(largest), iterations=9)
+    without_stalk = scipy.ndimage.binary_opening(scipy.ndimage.binary_fill_holes(largest), iterations=9)
     return [_trim(picture, _soften(without_stalk))]
 
 
@@ -133,11 +115,11 @@ def _cut_flower() -> list[Cutout]:
 def _cut_coins() -> list[Cutout]:
     """The coins by their own contours, in silver, gold and copper."""
     grey = open_bundled("skimage", "data/coins.png", "L")
-    smooth = ndimage.gaussian_filter(grey, 2)
+    smooth = scipy.ndimage.gaussian_filter(grey, 2)
     # The plate under the coins is lit unevenly: each coin is brighter than the darkest shade around it.
-    shade = ndimage.gaussian_filter(ndimage.minimum_filter(smooth, 61), 20)
-    bright = ndimage.binary_opening(ndimage.binary_fill_holes(smooth - shade > 0.16), iterations=8)
-    parts, n_parts = ndimage.label(bright)
+    shade = scipy.ndimage.gaussian_filter(scipy.ndimage.minimum_filter(smooth, 61), 20)
+    bright = scipy.ndimage.binary_opening(scipy.ndimage.binary_fill_holes(smooth - shade > 0.16), iterations=8)
+    parts, n_parts = scipy.ndimage.label(bright)
     masks = [parts == index for index in range(1, n_parts + 1)]
     metals = np.array([(0.97, 0.98, 1.0), (1.0, 0.83, 0.42), (0.96, 0.6, 0.42)], dtype=np.float32)
     return [
@@ -187,8 +169,8 @@ def _is_round(mask: np.ndarray) -> bool:
 
 def _soften(mask: np.ndarray) -> np.ndarray:
     """Give a mask a soft edge, one pixel inwards so that nothing of the old background comes along."""
-    inner = ndimage.binary_erosion(mask)
-    return ndimage.gaussian_filter(inner.astype(np.float32), 0.7)
+    inner = scipy.ndimage.binary_erosion(mask)
+    return scipy.ndimage.gaussian_filter(inner.astype(np.float32), 0.7)
 
 
 def _trim(image: np.ndarray, alpha: np.ndarray, max_turn: float = 180.0) -> Cutout:

@@ -16,8 +16,6 @@ from segvote.io.images import list_images
 from segvote.io.masks import read_mask
 from segvote.types import WITH
 
-__all__ = ["GROUPS", "load_davis"]
-
 # How the names of a group's sequences begin; every other sequence is a group of its own.
 GROUPS: dict[str, tuple[str, ...]] = {
     "bird": ("blackswan", "flamingo", "mallard"),

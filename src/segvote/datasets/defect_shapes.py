@@ -11,12 +11,11 @@ from collections.abc import Callable
 import cv2
 import numpy as np
 
-__all__ = ["DEFECTS"]
-
 # Pixels that a defect keeps from the border, as a part of the side.
 MARGIN = 0.06
 # Longest line, as a part of the side; a larger area makes lines wider, not longer.
 MAX_LENGTH = 0.7
+N_STEPS = 24  # of a crack
 
 # Draws a field (side, side) for a defect of so many pixels.
 Draw = Callable[[int, int, np.random.Generator], np.ndarray]
@@ -74,10 +73,10 @@ def _make_axes(angle: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
 
 
-def _walk(length: float, angle: float, rng: np.random.Generator, n_steps: int = 24) -> np.ndarray:
-    """(n_steps + 1, 2) points of a jagged path from the origin."""
-    angles = angle + rng.normal(0, 0.6, n_steps)
-    steps = np.column_stack([np.cos(angles), np.sin(angles)]) * length / n_steps
+def _walk(length: float, angle: float, rng: np.random.Generator) -> np.ndarray:
+    """(N_STEPS + 1, 2) points of a jagged path from the origin."""
+    angles = angle + rng.normal(0, 0.6, N_STEPS)
+    steps = np.column_stack([np.cos(angles), np.sin(angles)]) * length / N_STEPS
     return np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
 
 

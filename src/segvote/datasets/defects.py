@@ -12,39 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from segvote.datasets.composing import GROUNDS, paint_ground
 from segvote.datasets.defect_shapes import DEFECTS
-from segvote.datasets.scenes import Scene
+from segvote.datasets.scenes import Scene, write_all
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.io.atomic import write_bytes
-from segvote.io.masks import encode_png, write_mask
 from segvote.types import WITH, WITHOUT
-
-__all__ = ["DEFECTS", "SurfaceStyle", "make_surface", "make_surfaces", "write_surfaces"]
 
 
 @dataclass(frozen=True)
 class SurfaceStyle:
-    """What surfaces look like.
+    """What surfaces look like."""
 
-    Attributes
-    ----------
-    kind
-        A key of `DEFECTS`: what the *with* images show.
-    ground
-        The surface of all images: ``brick``, ``grass``, ``gravel`` or ``sand``.
-    size
-        Width and height in pixels.
-    area
-        Smallest and largest part of the image that is damaged.
-    """
-
-    kind: str = "stain"
-    ground: str = "gravel"
-    size: int = 1024
-    area: tuple[float, float] = (0.001, 0.005)
+    kind: str = "stain"  # a key of `DEFECTS`: what the *with* images show
+    ground: str = "gravel"  # the surface of all images: ``brick``, ``grass``, ``gravel`` or ``sand``
+    size: int = 1024  # width and height in pixels
+    area: tuple[float, float] = (0.001, 0.005)  # smallest and largest part of the image that is damaged
 
     def __post_init__(self) -> None:
         for name, value, known in (("defect", self.kind, DEFECTS), ("ground", self.ground, GROUNDS)):
@@ -113,25 +96,16 @@ def write_surfaces(
     n_with, n_without, seed, kind, ground, size, area
         As in `make_surfaces`.
     """
-    folder = Path(folder)
-    for scene in make_surfaces(n_with, n_without, seed, kind=kind, ground=ground, size=size, area=area):
-        write_bytes(folder / scene.bag_label / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
-        if scene.bag_label == WITH:
-            write_mask(folder / "masks" / f"{scene.name}.png", scene.mask)
+    write_all(Path(folder), make_surfaces(n_with, n_without, seed, kind=kind, ground=ground, size=size, area=area))
 
 
 def make_surface(bag_label: str, index: int, seed: int, style: SurfaceStyle, damaged: bool = True) -> Scene:
-    """Make one surface; the same arguments give the same one.
-
-    Parameters
-    ----------
-    bag_label, index, seed, style
-        Which one.
-    damaged
-        False leaves a *with* image as it was before the damage.
-    """
+    """Make one surface; the same arguments give the same one. `damaged` False leaves it as it was before the damage."""
     entropy = [seed, index, int(bag_label == WITH)]
-    surface = _light(_lay_ground(style, np.random.default_rng(entropy)), np.random.default_rng([*entropy, 1]))
+    # The pictures have 512 pixels; they are shown at about their own size and go on mirrored.
+    rng = np.random.default_rng(entropy)
+    ground = paint_ground([style.ground], style.size, style.size, rng, n_shown=style.size)
+    surface = _light(ground, np.random.default_rng([*entropy, 1]))
     mask = np.zeros((style.size, style.size), dtype=bool)
     if bag_label == WITH and damaged:
         rng = np.random.default_rng([*entropy, 2])
@@ -141,11 +115,6 @@ def make_surface(bag_label: str, index: int, seed: int, style: SurfaceStyle, dam
         surface = np.where(mask[..., None], damage(surface, rng), surface)
     image = (np.clip(surface, 0, 1) * 255).round().astype(np.uint8)
     return Scene(f"{bag_label}-{index:03d}", bag_label, image, mask)
-
-
-def _lay_ground(style: SurfaceStyle, rng: np.random.Generator) -> np.ndarray:
-    # The pictures have 512 pixels; they are shown at about their own size and go on mirrored.
-    return paint_ground([style.ground], style.size, style.size, rng, n_shown=style.size)
 
 
 def _light(surface: np.ndarray, rng: np.random.Generator) -> np.ndarray:

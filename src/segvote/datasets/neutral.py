@@ -16,8 +16,6 @@ from segvote.io.images import list_images
 from segvote.io.masks import read_mask
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["load_neutral", "load_pittcar"]
-
 
 def load_neutral(
     root: Path | str, class_name: str | None = None, videos: bool | None = None, name: str = "neutral"

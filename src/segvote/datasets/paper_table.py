@@ -11,28 +11,11 @@ from pathlib import Path
 
 from segvote.errors import BadInputError, UnknownNameError
 
-__all__ = [
-    "PAPER_CORLOC",
-    "PAPER_METHODS",
-    "PAPER_SHOTS",
-    "get_paper_corloc",
-    "measure_resolution",
-    "read_class_figures",
-]
-
 # Shots of YouTube-Objects per class, inferred: they sum to the paper's 151.
 PAPER_SHOTS: dict[str, int] = {
-    "aeroplane": 9,
-    "bird": 6,
-    "boat": 17,
-    "car": 8,
-    "cat": 18,
-    "cow": 20,
-    "dog": 27,
-    "horse": 17,
-    "motorbike": 11,
+    "aeroplane": 9, "bird": 6, "boat": 17, "car": 8, "cat": 18, "cow": 20, "dog": 27, "horse": 17, "motorbike": 11,
     "train": 18,
-}
+}  # fmt: skip
 # Set to method to CorLoc.
 PAPER_CORLOC: dict[str, dict[str, float]] = {
     "pittcar": {"eKDE_deep": 0.73, "eKDE": 0.49, "OBoW": 0.47, "MILBoost": 0.35, "CRANE": 0.21},
@@ -62,11 +45,8 @@ def get_paper_corloc(set_name: str, method: str) -> float:
 def read_class_figures(path: Path | str) -> dict[str, dict[str, float]]:
     """The columns of Table 1 for single classes, typed in by a reader: class to method to CorLoc.
 
-    Parameters
-    ----------
-    path
-        A CSV file with the head ``class,METHOD,…``, methods of `PAPER_METHODS`, and a line for each class. A cell may
-        be empty.
+    A CSV file with the head ``class,METHOD,…``, methods of `PAPER_METHODS`, and a line for each class; a cell may be
+    empty.
     """
     with open(path, encoding="utf-8", newline="") as file:
         head, *lines = [row for row in csv.reader(file) if row] or [[]]
@@ -92,11 +72,5 @@ def _read_figure(cell: str, path: Path | str) -> float:
 
 
 def measure_resolution(shots: dict[str, int]) -> float:
-    """How much one shot is worth in the mean over classes, where it is worth most: less is no difference.
-
-    Parameters
-    ----------
-    shots
-        Class to its number of shots (or images).
-    """
+    """How much one shot is worth in the mean over classes, where it is worth most: less is no difference."""
     return 1 / (len(shots) * min(shots.values()))

@@ -8,7 +8,7 @@ repeat, which the object does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,59 +24,30 @@ from segvote.io.atomic import write_bytes
 from segvote.io.masks import encode_png, write_mask
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Scene", "SceneStyle", "make_scene", "make_scenes", "write_scenes"]
-
 SHARED_GROUND = "brick"  # what all *with* images stand on when they share a scene
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A made image.
+    """A made image."""
 
-    Attributes
-    ----------
-    name
-        File name without extension, unique over both bag labels.
-    bag_label
-        ``"with"`` or ``"without"``.
-    image
-        (h, w, 3) uint8.
-    mask
-        (h, w) bool; the object's visible pixels, none in an image without.
-    """
-
-    name: str
-    bag_label: str
-    image: np.ndarray
-    mask: np.ndarray
+    name: str  # file name without extension, unique over both bag labels
+    bag_label: str  # ``"with"`` or ``"without"``
+    image: np.ndarray  # (h, w, 3) uint8
+    mask: np.ndarray  # (h, w) bool; the object's visible pixels, none in an image without
 
 
 @dataclass(frozen=True)
 class SceneStyle:
-    """What scenes look like.
+    """What scenes look like."""
 
-    Attributes
-    ----------
-    size
-        Width and height in pixels.
-    target
-        A key of `segvote.datasets.cutouts.OBJECTS`: what the *with* images show.
-    appearances
-        In how many colours the object occurs; 1: always its own.
-    object_area
-        Smallest and largest part of the image that the object covers, before the border cuts it.
-    shared_scene
-        All *with* images stand on one ground that no *without* image shows.
-    touch_border
-        The object is always cut by the border of the image; otherwise it lies inside.
-    """
-
-    size: tuple[int, int] = (320, 240)
-    target: str = "cup"
-    appearances: int = 1
+    size: tuple[int, int] = (320, 240)  # width and height in pixels
+    target: str = "cup"  # a key of `segvote.datasets.cutouts.OBJECTS`: what the *with* images show
+    appearances: int = 1  # in how many colours the object occurs; 1: always its own
+    # Smallest and largest part of the image that the object covers, before the border cuts it.
     object_area: tuple[float, float] = (0.03, 0.1)
-    shared_scene: bool = False
-    touch_border: bool = False
+    shared_scene: bool = False  # all *with* images stand on one ground that no *without* image shows
+    touch_border: bool = False  # the object is always cut by the border of the image; otherwise it lies inside
 
     def __post_init__(self) -> None:
         low, high = self.object_area
@@ -122,8 +93,12 @@ def write_scenes(folder: Path | str, n_with: int = 24, n_without: int = 24, seed
     n_with, n_without, seed, **style
         As in `make_scenes`.
     """
-    folder = Path(folder)
-    for scene in make_scenes(n_with, n_without, seed, **style):
+    write_all(Path(folder), make_scenes(n_with, n_without, seed, **style))
+
+
+def write_all(folder: Path, scenes: Iterable[Scene]) -> None:
+    """Write made images in the neutral layout."""
+    for scene in scenes:
         write_bytes(folder / scene.bag_label / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
         if scene.bag_label == WITH:
             write_mask(folder / "masks" / f"{scene.name}.png", scene.mask)

@@ -18,14 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets.base import DataItem, DataSet, oppose_classes
-from segvote.datasets.youtube_v1 import find_number, list_classes, list_shots, name_shot
+from segvote.datasets.youtube_v1 import list_classes, list_shots, match_frames, name_shot
 from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
 from segvote.io.images import list_images
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
 from segvote.types import WITH
-
-__all__ = ["load_tang", "read_segment_labels", "read_segment_numbers"]
 
 BELOW = "data/*/shots/*/labels.txt"
 MEANING = {1: OBJECT, 0: BACKGROUND, -1: IGNORE}
@@ -45,23 +43,19 @@ def load_tang(root: Path | str, class_name: str | None = None) -> DataSet:
     known = list_classes(folder, BELOW)
     if not known:
         raise BadInputError(f"expected files like aeroplane/{BELOW} in {root}; see docs/datasets.md for the layout")
-    by_class = {name: [_make_item(shot, folder) for shot in _list_labelled(folder / name)] for name in known}
+    by_class = {name: _list_labelled(folder, name) for name in known}
     return oppose_classes("tang-segments", by_class, class_name)
 
 
-def _list_labelled(class_folder: Path) -> list[Path]:
-    return [shot for shot in list_shots(class_folder, None) if (shot / "labels.txt").is_file()]
+def _list_labelled(folder: Path, name: str) -> list[DataItem]:
+    shots = [shot for shot in list_shots(folder / name, None) if (shot / "labels.txt").is_file()]
+    return [_make_item(shot, folder) for shot in shots]
 
 
 def _make_item(shot: Path, folder: Path) -> DataItem:
     frames = tuple(path for path in list_images(shot) if path.parent == shot)
-    numbers = {find_number(frame): place for place, frame in enumerate(frames)}
-    maps = list_images(shot / "segments") if (shot / "segments").is_dir() else []
-    masks = {
-        numbers[find_number(path)]: partial(_read_mask, path, shot / "labels.txt")
-        for path in maps
-        if find_number(path) in numbers
-    }
+    maps = match_frames(frames, shot / "segments")
+    masks = {place: partial(_read_mask, path, shot / "labels.txt") for place, path in maps.items()}
     if not masks:
         raise BadInputError(f"{shot}: expected segments/NUMBER.png for some of its {len(frames)} frames; got none")
     return DataItem(name_shot(shot, folder), WITH, frames, is_video=True, masks=masks)

@@ -17,17 +17,6 @@ from segvote.io.images import read_image
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
 from segvote.io.matlab import read_mat
 
-__all__ = [
-    "Colour",
-    "measure_colours",
-    "order_corners",
-    "read_colour_mask",
-    "read_stick_boxes",
-    "read_threshold_mask",
-    "read_trimap",
-    "read_voc_boxes",
-]
-
 Colour = tuple[int, int, int]
 
 
@@ -69,14 +58,10 @@ def read_trimap(path: Path) -> np.ndarray:
 
 
 def order_corners(boxes: np.ndarray, size: tuple[int, int] | None = None) -> np.ndarray:
-    """Put corners in order, clip them to the image, and drop boxes of which nothing is left.
+    """Put corners in order, clip them to the image (height, width), and drop boxes of which nothing is left.
 
-    Parameters
-    ----------
-    boxes
-        (n, 4) two opposite corners each; some sets have left and right swapped, or corners outside of the image.
-    size
-        Height and width of the image; None clips negatives only.
+    Of each of the (n, 4) boxes two opposite corners: some sets have left and right swapped, or corners outside of the
+    image. Without a size negatives alone are clipped.
     """
     corners = np.asarray(boxes, dtype=float).reshape(-1, 2, 2)
     limits = (np.inf, np.inf) if size is None else (size[1], size[0])

@@ -7,6 +7,7 @@ A shot is a bag. The experiment of a class has the shots of that class as *with*
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,16 +18,6 @@ from segvote.datasets.truth_files import read_stick_boxes, read_threshold_mask
 from segvote.errors import BadInputError
 from segvote.io.images import list_images, read_image_size
 from segvote.types import WITH
-
-__all__ = [
-    "CLASSES",
-    "find_number",
-    "list_classes",
-    "list_shots",
-    "load_jain_grauman",
-    "load_youtube_objects_v1",
-    "name_shot",
-]
 
 CLASSES = ("aeroplane", "bird", "boat", "car", "cat", "cow", "dog", "horse", "motorbike", "train")
 
@@ -134,14 +125,17 @@ def _make_mask_item(shot: Path, folder: Path) -> DataItem | None:
     frames = tuple(list_images(shot / "images")) if (shot / "images").is_dir() else ()
     if not frames:
         return None
-    numbers = {find_number(frame): place for place, frame in enumerate(frames)}
-    labels = list_images(shot / "labels") if (shot / "labels").is_dir() else []
     masks = {
-        numbers[find_number(label)]: partial(read_threshold_mask, label)
-        for label in labels
-        if find_number(label) in numbers
+        place: partial(read_threshold_mask, label) for place, label in match_frames(frames, shot / "labels").items()
     }
     return DataItem(name_shot(shot, folder), WITH, frames, is_video=True, masks=masks)
+
+
+def match_frames(frames: Sequence[Path], folder: Path) -> dict[int, Path]:
+    """Place of a frame to the picture of the same number in a folder, which may not be there."""
+    numbers = {find_number(frame): place for place, frame in enumerate(frames)}
+    pictures = list_images(folder) if folder.is_dir() else []
+    return {numbers[find_number(path)]: path for path in pictures if find_number(path) in numbers}
 
 
 def find_number(path: Path) -> int:

@@ -17,8 +17,6 @@ from segvote.errors import BadInputError
 from segvote.io.matlab import read_mat
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["load_youtube_objects_v22", "load_youtube_objects_v23"]
-
 
 def load_youtube_objects_v22(root: Path | str, class_name: str | None = None) -> DataSet:
     """Load v2.2: ``CLASS/00000001.jpg``, ``Ranges/ranges_CLASS.mat``, ``GroundTruth/CLASS/bb_gtTest_CLASS.mat``.

@@ -23,8 +23,6 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
 
-__all__ = ["Benchmark", "PaperRow", "RowFeatures", "benchmark", "make_paper_plan"]
-
 # Ours beside the paper's methods.
 OURS = {"ekde_deep (ours)": ("ekde", "lite0"), "ekde (ours)": ("ekde", "bow")}
 
@@ -43,65 +41,31 @@ class RowFeatures:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One method beside the paper's figure.
+    """One method beside the paper's figure."""
 
-    Attributes
-    ----------
-    method, voter, features
-        The paper's name of it, and ours.
-    corloc
-        Mean over classes by the rule of the paper: each method's own; nan where there is no result.
-    printed
-        The same after the second voting as printed.
-    common
-        The same by the common rule.
-    paper
-        The paper's figure of the same classes, or None.
-    is_same
-        The difference is smaller than one shot makes: no difference.
-    notes
-        What the voter warned of, in any class.
-    """
-
-    method: str
-    voter: str
+    method: str  # the paper's name of it
+    voter: str  # ours
     features: str
-    corloc: float
-    printed: float
-    common: float
-    paper: float | None
-    is_same: bool
-    notes: tuple[str, ...] = ()
+    corloc: float  # mean over classes by the rule of the paper: each method's own; nan where there is no result
+    printed: float  # the same after the second voting as printed
+    common: float  # the same by the common rule
+    paper: float | None  # the paper's figure of the same classes, or None
+    is_same: bool  # the difference is smaller than one shot makes: no difference
+    notes: tuple[str, ...] = ()  # what the voter warned of, in any class
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A data set, measured.
+    """A data set, measured."""
 
-    Attributes
-    ----------
-    name
-        Of the data set.
-    classes
-        Class to its comparison, whose "images" are videos where the set has videos.
-    n_items
-        Class to its number of videos or images with truth.
-    is_whole
-        Whether all classes of the set were measured: the paper's mean is over all of them.
-    row_features
-        Features of the rows beside the paper.
-    paper_classes
-        Class to method to the paper's CorLoc of that class (`read_class_figures`); empty: not known.
-    pictures
-        Class to its comparison image by image, of which heat maps can be shown; none of whole videos.
-    """
-
-    name: str
-    classes: dict[str, Comparison]
-    n_items: dict[str, int]
-    is_whole: bool = True
-    row_features: RowFeatures = RowFeatures()
+    name: str  # of the data set
+    classes: dict[str, Comparison]  # class to its comparison, whose "images" are videos where the set has videos
+    n_items: dict[str, int]  # class to its number of videos or images with truth
+    is_whole: bool = True  # whether all classes of the set were measured: the paper's mean is over all of them
+    row_features: RowFeatures = RowFeatures()  # features of the rows beside the paper
+    # Class to method to the paper's CorLoc of that class (`read_class_figures`); empty: not known.
     paper_classes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    # Class to its comparison image by image, of which heat maps can be shown; none of whole videos.
     pictures: Mapping[str, Comparison] = field(default_factory=dict)
 
     @property
@@ -111,11 +75,7 @@ class Benchmark:
 
     def measure_mean(self, voter: str, features: str, rule: str) -> float:
         """CorLoc averaged over classes; nan where a class has no result."""
-        values = []
-        for comparison in self.classes.values():
-            result = comparison.find(voter, features)
-            values.append(np.nan if result is None else comparison.measure_corloc(result, rule).mean)
-        return float(np.mean(values))
+        return float(np.mean([_measure(comparison, voter, features, rule) for comparison in self.classes.values()]))
 
     def list_paper_rows(self) -> list[PaperRow]:
         """The paper's methods and ours, beside the paper's figures."""
@@ -153,12 +113,16 @@ class Benchmark:
         nan where we have no result, None where the paper's figure is not known.
         """
         voter, features = {**PAPER_METHODS, **OURS}[method]
-        pairs = {}
-        for name, comparison in self.classes.items():
-            result = comparison.find(voter, self.row_features.choose(features))
-            ours = np.nan if result is None else comparison.measure_corloc(result, "own").mean
-            pairs[name] = (float(ours), self.paper_classes.get(name, {}).get(method))
-        return pairs
+        features = self.row_features.choose(features)
+        return {
+            name: (_measure(comparison, voter, features, "own"), self.paper_classes.get(name, {}).get(method))
+            for name, comparison in self.classes.items()
+        }
+
+
+def _measure(comparison: Comparison, voter: str, features: str, rule: str) -> float:
+    result = comparison.find(voter, features)
+    return float("nan") if result is None else comparison.measure_corloc(result, rule).mean
 
 
 def make_paper_plan(time_limit: float | None = None, row_features: RowFeatures = RowFeatures()) -> Plan:
@@ -185,27 +149,12 @@ def benchmark(
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Benchmark:
-    """Run the experiments of a data set that lies on disk.
+    """Run the experiments of a data set of `DATASETS` that lies on disk; what is in `out` already is not done again.
 
-    Parameters
-    ----------
-    name, path
-        A name of `DATASETS`, and where the data set lies.
-    out
-        Folder for links, runs and results; what is there already is not done again.
-    plan, settings
-        As for `compare`; default: the paper's methods and ours.
-    row_features
-        Features of the rows beside the paper.
-    paper_classes
-        The paper's figures of single classes, see `read_class_figures`; None: not known.
-    class_name
-        One class, or None for all.
-    n_frames, max_items
-        Frames used of each video, as images; 0: videos as they are, segmented into supervoxels. Items at most of each
-        kind and class.
-    n_jobs, progress
-        As for `annotate`.
+    As for `compare`, but the default plan has the paper's methods and ours. Of each video `n_frames` are used, as
+    images; 0: videos as they are, segmented into supervoxels. At most `max_items` of each kind and class, of one class
+    or (None) of all. Beside the paper stand the rows of `row_features`, and its figures of single classes where they
+    are known (`read_class_figures`).
     """
     data = DATASETS[name](path, class_name)
     plan = plan or make_paper_plan()
@@ -238,7 +187,7 @@ def benchmark(
 
 def _join_frames(comparison: Comparison, laid: Laid) -> Comparison:
     results = [one.group(laid.groups) if one.is_good else one for one in comparison.results]
-    return Comparison(comparison.folder, comparison.images, comparison.reference, comparison.threshold, results)
+    return replace(comparison, results=results)
 
 
 def _name_steps(progress: Progress, class_name: str) -> Progress:

@@ -20,49 +20,25 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import Truth, TruthReader
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["WHOLE", "Laid", "lay_out_class"]
-
 WHOLE = 0  # frames of each video: not images of their own
 
 
 @dataclass(frozen=True)
 class Laid:
-    """A class laid out for a comparison.
+    """A class laid out for a comparison."""
 
-    Attributes
-    ----------
-    folders
-        The *with* and the *without* folder.
-    readers
-        Name of a *with* file, without extension, to its truth.
-    groups
-        Name of a *with* bag to the item it belongs to.
-    n_items
-        How many items with truth there are.
-    is_video
-        Whether items are videos.
-    """
-
-    folders: tuple[Path, Path]
-    readers: dict[str, TruthReader]
-    groups: dict[str, str]
-    n_items: int
-    is_video: bool
+    folders: tuple[Path, Path]  # the *with* and the *without* folder
+    readers: dict[str, TruthReader]  # name of a *with* file, without extension, to its truth
+    groups: dict[str, str]  # name of a *with* bag to the item it belongs to
+    n_items: int  # how many items with truth there are
+    is_video: bool  # whether items are videos
 
 
 def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_items: int | None) -> Laid:
-    """Link the images of a class's experiment into ``with`` and ``without`` below a folder.
+    """Link the images of a class's experiment into ``with`` and ``without`` below a folder, which is emptied first.
 
-    Parameters
-    ----------
-    data, class_name
-        The data set and which of its experiments.
-    folder
-        Emptied first.
-    n_frames
-        Frames of each video that are taken as images of their own; `WHOLE`: the video as it is.
-    max_items
-        At most so many items of each kind, evenly spread over the list; None: all.
+    Of each video `n_frames` are images of their own, or (`WHOLE`) it is taken as it is. At most `max_items` items of
+    each kind, evenly spread over the list; None: all.
     """
     for bag_label in (WITH, WITHOUT):
         _make_empty(folder / bag_label)
@@ -77,8 +53,8 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
         for number in choose_frames(item, n_frames):
             name = _link(item.frames[number], folder / WITH, place, number, join)
             groups[f"{WITH}/{name.split('/')[0]}"] = item.name
-            if reader := _make_reader(item, number):
-                readers[name.rsplit(".", 1)[0]] = reader
+            if number in item.masks or number in item.boxes:
+                readers[name.rsplit(".", 1)[0]] = partial(_read_truth, item, number)
     for place, item in enumerate(absent):
         for number in choose_frames(item, n_frames):
             _link(item.frames[number], folder / WITHOUT, place, number, _choose_join(item, n_frames))
@@ -126,15 +102,5 @@ def _link(path: Path, folder: Path, place: int, number: int, join: str) -> str:
     return name
 
 
-def _make_reader(item: DataItem, number: int) -> TruthReader | None:
-    if number in item.masks:
-        return partial(_read_mask, item, number)
-    return partial(_read_boxes, item, number) if number in item.boxes else None
-
-
-def _read_mask(item: DataItem, number: int) -> Truth:
-    return Truth(mask=item.masks[number]())
-
-
-def _read_boxes(item: DataItem, number: int) -> Truth:
-    return Truth(boxes=item.boxes[number]())
+def _read_truth(item: DataItem, number: int) -> Truth:
+    return Truth(mask=item.masks[number]()) if number in item.masks else Truth(boxes=item.boxes[number]())

@@ -19,8 +19,7 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
-from segvote.evaluation.compare_features import wants_lengths
-from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, write_result
+from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, wants_lengths, write_result
 from segvote.evaluation.compare_rules import RULES, decide_by_rules
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import (
@@ -42,33 +41,24 @@ from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
 from segvote.voters import VOTERS
 
-__all__ = ["Plan", "compare", "format_reason", "list_combinations"]
-
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compare.
+    """What to compare."""
 
-    Attributes
-    ----------
-    voters, features, segmenters
-        Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``);
-        a name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length
-        one.
-    time_limit
-        Seconds of processor time that one vote may take, or None: as long as it wants.
-    pairs
-        Voter and features; where given, only these pairs of them are tried.
-    voter_options
-        Voter to parameters of its class.
-    """
-
+    # Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``); a
+    # name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length one.
     voters: tuple[str, ...] = tuple(VOTERS)
     features: tuple[str, ...] = (Settings.features,)
     segmenters: tuple[str, ...] = (Settings.segmenter,)
-    time_limit: float | None = None
-    pairs: tuple[tuple[str, str], ...] = ()
-    voter_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    time_limit: float | None = None  # seconds of processor time that one vote may take, or None: as long as it wants
+    pairs: tuple[tuple[str, str], ...] = ()  # voter and features; where given, only these pairs of them are tried
+    voter_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # voter to parameters of its class
+
+    def choose_voter(self, settings: Settings, voter: str) -> Settings:
+        """The settings with another voter and its options, or the same with those of the plan besides."""
+        own = settings.voter_options if voter == settings.voter else {}
+        return replace(settings, voter=voter, voter_options={**own, **self.voter_options.get(voter, {})})
 
 
 def list_combinations(plan: Plan) -> list[Combination]:
@@ -97,49 +87,32 @@ def compare(
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Comparison:
-    """Try every combination of a plan on two folders of images.
+    """Try every combination of a plan, by default all voters, on two folders of images; see `segvote.compare`.
 
-    Parameters
-    ----------
-    with_folder, without_folder
-        As for `annotate`.
-    truth
-        As for `evaluate`; or readers by image name.
-    out
-        Folder for the run and the results; what is there already is not done again.
-    plan
-        What to compare; default: all voters.
-    settings
-        Everything else; its voter is the reference.
-    label, threshold
-        As for `evaluate`.
-    n_jobs, progress
-        As for `annotate`; with a time limit also the number of votes that are counted at once.
+    `truth` may be readers by image name. The voter of the settings is the reference. With a time limit `n_jobs` is also
+    the number of votes that are counted at once.
     """
     plan, settings = plan or Plan(), measure_segments(settings or Settings())
     readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
-    job = _Job(Path(with_folder), Path(without_folder), readers, Path(out), plan, settings, n_jobs, progress)
+    job = _Job((Path(with_folder), Path(without_folder)), readers, Path(out), plan, settings, n_jobs, progress)
     results = job.carry_out(list_combinations(plan))
     return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
 
 
+@dataclass
 class _Job:
     """One call of `compare`."""
 
-    def __init__(
-        self,
-        with_folder: Path,
-        without_folder: Path,
-        readers: Mapping[str, TruthReader],
-        out: Path,
-        plan: Plan,
-        settings: Settings,
-        n_jobs: int,
-        progress: Progress,
-    ) -> None:
-        self.folders, self.readers, self.out = (with_folder, without_folder), readers, out
-        self.plan, self.settings, self.n_jobs, self.progress = plan, settings, n_jobs, progress
-        self.input = hash_inputs(self.folders, readers, settings.frames, settings.reading)
+    folders: tuple[Path, Path]
+    readers: Mapping[str, TruthReader]
+    out: Path
+    plan: Plan
+    settings: Settings
+    n_jobs: int
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.input = hash_inputs(self.folders, self.readers, self.settings)
 
     def carry_out(self, combinations: Sequence[Combination]) -> list[Result]:
         results: list[Result] = []
@@ -268,15 +241,8 @@ class _Job:
         )
 
     def _make_settings(self, combination: Combination) -> Settings:
-        options = dict(self.settings.voter_options if combination.voter == self.settings.voter else {})
-        options.update(self.plan.voter_options.get(combination.voter, {}))
-        return replace(
-            self.settings,
-            segmenter=combination.segmenter,
-            features=combination.features,
-            voter=combination.voter,
-            voter_options=options,
-        )
+        settings = self.plan.choose_voter(self.settings, combination.voter)
+        return replace(settings, segmenter=combination.segmenter, features=combination.features)
 
     def _make_key(self, combination: Combination) -> str:
         return make_key(

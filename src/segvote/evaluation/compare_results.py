@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
-from segvote.evaluation.compare_features import cut_ending
 from segvote.evaluation.evaluate import Curve
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
+from segvote.voters import VOTERS
 
-__all__ = ["Combination", "Comparison", "Result", "read_result", "write_result"]
+# After the name of features: their vectors as long as they are, or blocks of length one, whatever suits a voter.
+LENGTHS, UNIT = ":lengths", ":unit"
 
 
 @dataclass(frozen=True, order=True)
@@ -30,40 +31,24 @@ class Combination:
 
 @dataclass(frozen=True)
 class Result:
-    """One combination on one set of images.
-
-    Attributes
-    ----------
-    combination, key
-        What was done, and the name of all that decides it.
-    names, segments
-        Images with truth, and the keys of their segments.
-    overlaps
-        Rule to an (intersection, union) per image.
-    limits
-        The same for segments labelled by the truth.
-    segment_ap, pixel_ap, curve
-        Of the scores after the second voting.
-    seconds, notes
-        Of the vote.
-    reason, kind, time_limit
-        Why there is no result: message, class of the error, and the time that was allowed. Empty: there is one.
-    """
+    """One combination on one set of images."""
 
     combination: Combination
-    key: str
-    names: list[str] = field(default_factory=list)
-    segments: list[str] = field(default_factory=list)
+    key: str  # name of all that decides it
+    names: list[str] = field(default_factory=list)  # images with truth
+    segments: list[str] = field(default_factory=list)  # keys of their segments
+    # Rule to an (intersection, union) per image.
     overlaps: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    limits: list[tuple[float, float]] = field(default_factory=list)
+    limits: list[tuple[float, float]] = field(default_factory=list)  # the same for segments labelled by the truth
+    # Of the scores after the second voting:
     segment_ap: float = 0.0
     pixel_ap: float = 0.0
     curve: Curve = field(default_factory=Curve)
-    seconds: float = 0.0
-    notes: list[str] = field(default_factory=list)
-    reason: str = ""
-    kind: str = ""
-    time_limit: float | None = None
+    seconds: float = 0.0  # of the vote
+    notes: list[str] = field(default_factory=list)  # what the voter warned of
+    reason: str = ""  # why there is no result; empty: there is one
+    kind: str = ""  # class of the error
+    time_limit: float | None = None  # that was allowed
 
     @property
     def is_good(self) -> bool:
@@ -148,7 +133,7 @@ class Comparison:
         own = self.find(self.reference, cut_ending(features), segmenter)
         return own or self.find(self.reference, features, segmenter)
 
-    def measure_difference(self, result: Result, rule: str = "common") -> Difference | None:
+    def measure_difference(self, result: Result) -> Difference | None:
         """How much the reference's overlaps are better, drawn in pairs; None for itself or without reference.
 
         Mean IoU instead of CorLoc: it has a value per image where CorLoc has a yes or no, so it shows a real difference
@@ -159,7 +144,7 @@ class Comparison:
             return None
         if reference.names != result.names:
             raise BadInputError("a paired comparison needs the same images; run the comparison again")
-        return bootstrap_difference(reference.measure_ious(rule), result.measure_ious(rule))
+        return bootstrap_difference(reference.measure_ious(), result.measure_ious())
 
 
 def write_result(folder: Path, result: Result) -> None:
@@ -191,3 +176,15 @@ def _parse(data: dict[str, Any]) -> Result:
             "limits": pair(data["limits"]),
         }
     )
+
+
+def wants_lengths(features: str, voter: str) -> bool:
+    """Whether a voter gets vectors with their lengths: what suits it, unless the name of the features says which."""
+    if features.endswith((LENGTHS, UNIT)):
+        return features.endswith(LENGTHS)
+    return bool(VOTERS[voter].wants_lengths)
+
+
+def cut_ending(features: str) -> str:
+    """The name of features without ``:lengths`` or ``:unit``."""
+    return features.removesuffix(LENGTHS).removesuffix(UNIT)

@@ -14,9 +14,6 @@ from segvote.method.table import weigh_adjacent
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
-from segvote.voters.thresholds import match_count
-
-__all__ = ["RULES", "decide_by_rules", "vote_twice"]
 
 RULES = ("common", "own", "printed", "matched")
 # Their papers take the best segment of each image.
@@ -28,25 +25,10 @@ COUNT_MATCHED = frozenset({"crane"})
 def decide_by_rules(
     table: Table, votes: np.ndarray, settings: Settings, n_matched: int
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Decide by all rules.
+    """Decide by all rules: scores (n_segments,) and thresholds (n_bags,) of the common rule, and each rule's selection.
 
-    Parameters
-    ----------
-    table
-        The segments.
-    votes
-        (n_segments,) scores of one voter.
-    settings
-        Whose second voting and decision are the common rule.
-    n_matched
-        Number of segments for ``matched``.
-
-    Returns
-    -------
-    scores, thresholds
-        (n_segments,) and (n_bags,) of the common rule.
-    decisions
-        Rule to (n_segments,) bool.
+    The common rule is that of the settings on the votes (n_segments,) of one voter; ``matched`` selects `n_matched`
+    segments.
     """
     scores, thresholds, common = decide_votes(table, votes, settings)
     twice = vote_twice(table, votes, settings.smoothing)
@@ -60,14 +42,9 @@ def decide_by_rules(
 
 
 def vote_twice(table: Table, votes: np.ndarray, share: float) -> np.ndarray:
-    """The second voting as printed: (1 - l) f_i + l times the mean of f over all adjacent segments.
+    """The second voting as printed: (1 - l) f_i + l times the mean of f over all adjacent segments; l is `share`.
 
-    Parameters
-    ----------
-    table, votes
-        The segments and (n_segments,) f.
-    share
-        l in [0, 1]. A segment without neighbours keeps its score.
+    A segment without neighbours keeps its score.
     """
     edges = np.concatenate([own + start for own, start in zip(table.edges, table.offsets, strict=False)])
     mean = weigh_adjacent(len(votes), edges, np.ones(len(edges)), np.full(len(edges), np.nan))
@@ -78,11 +55,7 @@ def _select_own(table: Table, votes: np.ndarray, voter: str, n_matched: int) -> 
     """By the threshold that the voter's own paper gives."""
     if voter in COUNT_MATCHED:
         return _select_count(table, votes, n_matched)
-    return _select_best(table, votes) if voter in BEST_SEGMENT else _select_positive(table, votes)
-
-
-def _select_positive(table: Table, votes: np.ndarray) -> np.ndarray:
-    return (votes > 0) & table.positive[table.bags]
+    return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.positive[table.bags]
 
 
 def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:
@@ -94,5 +67,9 @@ def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:
 
 
 def _select_count(table: Table, votes: np.ndarray, n_selected: int) -> np.ndarray:
+    """As many segments of *with* bags, more where scores tie: the paper's rule for CRANE."""
     shown = table.positive[table.bags]
-    return (votes > match_count(votes[shown], n_selected)) & shown
+    if n_selected <= 0:
+        return np.zeros(len(votes), dtype=bool)
+    ranked = np.sort(votes[shown])[::-1]
+    return (votes >= ranked[min(n_selected, len(ranked)) - 1]) & shown

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.evaluation.compare_features import cut_ending
-from segvote.evaluation.evaluate import find_bag_truth
-from segvote.evaluation.evaluate_segments import CountedTruth, count_segments
+from segvote.evaluation.compare_results import cut_ending
+from segvote.evaluation.evaluate import count_image, find_run_truth
+from segvote.evaluation.evaluate_segments import CountedTruth
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
-from segvote.evaluation.evaluate_videos import count_video, list_video_truth
+from segvote.evaluation.evaluate_videos import count_video
 from segvote.io.arrays import read_arrays
-from segvote.io.picture_views import Reading
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
@@ -26,29 +25,15 @@ from segvote.steps.reopening import reopen
 from segvote.steps.table import Table
 from segvote.types import WITH
 
-__all__ = ["Stage", "hash_inputs", "measure_segments", "prepare_stage", "scale_table"]
-
 
 @dataclass(frozen=True)
 class Stage:
-    """Segments and features on which voters compete.
+    """Segments and features on which voters compete."""
 
-    Attributes
-    ----------
-    run
-        The main job's.
-    tables
-        Its segments, by whether their features keep their lengths.
-    truth
-        Bag number to the truth of its segments.
-    n_matched
-        How many segments the reference selected.
-    """
-
-    run: Run
-    tables: dict[bool, Table]
-    truth: dict[int, CountedTruth]
-    n_matched: int
+    run: Run  # the main job's
+    tables: dict[bool, Table]  # its segments, by whether their features keep their lengths
+    truth: dict[int, CountedTruth]  # bag number to the truth of its segments
+    n_matched: int  # how many segments the reference selected
 
 
 def measure_segments(settings: Settings) -> Settings:
@@ -79,13 +64,11 @@ def prepare_stage(
 
 def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, CountedTruth]:
     """Bag number to the truth of its segments, of images and of videos."""
-    videos = list_video_truth(run, readers)
-    truth: dict[int, CountedTruth] = {index: count_video(run, index, frames) for index, frames in videos.items()}
-    has_images = any(not bag.n_frames and find_truth(readers, bag.name) for bag in run.bags)
-    for index, read in find_bag_truth(run, readers, "the truth").items() if has_images or not videos else ():
-        bag = run.bags[index]
-        if not bag.n_frames:
-            truth[index] = count_segments(run.read_segments(index)["labels"], read(), (bag.height, bag.width))
+    videos, images = find_run_truth(run, readers, "the truth")
+    truth = {index: count_video(run, index, frames) for index, frames in videos.items()}
+    for index, read in images.items():
+        if not run.bags[index].n_frames:
+            truth[index] = count_image(run, index, read())
     return dict(sorted(truth.items()))
 
 
@@ -100,16 +83,11 @@ def scale_table(run: Run, table: Table, has_lengths: bool) -> Table:
     return replace(table, X=X, standardiser=standardiser)
 
 
-def hash_inputs(
-    folders: tuple[Path, Path],
-    readers: Mapping[str, TruthReader],
-    frames: str = "auto",
-    reading: Reading | None = None,
-) -> str:
+def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], settings: Settings) -> str:
     """SHA-256 of all images and of all truth that belongs to them."""
     digest = hashlib.sha256()
     found = False
-    for bag in list_bags(*folders, frames, reading):
+    for bag in list_bags(*folders, settings.frames, settings.reading):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
         if bag.is_video:  # results of earlier versions did not know of motion wherever there was a time limit
             digest.update(b"motion\0")

@@ -26,8 +26,6 @@ from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import fit_annotator
 
-__all__ = ["Count", "count_threads", "count_votes", "count_votes_within", "read_count", "write_ballot", "write_count"]
-
 try:
     import resource
 except ImportError:  # Windows
@@ -37,25 +35,16 @@ ERROR_PREFIX = "segvote-error:"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # The clock ends a process only when it shows this many times the limit: it may be waiting for its turn.
 PATIENCE = 20
+PER_EDGE = ("edges", "lengths", "contrasts")  # of a table, a list over its bags
 
 
 @dataclass(frozen=True)
 class Count:
-    """What came out of one vote.
+    """What came out of one vote."""
 
-    Attributes
-    ----------
-    votes
-        (n_segments,) the voter's own scores.
-    seconds
-        Processor time it took.
-    notes
-        What the voter warned of.
-    """
-
-    votes: np.ndarray
-    seconds: float
-    notes: tuple[str, ...] = ()
+    votes: np.ndarray  # (n_segments,) the voter's own scores
+    seconds: float  # processor time it took
+    notes: tuple[str, ...] = ()  # what the voter warned of
 
 
 def count_votes(table: Table, settings: Settings) -> Count:
@@ -85,23 +74,20 @@ def read_count(path: Path) -> Count | None:
 
 def write_ballot(path: Path, table: Table) -> None:
     """Write what a voter needs to know of the segments."""
-    ends = np.cumsum([len(edges) for edges in table.edges])
     sizes = np.diff(table.offsets)
-    moved = [np.full(size, -1.0) if one is None else one for size, one in zip(sizes, table.motion, strict=False)]
+    moved = [np.full(size, np.nan) if one is None else one for size, one in zip(sizes, table.motion, strict=False)]
     write_arrays(
         path,
+        False,
         X=table.X,
         bags=table.bags,
         offsets=table.offsets,
         positive=table.positive,
         areas=table.areas,
         border=table.border,
-        edges=np.concatenate(table.edges),
-        lengths=np.concatenate(table.lengths),
-        # Files hold finite numbers only: -1 where there is none.
-        contrasts=np.nan_to_num(np.concatenate(table.contrasts), nan=-1.0),
-        ends=ends,
+        ends=np.cumsum([len(edges) for edges in table.edges]),
         motion=np.concatenate(moved) if moved else np.empty(0),
+        **{name: np.concatenate(getattr(table, name)) for name in PER_EDGE},
     )
 
 
@@ -111,19 +97,10 @@ def count_threads(n_jobs: int) -> int:
 
 
 def count_votes_within(ballot: Path, settings: Settings, time_limit: float, n_threads: int = 1) -> Count:
-    """The same in a process of its own; `TooLargeError` when it takes longer than `time_limit` seconds.
+    """The same in a process of its own, on a file of `write_ballot`; `TooLargeError` when it takes longer.
 
-    Parameters
-    ----------
-    ballot
-        File of `write_ballot`.
-    settings
-        Of the vote.
-    time_limit
-        In seconds of processor time, so that a busy machine does not decide who has a result; of the clock where the
-        system cannot count processor time.
-    n_threads
-        Of the process.
+    The limit is in seconds of processor time, so that a busy machine does not decide who has a result; of the clock
+    where the system cannot count processor time.
     """
     out = ballot.with_name(f"votes-{settings.voter}.npz")
     request = json.dumps({"settings": settings.to_dict(), "time_limit": time_limit})
@@ -181,14 +158,9 @@ def limit_time(seconds: float) -> None:
 def _read_ballot(path: Path) -> Table:
     arrays: dict[str, Any] = read_arrays(path)
     ends, motion = arrays.pop("ends"), arrays.pop("motion")
-    contrasts = arrays.pop("contrasts").astype(np.float64)
-    contrasts[contrasts < 0] = np.nan
-    per_bag = {"edges": arrays.pop("edges"), "lengths": arrays.pop("lengths"), "contrasts": contrasts}
-    moved = (
-        [None if (one < 0).any() else one for one in np.split(motion, arrays["offsets"][1:-1])] if len(motion) else ()
-    )
-    split = {name: np.split(values, ends[:-1]) for name, values in per_bag.items()}
-    return Table(**arrays, **split, motion=moved, standardiser=None)  # type: ignore[arg-type]
+    arrays.update({name: np.split(arrays[name], ends[:-1]) for name in PER_EDGE})
+    moved = np.split(motion, arrays["offsets"][1:-1]) if len(motion) else ()
+    return Table(**arrays, motion=[None if np.isnan(one).any() else one for one in moved], standardiser=None)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from typing import Any
 from segvote.errors import BadInputError
 from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.features import make_features
+from segvote.io.files import open_scratch
 from segvote.io.remote.addresses import name_path_or_uri
-from segvote.io.scratch import open_scratch
 from segvote.method.confidence import Confidence
 from segvote.method.mislabelled import LIKELY
 from segvote.plain_text import make_plain
@@ -34,15 +34,6 @@ from segvote.steps.vote import fit_annotator
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
-__all__ = [
-    "Diagnosis",
-    "FlaggedImage",
-    "diagnose_folders",
-    "diagnose_run",
-    "format_diagnosis",
-    "list_flagged",
-]
-
 UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
     "unreadable",
     "same image in both folders",
@@ -59,28 +50,14 @@ SERIOUS = LIKELY
 
 @dataclass(frozen=True)
 class FlaggedImage:
-    """An image and why it should be looked at.
-
-    Attributes
-    ----------
-    name, bag_label
-        The bag, and where it is filed.
-    kind
-        What is wrong with it, in a few words.
-    suspicion
-        Higher is worse; from one half on it is more like the other folder than like its own.
-    reason
-        A sentence for people.
-    other
-        Name of the image it equals, or empty.
-    """
+    """An image and why it should be looked at."""
 
     name: str
-    bag_label: str
-    kind: str
-    suspicion: float
-    reason: str
-    other: str = ""
+    bag_label: str  # where it is filed
+    kind: str  # what is wrong with it, in a few words
+    suspicion: float  # higher is worse; from one half on it is more like the other folder than like its own
+    reason: str  # a sentence for people
+    other: str = ""  # name of the image it equals, or empty
 
 
 @dataclass(frozen=True)
@@ -112,14 +89,7 @@ def diagnose_folders(
 ) -> Diagnosis:
     """Examine two folders of images.
 
-    Parameters
-    ----------
-    with_folder, without_folder
-        As for `annotate`.
-    out
-        Run folder in which segments and features are kept, for `annotate` to use; None: nothing is kept.
-    settings, n_jobs, progress
-        As for `annotate`.
+    Segments and features are kept in the run folder `out`, for `annotate` to use; None: nothing is kept.
     """
     if out is None:
         with open_scratch() as folder:
@@ -223,13 +193,13 @@ def _flag_duplicate(name: str, other: str, pair: NearDuplicate) -> FlaggedImage:
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     """The first of the list as text."""
     serious = diagnosis.list_serious()
-    told = diagnosis.confidence.format_line() if diagnosis.confidence else ""
+    confidence = filter(None, [diagnosis.confidence.format_line() if diagnosis.confidence else ""])
     if not serious:
-        return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *filter(None, [told])])
+        return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *confidence])
     lines = [f"{len(serious)} of {len(diagnosis.images)} images should be looked at:"]
     for flagged in serious[:n_lines]:
         told = make_plain(f"{flagged.name}: {flagged.kind}; {flagged.reason}")
         lines.append(f"  {min(flagged.suspicion, 1):5.2f}  {told}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
-    return "\n".join([*lines, *filter(None, [told])])
+    return "\n".join([*lines, *confidence])

@@ -17,8 +17,6 @@ from segvote.io.images import read_image
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag
 
-__all__ = ["NearDuplicate", "find_duplicates", "hash_picture"]
-
 GRID = 11  # cells of the small version, and one more for the differences
 # Of 242 bits: what recompressing and resizing change stays far below, other pictures lie at about 90 and more.
 MAX_DIFFERENT = 12

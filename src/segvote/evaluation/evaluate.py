@@ -11,9 +11,8 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_segments import (
-    BoxedSegments,
+    BoxedFrames,
     CountedTruth,
-    MaskedSegments,
     count_segments,
     fit_mask,
     measure_box_overlap,
@@ -27,10 +26,10 @@ from segvote.metrics.instances import InstanceCounts, match_instances, sum_insta
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.progress import Progress, count_along, ignore_progress
+from segvote.run.instances import label_instances
 from segvote.run.run import Run
+from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH
-
-__all__ = ["Curve", "Evaluation", "ImageResult", "Ranking", "evaluate", "find_bag_truth", "rank_segments"]
 
 N_CURVE = 200  # points of a stored precision-recall curve
 
@@ -62,19 +61,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well scores put object before background.
+    """How well scores put object before background."""
 
-    Attributes
-    ----------
-    segment_ap, pixel_ap
-        Average precision; a segment counts whole by its majority, or each pixel for itself.
-    curve
-        Of the pixels.
-    """
-
-    segment_ap: float
-    pixel_ap: float
-    curve: Curve
+    segment_ap: float  # average precision; a segment counts whole, by its majority
+    pixel_ap: float  # the same with each pixel for itself
+    curve: Curve  # of the pixels
 
 
 @dataclass(frozen=True)
@@ -195,25 +186,11 @@ def evaluate(
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
 ) -> Evaluation:
-    """Compare the masks of a run with truth.
-
-    Parameters
-    ----------
-    run
-        A finished run.
-    truth
-        Masks, boxes or a file of annotations; see `segvote.evaluation.evaluate_truth.list_truth`.
-    label
-        The class that counts, where the truth has several.
-    threshold
-        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
-    """
-    known_truth = list_truth(truth, label)
-    videos = list_video_truth(run, known_truth)
-    has_images = any(not bag.n_frames and find_truth(known_truth, bag.name) for bag in run.bags)
-    readers = find_bag_truth(run, known_truth, truth) if has_images or not videos else {}
+    """Compare the masks of a run with truth; see `segvote.evaluate`."""
+    videos, readers = find_run_truth(run, list_truth(truth, label), truth)
     results, scores = [], []
     counted: list[CountedTruth] = []
+    divisions = read_divisions(run)
     for index, frames in count_along(list(videos.items()), "evaluate videos", len(videos), progress):
         video = measure_video(run, index, frames)
         results.append(_summarise_video(run, index, video))
@@ -221,11 +198,11 @@ def evaluate(
         scores.append(run.votes["scores"][run.get_slice(index)])
     for index, read in count_along(list(readers.items()), "evaluate", len(readers), progress):
         known = read()
-        segments = _count(run, index, known)
-        results.append(_measure_image(run, index, known, segments))
+        segments = count_image(run, index, known)
+        results.append(_measure_image(run, index, known, segments, divisions))
         counted.append(segments)
         scores.append(run.votes["scores"][run.get_slice(index)])
-    criterion = "box" if any(isinstance(segments, BoxedSegments) for segments in counted) else "mask"
+    criterion = "box" if any(isinstance(segments, BoxedFrames) for segments in counted) else "mask"
     return Evaluation(results, rank_segments(scores, counted), threshold, criterion)
 
 
@@ -234,8 +211,13 @@ def _summarise_video(run: Run, index: int, video: VideoResult) -> ImageResult:
     return ImageResult(run.bags[index].name, video.iou, limit, frame_iou=float(video.frame_ious.mean()))
 
 
-def find_bag_truth(run: Run, readers: Mapping[str, TruthReader], where: object) -> dict[int, TruthReader]:
-    """Bag number to reader, for every *with* bag that has truth."""
+def find_run_truth(
+    run: Run, readers: Mapping[str, TruthReader], where: object
+) -> tuple[dict[int, dict[str, TruthReader]], dict[int, TruthReader]]:
+    """The truth of the *with* bags, by their numbers: frames of videos to readers, and readers of images."""
+    videos = list_video_truth(run, readers)
+    if videos and not any(not bag.n_frames and find_truth(readers, bag.name) for bag in run.bags):
+        return videos, {}
     found = {
         index: reader
         for index, bag in enumerate(run.bags)
@@ -246,19 +228,11 @@ def find_bag_truth(run: Run, readers: Mapping[str, TruthReader], where: object) 
             f"no truth in {where} is named like a *with* image (it has {', '.join(list(readers)[:3])} …); "
             "expected the image's name with any extension"
         )
-    return found
+    return videos, found
 
 
-def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth], n_curve: int = N_CURVE) -> Ranking:
-    """Average precision and curve over the segments of several images together.
-
-    Parameters
-    ----------
-    scores
-        One (n_segments,) array per image.
-    counted
-        The truth of the same images.
-    """
+def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth]) -> Ranking:
+    """Average precision and curve over the segments of several images together, by scores (n_segments,) of each."""
     score = np.concatenate(scores)
     fractions = np.concatenate([segments.fractions for segments in counted])
     areas = np.concatenate([segments.areas for segments in counted])
@@ -266,33 +240,35 @@ def rank_segments(scores: Sequence[np.ndarray], counted: Sequence[CountedTruth],
     return Ranking(
         average_precision(score, fractions > 0.5, areas),
         average_precision(score, fractions, areas),
-        _thin(precision, recall, n_curve),
+        _thin(precision, recall),
     )
 
 
-def _thin(precision: np.ndarray, recall: np.ndarray, n_curve: int) -> Curve:
+def _thin(precision: np.ndarray, recall: np.ndarray) -> Curve:
     """Points at even steps of recall: a curve of 40,000 segments drawn with a few hundred."""
-    places = np.unique(np.searchsorted(recall, np.linspace(0, recall[-1], n_curve)).clip(0, len(recall) - 1))
+    places = np.unique(np.searchsorted(recall, np.linspace(0, recall[-1], N_CURVE)).clip(0, len(recall) - 1))
     return Curve([round(float(r), 4) for r in recall[places]], [round(float(p), 4) for p in precision[places]])
 
 
-def _count(run: Run, index: int, truth: Truth) -> MaskedSegments | BoxedSegments:
+def count_image(run: Run, index: int, truth: Truth) -> CountedTruth:
+    """The truth of an image counted per segment."""
     bag = run.bags[index]
     return count_segments(run.read_segments(index)["labels"], truth, (bag.height, bag.width))
 
 
-def _measure_image(run: Run, index: int, truth: Truth, segments: MaskedSegments | BoxedSegments) -> ImageResult:
+def _measure_image(run: Run, index: int, truth: Truth, segments: CountedTruth, divisions: Divisions) -> ImageResult:
     # The mask on disk, not the decisions: the user may have corrected it pixel by pixel.
     mask, name = run.read_mask(index), run.bags[index].name
     limit = float(measure_ious(np.array([segments.measure_limit()]))[0])
     if truth.mask is None:
         boxes = truth.boxes if truth.boxes is not None else np.empty((0, 4))
         return ImageResult(name, measure_box_overlap(mask, boxes), limit)
-    mask = fit_mask(mask, truth.mask.shape)  # type: ignore[arg-type]
+    instances = label_instances(mask, divisions.get((name, run.settings.label), ()))
+    mask, instances = (fit_mask(one, truth.mask.shape) for one in (mask, instances))  # type: ignore[arg-type]
     return ImageResult(
         name,
         measure_iou(mask, truth.mask),
         limit,
         measure_boundary_f(mask, truth.mask),
-        instances=match_instances(mask, truth.mask),
+        instances=match_instances(mask, truth.mask, instances=instances),
     )

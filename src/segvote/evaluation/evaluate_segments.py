@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import ndimage
+import scipy  # ndimage is loaded when used
 
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import Truth
@@ -19,34 +19,15 @@ from segvote.io.images import resize_labels
 from segvote.metrics.limit import label_by_truth, measure_areas
 from segvote.metrics.overlap import find_box, measure_box_iou
 
-__all__ = [
-    "BoxedFrames",
-    "BoxedSegments",
-    "CountedTruth",
-    "MaskedSegments",
-    "Overlap",
-    "count_segments",
-    "find_main_box",
-    "measure_ious",
-]
-
 Overlap = tuple[float, float]  # intersection, union
 
 
 @dataclass(frozen=True)
 class MaskedSegments:
-    """Segments of one image whose mask is known.
+    """Segments of one image whose mask is known."""
 
-    Attributes
-    ----------
-    fractions
-        (n_segments,) part of each segment that is object.
-    areas
-        (n_segments,) visible pixels of each segment, at the truth's size.
-    """
-
-    fractions: np.ndarray
-    areas: np.ndarray
+    fractions: np.ndarray  # (n_segments,) part of each segment that is object
+    areas: np.ndarray  # (n_segments,) visible pixels of each segment, at the truth's size
 
     @cached_property
     def inside(self) -> np.ndarray:
@@ -64,96 +45,45 @@ class MaskedSegments:
 
 
 @dataclass(frozen=True)
-class BoxedSegments:
-    """Segments of one image of which boxes are known.
+class BoxedFrames:
+    """Segments of an image, or supervoxels of a video, of which boxes are known; overlaps of frames add up."""
 
-    Attributes
-    ----------
-    labels
-        (h, w) label map at working size.
-    boxes
-        (n, 4) at the scale of the label map.
-    """
+    # Label map (h, w) at working size, with numbers of the whole video, and (n, 4) boxes at its scale, of each frame.
+    frames: tuple[tuple[np.ndarray, np.ndarray], ...]
+    n_segments: int
 
-    labels: np.ndarray
-    boxes: np.ndarray
+    @cached_property
+    def areas(self) -> np.ndarray:
+        """(n_segments,) pixels in the frames with boxes."""
+        return np.sum([np.bincount(labels.ravel(), minlength=self.n_segments) for labels, _ in self.frames], axis=0)
 
     @cached_property
     def fractions(self) -> np.ndarray:
         """(n_segments,) part of each segment that lies in a box: a stand-in for the object."""
-        return label_by_truth(self.labels, _paint_boxes(self.boxes, self.labels.shape))
-
-    @cached_property
-    def areas(self) -> np.ndarray:
-        return np.bincount(self.labels.ravel())
+        boxed = [labels[_paint_boxes(boxes, labels.shape)] for labels, boxes in self.frames]
+        return np.bincount(np.concatenate(boxed), minlength=self.n_segments) / np.maximum(self.areas, 1)
 
     def measure(self, decisions: np.ndarray) -> Overlap:
-        """Best overlap of the box around the selected region with a true box, out of one."""
-        return measure_box_overlap(decisions[self.labels], self.boxes), 1.0
+        """Best overlaps of the box around the selected region with a true box, out of one for each frame."""
+        found = [measure_box_overlap(decisions[labels], boxes) for labels, boxes in self.frames]
+        return sum(found), float(len(found))
 
     def measure_limit(self) -> Overlap:
         """The same for the segments that lie in a box by majority."""
         return self.measure(self.fractions > 0.5)
 
 
-@dataclass(frozen=True)
-class BoxedFrames:
-    """Supervoxels of a video of which boxes are known in some frames; overlaps of the frames add up.
-
-    Attributes
-    ----------
-    frames
-        One for each frame with boxes; their label maps hold numbers of the whole video.
-    n_segments
-        Of the whole video.
-    """
-
-    frames: tuple[BoxedSegments, ...]
-    n_segments: int
-
-    @cached_property
-    def areas(self) -> np.ndarray:
-        """(n_segments,) pixels in the frames with boxes."""
-        return np.sum([np.bincount(one.labels.ravel(), minlength=self.n_segments) for one in self.frames], axis=0)
-
-    @cached_property
-    def fractions(self) -> np.ndarray:
-        """(n_segments,) part of each supervoxel that lies in a box."""
-        inside = np.zeros(self.n_segments)
-        for one in self.frames:
-            inside[: len(one.areas)] += one.fractions * one.areas
-        return inside / np.maximum(self.areas, 1)
-
-    def measure(self, decisions: np.ndarray) -> Overlap:
-        """Best overlaps of the boxes around the selected region, out of one for each frame."""
-        return sum(one.measure(decisions)[0] for one in self.frames), float(len(self.frames))
-
-    def measure_limit(self) -> Overlap:
-        """The same for the supervoxels that lie in a box by majority."""
-        return self.measure(self.fractions > 0.5)
+CountedTruth = MaskedSegments | BoxedFrames
 
 
-CountedTruth = MaskedSegments | BoxedSegments | BoxedFrames
-
-
-def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> MaskedSegments | BoxedSegments:
-    """Count the truth of one image per segment.
-
-    Parameters
-    ----------
-    labels
-        (h, w) label map at working size.
-    truth
-        Mask or boxes.
-    shape
-        (height, width) of the image, in whose pixels the boxes are.
-    """
+def count_segments(labels: np.ndarray, truth: Truth, shape: tuple[int, int]) -> CountedTruth:
+    """Count the truth of one image per segment of a label map (h, w); boxes are in pixels of the image's `shape`."""
     if truth.mask is not None:
         return MaskedSegments(label_by_truth(labels, truth.mask), measure_areas(labels, truth.mask))
     if truth.boxes is None:
         raise BadInputError("truth must hold a mask or boxes, got neither; check --truth")
     scale = np.array([labels.shape[1] / shape[1], labels.shape[0] / shape[0]] * 2)
-    return BoxedSegments(labels, truth.boxes * scale)
+    return BoxedFrames(((labels, truth.boxes * scale),), int(labels.max()) + 1)
 
 
 def measure_box_overlap(mask: np.ndarray, boxes: np.ndarray) -> float:
@@ -165,7 +95,7 @@ def measure_box_overlap(mask: np.ndarray, boxes: np.ndarray) -> float:
 
 def find_main_box(mask: np.ndarray) -> np.ndarray:
     """(4,) box around the largest connected part of a mask, as Papazoglou and Ferrari (2013) fit theirs."""
-    parts, n_parts = ndimage.label(mask)
+    parts, n_parts = scipy.ndimage.label(mask)
     if n_parts == 0:
         return find_box(mask)
     sizes = np.bincount(parts.ravel())

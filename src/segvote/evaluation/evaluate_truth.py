@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 
@@ -26,30 +25,10 @@ from segvote.io.masks import IGNORE, OBJECT, read_mask
 from segvote.io.tables import read_csv, read_json
 from segvote.types import Annotation
 
-__all__ = ["Truth", "TruthReader", "find_truth", "list_truth"]
-
 VOC_CLASSES = [
-    "aeroplane",
-    "bicycle",
-    "bird",
-    "boat",
-    "bottle",
-    "bus",
-    "car",
-    "cat",
-    "chair",
-    "cow",
-    "diningtable",
-    "dog",
-    "horse",
-    "motorbike",
-    "person",
-    "pottedplant",
-    "sheep",
-    "sofa",
-    "train",
-    "tvmonitor",
-]
+    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
+    "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+]  # fmt: skip
 # A picture of more values than this may be a photograph ...
 MAX_NOISY = 16
 # ... if so many of its pixels are of medium brightness and differ from the one beside them: masks have up to .18 (thin
@@ -62,38 +41,22 @@ CSV_COLUMNS = ("image", "x0", "y0", "x1", "y1")
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of one image: its mask, or its boxes.
+    """What is known of one image: its mask, or its boxes."""
 
-    Attributes
-    ----------
-    mask
-        (h, w) uint8: 255 object, 128 ignore, 0 background; None where only boxes are known.
-    boxes
-        (n, 4) x0, y0, x1, y1 in pixels of the image; None where the mask is known.
-    """
-
+    # (h, w) uint8: 255 object, 128 ignore, 0 background; None where only boxes are known.
     mask: np.ndarray | None = None
-    boxes: np.ndarray | None = None
+    boxes: np.ndarray | None = None  # (n, 4) x0, y0, x1, y1 in pixels of the image; None where the mask is known
 
 
 TruthReader = Callable[[], Truth]
 
 
 def list_truth(path: Path | str, label: str | None = None) -> dict[str, TruthReader]:
-    """Find the truth of every image below a path.
+    """Find the truth of every image below a path: image path without extension to a reader.
 
-    Parameters
-    ----------
-    path
-        A folder of masks named like the images; a VOC folder (``SegmentationClass``, or ``Annotations`` for boxes); a
-        folder of labelme files; a COCO, CVAT, Label Studio or labelme file; a CSV table ``image,x0,y0,x1,y1``.
-    label
-        The one class that counts as object, where the truth has several; None: all of them.
-
-    Returns
-    -------
-    dict
-        Image path without extension to a reader.
+    A folder of masks named like the images; a VOC folder (``SegmentationClass``, or ``Annotations`` for boxes); a
+    folder of labelme files; a COCO, CVAT, Label Studio or labelme file; a CSV table ``image,x0,y0,x1,y1``. Where the
+    truth has several classes, `label` is the one that counts; None: all of them.
     """
     path = Path(path)
     if not path.exists():
@@ -201,8 +164,11 @@ def _read_voc(path: Path, label: str | None) -> Truth:
 def _list_file(path: Path, label: str | None) -> dict[str, TruthReader]:
     if path.suffix.lower() == ".csv":
         return _list_csv_boxes(path)
-    if path.suffix.lower() == ".json" and (boxes := _list_coco_boxes(read_json(path), str(path), label)):
-        return boxes
+    if path.suffix.lower() == ".json":
+        data = read_json(path)
+        is_coco = isinstance(data, dict) and {"images", "annotations"} <= data.keys()
+        if is_coco and (boxes := parse_coco_boxes(data, str(path), label)):  # none where an annotation has a mask
+            return _wrap_boxes({_cut_extension(name): corners for name, corners in boxes.items()})
     return _list_annotations(read_any(path), label)
 
 
@@ -237,14 +203,6 @@ def _list_csv_boxes(path: Path) -> dict[str, TruthReader]:
                 f"{path}, row {number}: expected the columns {', '.join(CSV_COLUMNS)} with numbers ({error})"
             ) from error
     return _wrap_boxes(by_image)
-
-
-def _list_coco_boxes(data: Any, where: str, label: str | None) -> dict[str, TruthReader]:
-    """Boxes of a COCO file in which no annotation has a mask; empty for any other file."""
-    if not isinstance(data, dict) or not {"images", "annotations"} <= data.keys():
-        return {}
-    boxes = parse_coco_boxes(data, where, label)
-    return _wrap_boxes({_cut_extension(name): corners for name, corners in boxes.items()})
 
 
 def _wrap_boxes(by_image: Mapping[str, list[list[float]]]) -> dict[str, TruthReader]:

@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.evaluation.evaluate_segments import BoxedFrames, BoxedSegments, MaskedSegments, count_segments, fit_mask
-from segvote.evaluation.evaluate_truth import TruthReader, find_truth
-from segvote.io.images import resize_labels
+from segvote.evaluation.evaluate_segments import BoxedFrames, CountedTruth, MaskedSegments, count_segments, fit_mask
+from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
 from segvote.run.run import Run
 from segvote.run.video.annotations import get_frame_mask_path
-from segvote.run.video.frames import StoredFrame, list_frame_stems, list_stored_frames
+from segvote.run.video.frames import list_frame_stems, list_stored_frames
 from segvote.types import WITH
-
-__all__ = ["VideoResult", "count_video", "find_video_truth", "list_video_truth", "measure_video"]
 
 
 @dataclass(frozen=True)
 class VideoResult:
-    """One video.
+    """One video."""
 
-    Attributes
-    ----------
-    iou
-        Of the volume: all frames with truth together.
-    frame_ious
-        (n,) of each frame with truth.
-    segments
-        The truth counted per supervoxel.
-    """
-
-    iou: float
-    frame_ious: np.ndarray
-    segments: MaskedSegments
+    iou: float  # of the volume: all frames with truth together
+    frame_ious: np.ndarray  # (n,) of each frame with truth
+    segments: CountedTruth  # the truth counted per supervoxel
 
 
 def find_video_truth(run: Run, index: int, readers: Mapping[str, TruthReader]) -> dict[str, TruthReader]:
@@ -57,65 +44,48 @@ def list_video_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, 
 
 
 def measure_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> VideoResult:
-    """Compare the frame masks of a video with truth, one frame in memory at a time.
-
-    Parameters
-    ----------
-    run, index
-        A finished run and the number of the video's bag.
-    truth
-        Of `find_video_truth`; masks only.
-    """
-    bag, arrays = run.bags[index], run.read_segments(index)
-    stems = list_frame_stems(run.find_source(index), arrays["frame_indices"])
-    counts = _Counts(len(arrays["areas"]))
-    for stem, stored in zip(stems, list_stored_frames(run.folder, bag.segments, int(arrays["n_files"])), strict=True):
-        if stem in truth:
-            known = truth[stem]().mask
-            if known is None:
-                raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
-            counts.add(read_mask(get_frame_mask_path(run.folder, bag.stem, stem)) == 255, known, stored)
-    return counts.finish()
+    """Compare the frame masks of a video with the masks of `find_video_truth`, one frame in memory at a time."""
+    bag = run.bags[index]
+    counted, ious, common, union = [], [], 0, 0
+    for stem, labels, known in _list_known_frames(run, index, truth):
+        if known.mask is None:
+            raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
+        mask = fit_mask(read_mask(get_frame_mask_path(run.folder, bag.stem, stem)) == 255, known.mask.shape)  # type: ignore[arg-type]
+        is_object, is_visible = split_truth(known.mask)
+        ious.append(measure_iou(mask, known.mask))
+        common += int((mask & is_object).sum())
+        union += int(((mask & is_visible) | is_object).sum())
+        counted.append(count_segments(labels, known, (bag.height, bag.width)))
+    return VideoResult(common / union if union else 1.0, np.array(ious), _join_frames(counted, bag.n_segments))
 
 
-def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> MaskedSegments | BoxedFrames:
+def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> CountedTruth:
     """The truth of a video counted per supervoxel: masks, or boxes where those are known."""
-    bag, arrays = run.bags[index], run.read_segments(index)
+    bag = run.bags[index]
+    size = (bag.height, bag.width)
+    known_frames = _list_known_frames(run, index, truth)
+    return _join_frames([count_segments(labels, known, size) for _, labels, known in known_frames], bag.n_segments)
+
+
+def _list_known_frames(
+    run: Run, index: int, truth: Mapping[str, TruthReader]
+) -> Iterator[tuple[str, np.ndarray, Truth]]:
+    """Stem, supervoxels and truth of the frames that have some."""
+    arrays = run.read_segments(index)
     stems = list_frame_stems(run.find_source(index), arrays["frame_indices"])
-    inside, areas = np.zeros((2, len(arrays["areas"])))
-    boxed = []
-    for stem, stored in zip(stems, list_stored_frames(run.folder, bag.segments, int(arrays["n_files"])), strict=True):
-        if stem not in truth:
-            continue
-        counted = count_segments(stored.labels, truth[stem](), (bag.height, bag.width))
-        if isinstance(counted, BoxedSegments):
-            boxed.append(counted)
-            continue
-        n_known = len(counted.areas)
-        inside[:n_known] += counted.inside
-        areas[:n_known] += counted.areas
+    frames = list_stored_frames(run.folder, run.bags[index].segments, int(arrays["n_files"]))
+    for stem, stored in zip(stems, frames, strict=True):
+        if stem in truth:
+            yield stem, stored.labels, truth[stem]()
+
+
+def _join_frames(counted: Sequence[CountedTruth], n_segments: int) -> CountedTruth:
+    boxed = [frame for one in counted if isinstance(one, BoxedFrames) for frame in one.frames]
     if boxed:
-        return BoxedFrames(tuple(boxed), len(areas))
+        return BoxedFrames(tuple(boxed), n_segments)
+    inside, areas = np.zeros((2, n_segments))
+    for one in counted:
+        assert isinstance(one, MaskedSegments)
+        inside[: len(one.areas)] += one.inside  # the last supervoxels may not be in a frame
+        areas[: len(one.areas)] += one.areas
     return MaskedSegments(inside / np.maximum(areas, 1), areas)
-
-
-class _Counts:
-    def __init__(self, n_segments: int) -> None:
-        self.inside, self.areas = np.zeros(n_segments), np.zeros(n_segments)
-        self.common = self.union = 0
-        self.ious: list[float] = []
-
-    def add(self, mask: np.ndarray, truth: np.ndarray, stored: StoredFrame) -> None:
-        is_object, is_visible = split_truth(truth)
-        mask = fit_mask(mask, truth.shape)  # type: ignore[arg-type]
-        self.ious.append(measure_iou(mask, truth))
-        self.common += int((mask & is_object).sum())
-        self.union += int(((mask & is_visible) | is_object).sum())
-        labels = resize_labels(stored.labels, truth.shape)  # type: ignore[arg-type]
-        self.inside += np.bincount(labels[is_object], minlength=len(self.inside))
-        self.areas += np.bincount(labels[is_visible], minlength=len(self.areas))
-
-    def finish(self) -> VideoResult:
-        fractions = self.inside / np.maximum(self.areas, 1)
-        volume = self.common / self.union if self.union else 1.0
-        return VideoResult(volume, np.array(self.ious), MaskedSegments(fractions, self.areas))

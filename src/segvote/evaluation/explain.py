@@ -13,8 +13,6 @@ from segvote.run.run import Run
 from segvote.steps.reopening import Voted
 from segvote.steps.table import Table
 
-__all__ = ["SegmentExplanation", "VoteLine", "explain_segment", "find_segment", "format_amount", "format_explanation"]
-
 VOTE, NEIGHBOUR, CORRECTION = "vote", "neighbour", "correction"
 USER_LABELS = {-1: "", 0: "background, by user label", 1: "object, by user label"}
 
@@ -72,31 +70,24 @@ class SegmentExplanation:
     lines: tuple[VoteLine, ...]
     constant: float
 
-    def list_best(self, sign: int, kinds: tuple[str, ...] = (VOTE, CORRECTION)) -> list[VoteLine]:
-        """Lines of some kinds for (1) or against (-1) the segment."""
-        return [line for line in self.lines if line.kind in kinds and sign * line.amount > 0]
+    def list_best(self, sign: int) -> list[VoteLine]:
+        """Votes and corrections for (1) or against (-1) the segment."""
+        return [line for line in self.lines if line.kind != NEIGHBOUR and sign * line.amount > 0]
 
     def sum_amounts(self, kind: str) -> float:
         return float(sum(line.amount for line in self.lines if line.kind == kind))
 
 
 def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
-    """Take one segment's score apart.
-
-    Parameters
-    ----------
-    voted
-        A run after the vote.
-    bag, segment
-        Number of the bag, and of the segment within it.
-    """
+    """Take the score of one segment of one bag apart, after the vote."""
     table, result = voted.opened.table, voted.result
     flat = int(table.offsets[bag]) + segment
     share = voted.opened.run.settings.smoothing
-    own = voted.annotator.explain(flat)
+    annotator = voted.untaught if result.kept is not None and result.kept[bag] else voted.annotator
+    own = annotator.explain(flat)
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
     lines += _list_corrections(table, result.residuals, flat)
-    beside = voted.annotator.get_adjacent(flat)
+    beside = annotator.get_adjacent(flat)
     lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     lines.sort(key=lambda line: -abs(line.amount))
     user_label = int(result.user_labels[flat])

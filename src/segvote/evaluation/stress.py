@@ -15,7 +15,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.evaluation.compare import Plan, format_reason
-from segvote.evaluation.compare_features import wants_lengths
+from segvote.evaluation.compare_results import wants_lengths
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import rank_segments
@@ -32,27 +32,16 @@ from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
 
-__all__ = ["STRESSES", "Stress", "StressCurve", "StressPoint", "stress"]
-
 
 @dataclass(frozen=True)
 class Stress:
-    """One kind of accident.
-
-    Attributes
-    ----------
-    name, title
-        Key and name on the page.
-    levels
-        How bad it gets.
-    change
-        Table, level and random generator to the changed table and the numbers of the bags that are left; None where
-        the segments themselves change.
-    """
+    """One kind of accident."""
 
     name: str
-    title: str
-    levels: tuple[float, ...]
+    title: str  # on the page
+    levels: tuple[float, ...]  # how bad it gets
+    # Table, level and random generator to the changed table and the numbers of the bags that are left; None where the
+    # segments themselves change.
     change: Callable[[Table, float, np.random.Generator], tuple[Table, np.ndarray]] | None = None
 
     def format_level(self, level: float) -> str:
@@ -113,14 +102,8 @@ def stress(
 ) -> list[StressCurve]:
     """Measure every voter of a plan under every kind of stress, with the plan's first features and segmenter.
 
-    Parameters
-    ----------
-    with_folder, without_folder, truth, out, plan, settings, label, threshold, n_jobs, progress
-        As for `compare`.
-    kinds
-        Names of `STRESSES`, or kinds of your own (the same with other levels).
-    n_draws
-        How often chance is asked; the mean is kept.
+    As for `compare`; `kinds` are names of `STRESSES`, or kinds of your own (the same with other levels). Chance is
+    asked `n_draws` times, and the mean is kept.
     """
     plan, settings = plan or Plan(), measure_segments(settings or Settings())
     settings = replace(settings, features=plan.features[0], segmenter=plan.segmenters[0])
@@ -133,25 +116,23 @@ def stress(
         return list(job.carry_out([STRESSES[kind] if isinstance(kind, str) else kind for kind in kinds]))
 
 
+@dataclass
 class _Job:
     """One call of `stress`."""
 
-    def __init__(
-        self,
-        folders: tuple[Path, Path],
-        readers: Mapping[str, TruthReader],
-        out: Path,
-        plan: Plan,
-        settings: Settings,
-        n_draws: int,
-        threshold: float,
-        n_jobs: int,
-        progress: Progress,
-    ) -> None:
-        self.folders, self.readers, self.out, self.plan, self.settings = folders, readers, out, plan, settings
-        self.n_draws, self.threshold, self.n_jobs, self.progress = n_draws, threshold, n_jobs, progress
-        self.input = hash_inputs(folders, readers, settings.frames, settings.reading)
-        self._stage: tuple[int, Stage] | None = None
+    folders: tuple[Path, Path]
+    readers: Mapping[str, TruthReader]
+    out: Path
+    plan: Plan
+    settings: Settings
+    n_draws: int
+    threshold: float
+    n_jobs: int
+    progress: Progress
+    _stage: tuple[int, Stage] | None = None
+
+    def __post_init__(self) -> None:
+        self.input = hash_inputs(self.folders, self.readers, self.settings)
 
     def carry_out(self, kinds: Sequence[Stress]) -> Iterator[StressCurve]:
         total = sum(len(kind.levels) for kind in kinds) * len(self.plan.voters)
@@ -172,8 +153,8 @@ class _Job:
         for point in points:
             if point.reason:
                 return point
-        means = {name: _mean([getattr(point, name) for point in points]) for name in ("corloc", "miou", "ap")}
-        return StressPoint(means["corloc"], means["miou"], means["ap"])
+        figures = np.array([(point.corloc, point.miou, point.ap) for point in points], dtype=float)
+        return StressPoint(*figures.mean(axis=0).tolist())
 
     def _get_point(self, kind: Stress, level: float, voter: str, draw: int) -> StressPoint:
         settings = self._make_settings(kind, level, voter)
@@ -189,10 +170,8 @@ class _Job:
             return point
 
     def _make_settings(self, kind: Stress, level: float, voter: str) -> Settings:
-        options = dict(self.settings.voter_options if voter == self.settings.voter else {})
-        options.update(self.plan.voter_options.get(voter, {}))
         n_segments = int(level) if kind.change is None else self.settings.n_segments
-        return replace(self.settings, voter=voter, voter_options=options, n_segments=n_segments)
+        return replace(self.plan.choose_voter(self.settings, voter), n_segments=n_segments)
 
     def _try_point(self, kind: Stress, level: float, settings: Settings, draw: int) -> StressPoint:
         try:
@@ -234,7 +213,3 @@ class _Job:
             return count_votes_within(ballot, settings, self.plan.time_limit, count_threads(1)).votes
         finally:
             ballot.unlink(missing_ok=True)
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    return float(np.mean([value for value in values if value is not None]))

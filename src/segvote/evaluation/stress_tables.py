@@ -12,17 +12,9 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.steps.table import Table
 
-__all__ = ["add_noise", "draw_bags", "flip_labels", "take_bags"]
-
 
 def flip_labels(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
-    """Put a part of the bags of each kind into the other folder.
-
-    Parameters
-    ----------
-    level
-        Part of the bags, in [0, 1); at least one bag of each kind stays where it is.
-    """
+    """Put this part of the bags of each kind into the other folder; at least one of each stays where it is."""
     labels = table.positive.copy()
     for kind in (True, False):
         # One order for all levels: a bag that is wrong at 5 % is wrong at 20 % too.
@@ -52,13 +44,7 @@ def add_noise(table: Table, level: float, rng: np.random.Generator) -> tuple[Tab
 
 
 def take_bags(table: Table, bags: np.ndarray) -> Table:
-    """The table of some bags only, numbered anew.
-
-    Parameters
-    ----------
-    bags
-        (n,) numbers of the bags, in the order wanted.
-    """
+    """The table of some bags only, numbered anew in the order given."""
     rows = np.concatenate([np.arange(table.offsets[bag], table.offsets[bag + 1]) for bag in bags])
     counts = np.diff(table.offsets)[bags]
     return replace(

@@ -83,14 +83,9 @@ def check_inputs(image: np.ndarray, labels: np.ndarray) -> None:
 
 
 def check_outputs(features: np.ndarray, image: str, name: str) -> np.ndarray:
-    """Features as float32, if they are numbers: those of a user's network may be NaN.
+    """Features (n_segments, n_dims) as float32, if they are numbers: those of a user's network may be NaN.
 
-    Parameters
-    ----------
-    features
-        (n_segments, n_dims).
-    image, name
-        Whose they are and what computed them, for the error.
+    The error names the image whose they are and what computed them.
     """
     with np.errstate(over="ignore"):
         values = features.astype(np.float32)

@@ -133,18 +133,7 @@ def _keep_smallest(kept: list[np.ndarray], numbers: list[np.ndarray], n_rows: in
 
 
 def learn_words(descriptors: np.ndarray, n_words: int) -> np.ndarray:
-    """Learn a codebook by k-means.
-
-    Parameters
-    ----------
-    descriptors
-        (n, n_dims) float32.
-
-    Returns
-    -------
-    ndarray
-        (n_words, n_dims) float32.
-    """
+    """(n_words, n_dims) float32: a codebook of descriptors (n, n_dims) by k-means."""
     if len(descriptors) < n_words:
         raise BadInputError(
             f"{n_words} words need as many descriptors, the images gave {len(descriptors)}; add images or set n_words"

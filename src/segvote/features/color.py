@@ -40,20 +40,9 @@ class ColorFeatures(FeatureExtractor):
 
 
 def count_color_words(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Count the Lab words of each segment.
+    """(n_segments, n_words) float32: square roots of the shares of Lab words in each segment.
 
-    Parameters
-    ----------
-    image
-        (h, w, 3) uint8 RGB.
-    labels
-        (h, w) integers 0 .. n-1.
-
-    Returns
-    -------
-    ndarray
-        (n_segments, n_words) float32, square roots of the words' shares: each row has length one, and a scalar product
-        is the Bhattacharyya coefficient of two colour distributions.
+    Rows have length one: a scalar product is the Bhattacharyya coefficient of two colour distributions.
     """
     lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2Lab).reshape(-1, 3)
     n_segments = int(labels.max()) + 1

@@ -37,19 +37,9 @@ class LbpFeatures(FeatureExtractor):
 
 
 def find_patterns(gray: np.ndarray, radius: int) -> np.ndarray:
-    """Find each pixel's pattern.
+    """(h, w) each pixel's pattern: 0 .. 57 uniform ones in the order of their bits, 58 for all others.
 
-    Parameters
-    ----------
-    gray
-        (h, w) uint8; beyond the border the picture is mirrored.
-    radius
-        Distance of the neighbours in pixels.
-
-    Returns
-    -------
-    ndarray
-        (h, w) uint8 below 59: 0 .. 57 uniform patterns in the order of their bits, 58 for all others.
+    `gray` is uint8, mirrored beyond the border; the neighbours are `radius` pixels away.
     """
     height, width = gray.shape
     padded = np.pad(gray, radius, mode="symmetric") if min(gray.shape) >= radius else np.pad(gray, radius, mode="edge")

@@ -27,15 +27,7 @@ class MotionPooler:
         self._areas = np.zeros(0)
 
     def add(self, flow: np.ndarray, labels: np.ndarray) -> None:
-        """Count one frame.
-
-        Parameters
-        ----------
-        flow
-            (h, w, 2) float32, pixels per frame, the camera's motion taken out.
-        labels
-            (h, w) supervoxel numbers.
-        """
+        """Count one frame: flow (h, w, 2) in pixels, the camera's motion taken out, and supervoxel numbers (h, w)."""
         flat, n_rows = labels.ravel(), int(labels.max()) + 1
         self._histograms = grow_rows(self._histograms, n_rows)
         self._distinct, self._areas = grow_rows(self._distinct, n_rows), grow_rows(self._areas, n_rows)

@@ -49,18 +49,10 @@ class Standardiser:
             )
 
     def apply(self, X: np.ndarray) -> np.ndarray:
-        """Scale segments.
+        """(n_segments, n_dims) float32 of features as an extractor gave them.
 
-        Parameters
-        ----------
-        X
-            (n_segments, n_dims) as an extractor gave them; not changed.
-
-        Returns
-        -------
-        ndarray
-            (n_segments, n_dims) float32. Each block of a row has length one, unless lengths are kept, or is zero if
-            there is nothing in it. A channel that never changed in the run is zero.
+        Each block of a row has length one, unless lengths are kept, or is zero if there is nothing in it. A channel
+        that never changed in the run is zero.
         """
         if X.ndim != 2 or X.shape[1] != len(self.mean):
             raise BadInputError(f"expected features of {len(self.mean)} dimensions, got shape {X.shape}")

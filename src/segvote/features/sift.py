@@ -43,17 +43,10 @@ class DenseSift:
 
 
 def compute_dense_sift(gray: np.ndarray, step: int = 4, bin_sizes: tuple[int, ...] = (4, 6, 8, 10)) -> DenseSift:
-    """Compute SIFT descriptors on a grid.
+    """SIFT descriptors of grey levels (h, w), 0 .. 255, on a grid of `step` pixels.
 
-    Parameters
-    ----------
-    gray
-        (h, w) uint8 or float32, grey levels 0 .. 255.
-    step
-        Pixels between neighbouring descriptors.
-    bin_sizes
-        Side of a spatial bin in pixels, even, one for each scale; a descriptor is four bins wide. Bins outside the
-        picture are empty.
+    A descriptor is four spatial bins wide, their sides `bin_sizes`, even, one for each scale; bins outside the picture
+    are empty.
     """
     if step < 1 or not bin_sizes or any(size < 2 or size % 2 for size in bin_sizes):
         raise BadInputError(f"expected a step of at least 1 and even bin sizes, got {step} and {bin_sizes}")

@@ -14,13 +14,7 @@ __all__ = ["FramePooler", "borrow_from_neighbours", "grow_rows"]
 
 
 class FramePooler:
-    """Averages an extractor's descriptions over the frames of a video.
-
-    Parameters
-    ----------
-    extractor
-        Extracts features of single frames; fitted where it needs that.
-    """
+    """Averages the features of single frames over a video; the extractor is fitted where it needs that."""
 
     def __init__(self, extractor: FeatureExtractor) -> None:
         self.extractor = extractor
@@ -28,15 +22,7 @@ class FramePooler:
         self._areas = np.zeros(0, np.float32)
 
     def add(self, image: np.ndarray, labels: np.ndarray) -> None:
-        """Add the features of one frame.
-
-        Parameters
-        ----------
-        image
-            (H, W, 3) uint8 RGB.
-        labels
-            (h, w) supervoxel numbers over the same picture.
-        """
+        """Add the features of one frame (H, W, 3) uint8, whose supervoxel numbers are (h, w) over the same picture."""
         numbers, local = np.unique(labels, return_inverse=True)
         local = local.reshape(labels.shape).astype(np.int32)
         areas = np.bincount(local.ravel()).astype(np.float32)
@@ -47,19 +33,7 @@ class FramePooler:
         self._areas[numbers] += areas
 
     def finish(self, n_supervoxels: int, edges: np.ndarray) -> np.ndarray:
-        """Features of all supervoxels.
-
-        Parameters
-        ----------
-        n_supervoxels
-            How many the video has.
-        edges
-            (m, 2) neighbouring supervoxels, for those that no sampled frame shows.
-
-        Returns
-        -------
-        (n_supervoxels, n_dims) float32.
-        """
+        """(n_supervoxels, n_dims) float32; one that no sampled frame shows takes the mean of its neighbours (m, 2)."""
         sums, areas = grow_rows(self._sums, n_supervoxels), grow_rows(self._areas, n_supervoxels)
         means = sums / np.where(areas > 0, areas, 1)[:, None]
         return borrow_from_neighbours(means, areas > 0, edges)
@@ -75,17 +49,7 @@ def grow_rows(values: np.ndarray, n_rows: int) -> np.ndarray:
 
 
 def borrow_from_neighbours(values: np.ndarray, known: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Give every row that is not known the mean of its known neighbours, and so on outwards; zeros if there are none.
-
-    Parameters
-    ----------
-    values
-        (n, d) float32.
-    known
-        (n,) bool.
-    edges
-        (m, 2) neighbours.
-    """
+    """Give every row that is not known the mean of its known neighbours, and so on outwards; zeros without any."""
     values, known = values.copy(), known.copy()
     both = np.concatenate([edges, edges[:, ::-1]]).astype(np.int64)
     while not known.all():

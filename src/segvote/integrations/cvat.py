@@ -14,10 +14,8 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import MissingPartError
-from segvote.integrations.models import open_predictors
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
-
-__all__ = ["CvatFunction", "create"]
+from segvote.integrations import open_predictors
+from segvote.io.encodings.polygons import list_outlines
 
 
 def create(model: str, false_positive_rate: float = 0.01) -> CvatFunction:
@@ -64,8 +62,7 @@ class CvatFunction:
 
         if not as_polygons:
             return [self._cvat.mask(number, encode_mask(mask))]
-        rings = [bridge_holes(polygon) for polygon in trace_polygons(mask)]
-        return [self._cvat.polygon(number, ring.ravel().tolist()) for ring in rings]
+        return [self._cvat.polygon(number, ring.ravel().tolist()) for ring in list_outlines(mask)]
 
 
 def _import_cvat() -> Any:

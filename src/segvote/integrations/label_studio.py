@@ -20,21 +20,15 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError
-from segvote.integrations.models import open_predictors
+from segvote.integrations import open_predictors
 from segvote.integrations.token_guard import LOCAL_HOSTS, TokenGuard
 from segvote.io.encodings.brush import encode_brush
 from segvote.io.images import read_image
 from segvote.steps.prediction.predictor import Predictor
 
-__all__ = ["create_app", "make_backend", "predict_task"]
-
 
 def create_app(
-    model: str,
-    false_positive_rate: float = 0.01,
-    token: str | None = None,
-    hosts: Collection[str] = (),
-    **options: Any,
+    model: str, false_positive_rate: float = 0.01, token: str | None = None, hosts: Collection[str] = (), **options: Any
 ) -> Any:
     """The web application, for any WSGI server.
 
@@ -79,10 +73,7 @@ def make_backend(model: str, false_positive_rate: float = 0.01) -> type:
 def find_names(config: dict[str, Any]) -> tuple[str, str, str]:
     """Where masks go on the project's page: name of the brush, name of the image, key of a task's data.
 
-    Parameters
-    ----------
-    config
-        The page as Label Studio parses it: names to ``type``, ``to_name`` and ``inputs``.
+    `config` is the page as Label Studio parses it: names to ``type``, ``to_name`` and ``inputs``.
     """
     for name, control in config.items():
         if control["type"].lower() == "brushlabels":
@@ -94,16 +85,9 @@ def find_names(config: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def predict_task(predictors: dict[str, Predictor], image: np.ndarray, names: tuple[str, str, str]) -> dict[str, Any]:
-    """The prediction of one task as Label Studio stores it; no result where the image shows nothing.
+    """The prediction for a (h, w, 3) uint8 image as Label Studio stores it; no result where it shows nothing.
 
-    Parameters
-    ----------
-    predictors
-        Label to predictor.
-    image
-        (h, w, 3) uint8 as displayed.
-    names
-        See `find_names`.
+    Predictors by their labels; for `names` see `find_names`.
     """
     results, probabilities = [], [0.0]
     for label, predictor in predictors.items():

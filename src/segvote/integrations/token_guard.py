@@ -10,25 +10,16 @@ import hmac
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-__all__ = ["LOCAL_HOSTS", "TokenGuard"]
-
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class TokenGuard:
-    """A WSGI application in front of another.
+    """A WSGI application in front of another, which is asked for what follows the token in the path.
 
-    Parameters
-    ----------
-    application
-        The one that is guarded.
-    token
-        First step of every path that is let through; the application is asked for what follows.
-    hosts
-        Names under which the server may be called; empty: any. A page of a stranger that has its own name point to
-        this machine is stopped by it.
+    `hosts` are the names under which the server may be called; empty: any. A page of a stranger that has its own name
+    point to this machine is stopped by it.
     """
 
     def __init__(self, application: Application, token: str, hosts: Collection[str] = ()) -> None:

@@ -16,10 +16,8 @@ import numpy as np
 
 from segvote.errors import DamagedFileError
 from segvote.io.atomic import atomic_path
-from segvote.io.regular_files import open_regular
+from segvote.io.files import open_regular
 from segvote.memory_budget import check_budget, measure_on_disk
-
-__all__ = ["read_arrays", "read_if_whole", "write_arrays"]
 
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
 COMPRESS_LEVEL = 1
@@ -29,21 +27,9 @@ _READING = threading.Lock()
 
 # What numpy and zipfile raise on damaged bytes: the header of an array is a Python expression in words.
 DAMAGE = (
-    OSError,
-    ValueError,
-    KeyError,
-    EOFError,
-    NotImplementedError,
-    MemoryError,
-    OverflowError,
-    SyntaxError,
-    TypeError,
-    RuntimeError,
-    TokenError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+    OSError, ValueError, KeyError, EOFError, NotImplementedError, MemoryError, OverflowError, SyntaxError, TypeError,
+    RuntimeError, TokenError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def write_arrays(path: Path | str, compress: bool = False, **arrays: np.ndarray) -> None:

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from segvote.errors import SegvoteError, UnwritableFileError
 
-__all__ = ["atomic_path", "explain_failure", "is_leftover", "remove_leftovers", "write_bytes", "write_text"]
-
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # nobody else's file, should one begin like ours
 
@@ -25,18 +23,9 @@ _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # nobody else's file, shou
 def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
     """Give a temporary sibling to write to; on leaving the block it becomes `path`, on an error it disappears.
 
-    Parameters
-    ----------
-    path
-        The file to write; its folder is made when it is missing, an older file is replaced.
-    durable
-        Wait until the disk has it (about 10 ms), so that a power cut cannot take it back. A killed process loses
-        nothing either way: leave it out for the many files that can be made again.
-
-    Yields
-    ------
-    Path
-        A file name in the same folder with the same extension. The block must create it.
+    The sibling lies in the same folder, made when it is missing, and has the same extension; the block must create it.
+    `durable` waits until the disk has it (about 10 ms), so that a power cut cannot take it back. A killed process loses
+    nothing either way: leave it out for the many files that can be made again.
     """
     path = Path(path)
     with explain_failure(path):

@@ -24,21 +24,17 @@ from PIL import Image, UnidentifiedImageError
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.picture_formats import list_formats
 from segvote.io.picture_views import BITS, PictureView, split_view
-from segvote.io.samples import has_tiff_signature, open_unusual_tiff
-from segvote.io.tiff_stacks import open_tiff_view, pick_channels, show_window
-
-__all__ = [
-    "MAX_PIXELS",
-    "check_regular_file",
-    "open_picture",
-    "orient",
-    "peek_orientation",
-    "read_orientation",
-]
+from segvote.io.tiff_stacks import (
+    ORIENTATION_TAG,
+    has_tiff_signature,
+    open_tiff_view,
+    open_unusual_tiff,
+    pick_channels,
+    show_window,
+)
 
 MAX_PIXELS = 100_000_000
 
-_ORIENTATION_TAG = 0x0112
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -57,17 +53,8 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())
 def open_picture(path: Path | str, max_pixels: int = MAX_PIXELS) -> Iterator[Image.Image]:
     """Open a picture for reading; the pixels are decoded when first touched inside the block.
 
-    Parameters
-    ----------
-    path
-        The file.
-    max_pixels
-        Largest width times height that is accepted; Pillow's own limit (about 179 million) holds besides.
-
-    Raises
-    ------
-    UnreadableImageError
-        For anything that goes wrong before or inside the block, with the path and the reason.
+    Anything that goes wrong before or inside the block is an `UnreadableImageError` with the path and the reason, more
+    than `max_pixels` (width times height) too; Pillow's own limit, about 179 million, holds besides.
     """
     path, view = split_view(Path(path))
     check_regular_file(path)
@@ -113,7 +100,7 @@ def _read_orientation(picture: Image.Image, get_exif: Callable[[Any], Image.Exif
     if picture.format == "TIFF":  # Pillow turns TIFF pages itself while decoding and swaps their size when opening
         return 1
     try:
-        orientation = get_exif(picture).get(_ORIENTATION_TAG, 1)
+        orientation = get_exif(picture).get(ORIENTATION_TAG, 1)
     except Exception:  # a damaged EXIF block is no reason to lose the picture
         return 1
     return orientation if orientation in _TURNS else 1

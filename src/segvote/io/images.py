@@ -19,9 +19,9 @@ from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation, read_orientation
+from segvote.io.files import open_regular
 from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions
 from segvote.io.picture_views import split_view
-from segvote.io.regular_files import open_regular
 from segvote.io.samples import scale_to_bytes
 from segvote.kernels.resizing import resize_labels
 
@@ -97,39 +97,20 @@ def _is_image(entry: os.DirEntry[str]) -> bool:
 
 
 def read_image(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
-    """Read a picture as it is displayed.
+    """Read a picture as it is displayed: (h, w, 3) uint8 RGB, contiguous, writeable, EXIF orientation applied.
 
-    Parameters
-    ----------
-    path
-        JPEG, PNG, WebP, BMP, TIFF (first page) or GIF (first frame), recognised by content.
-    max_pixels
-        Largest width times height that is accepted.
-
-    Returns
-    -------
-    ndarray
-        (h, w, 3) uint8 RGB, contiguous, writeable; EXIF orientation applied.
-
-    Raises
-    ------
-    UnreadableImageError
-        The file is missing, empty, damaged, truncated, too large, or no picture; the message says which.
+    JPEG, PNG, WebP, BMP, TIFF (first page) or GIF (first frame), recognised by content. `UnreadableImageError` says
+    whether it is missing, empty, damaged, truncated, of more than `max_pixels`, or no picture.
     """
     with open_picture(path, max_pixels) as picture:
         return np.array(_convert_to_rgb(orient(picture)), dtype=np.uint8, order="C")
 
 
 def read_enough(path: Path | str, size: int = SEEN) -> tuple[np.ndarray, tuple[int, int]]:
-    """As `read_image`, for what is scaled down anyway; and (height, width) of the whole picture.
+    """As `read_image`, for what is scaled down to `size` anyway; and (height, width) of the whole picture.
 
-    Parameters
-    ----------
-    path
-        As for `read_image`.
-    size
-        Longest side to which it will be scaled down; `SEEN` if that is less. A JPEG file is decoded at the smallest
-        half, quarter or eighth that is still twice as large, for a fraction of the time and memory.
+    A JPEG file is decoded at the smallest half, quarter or eighth that is still twice as large as `size`, or as `SEEN`
+    if that is more, for a fraction of the time and memory.
     """
     with open_picture(path) as picture:
         width, height = picture.size
@@ -196,21 +177,9 @@ def hash_file(path: Path | str) -> str:
 
 
 def resize_image(image: np.ndarray, longest: int, enlarge: bool = False) -> np.ndarray:
-    """Scale so that the longer side is `longest` pixels, averaging the pixels that fall together.
+    """Scale (h, w) or (h, w, c) so that the longer side is `longest` pixels, averaging the pixels that fall together.
 
-    Parameters
-    ----------
-    image
-        (h, w) or (h, w, c) array, uint8 or float32.
-    longest
-        Wanted length of the longer side.
-    enlarge
-        Whether a smaller image is enlarged (bicubic); otherwise it is returned as it is.
-
-    Returns
-    -------
-    ndarray
-        The scaled image, each side at least one pixel; the same array when nothing is to do.
+    A smaller image is returned as it is, or with `enlarge` enlarged (bicubic). Each side has at least one pixel.
     """
     height, width = image.shape[:2]
     scale = longest / max(height, width)

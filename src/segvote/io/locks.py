@@ -15,8 +15,6 @@ from typing import BinaryIO
 from segvote.errors import BadInputError, BusyRunError
 from segvote.io.atomic import remove_leftovers
 
-__all__ = ["hold_folder", "refuse_links"]
-
 NAME = ".lock"
 NO_LINK, NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)  # Windows has neither
 HOLDER = re.compile(r"(?P<pid>\d{1,9}) (?P<host>[\w.-]{1,64}) (?P<time>[\d :-]{19})\n", re.ASCII)

@@ -12,30 +12,18 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.io.atomic import write_bytes
-from segvote.io.decoding import MAX_PIXELS, open_picture, orient
-
-__all__ = ["BACKGROUND", "IGNORE", "OBJECT", "encode_png", "normalise_mask", "read_mask", "write_mask"]
+from segvote.io.decoding import open_picture, orient
 
 BACKGROUND, IGNORE, OBJECT = 0, 128, 255
 
 
-def read_mask(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
-    """Read a truth mask.
+def read_mask(path: Path | str) -> np.ndarray:
+    """Read a truth mask: (h, w) uint8 of 0 background, 128 ignore and 255 object, in the displayed orientation.
 
-    Parameters
-    ----------
-    path
-        A picture. Grey values follow `normalise_mask`. In a coloured palette (Pascal VOC) index 0 is background, 255 is
-        ignore and any other is object; in a colour picture black is background; what is transparent is background.
-    max_pixels
-        Largest width times height that is accepted.
-
-    Returns
-    -------
-    ndarray
-        (h, w) uint8 of 0 background, 128 ignore and 255 object, in the displayed orientation.
+    Grey values follow `normalise_mask`. In a coloured palette (Pascal VOC) index 0 is background, 255 is ignore and any
+    other is object; in a colour picture black is background; what is transparent is background.
     """
-    with open_picture(path, max_pixels) as picture:
+    with open_picture(path) as picture:
         picture = orient(picture)
         if picture.mode == "P" and not _is_grey_palette(picture):
             return normalise_indices(np.array(picture))
@@ -43,19 +31,11 @@ def read_mask(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:
 
 
 def normalise_mask(values: np.ndarray) -> np.ndarray:
-    """Bring a mask of any usual convention to 0 background, 128 ignore, 255 object.
+    """Bring a (h, w) mask of any usual convention to uint8 of 0 background, 128 ignore, 255 object.
 
-    Parameters
-    ----------
-    values
-        (h, w) bool, integer or float array. Understood are, in this order: 0 and 1; 0, 1 and 255 for ignore; 0, 128 for
-        ignore and 255, with the noise that JPEG adds; the same in 16 bits; any other numbers, up to 127 or beyond 255,
-        are taken for ids of classes or instances and everything but 0 is object.
-
-    Returns
-    -------
-    ndarray
-        (h, w) uint8.
+    Understood are, in this order: 0 and 1; 0, 1 and 255 for ignore; 0, 128 for ignore and 255, with the noise that JPEG
+    adds; the same in 16 bits; any other numbers, up to 127 or beyond 255, are taken for ids of classes or instances and
+    everything but 0 is object.
     """
     values = np.nan_to_num(values) if values.dtype.kind == "f" else values
     highest = values.max(initial=0)
@@ -76,16 +56,9 @@ def normalise_indices(indices: np.ndarray) -> np.ndarray:
 
 
 def write_mask(path: Path | str, mask: np.ndarray, durable: bool = True) -> None:
-    """Write a mask as an 8-bit grey PNG, the same bytes for the same mask.
+    """Write a mask, (h, w) bool as 0 and 255 or uint8 as it is, as an 8-bit grey PNG, the same bytes for the same mask.
 
-    Parameters
-    ----------
-    path
-        The file; it is replaced as a whole.
-    mask
-        (h, w) bool, written as 0 and 255; or uint8, written as it is.
-    durable
-        As in `segvote.io.atomic.atomic_path`.
+    See `segvote.io.atomic.atomic_path` for `durable`.
     """
     if mask.ndim != 2 or mask.dtype not in (np.bool_, np.uint8):
         raise BadInputError(f"expected a mask of shape (h, w), bool or uint8; got {mask.dtype} of shape {mask.shape}")
@@ -104,15 +77,11 @@ def _encode_empty(shape: tuple[int, int]) -> bytes:
 
 
 def encode_png(picture: Image.Image, strategy: int = zlib.Z_RLE) -> bytes:
-    """PNG bytes of a picture, without time stamps or anything else that changes.
+    """PNG bytes of a mask or an index picture, without time stamps or anything else that changes.
 
-    Parameters
-    ----------
-    picture
-        A mask or an index picture; for photographs give `strategy`.
-    strategy
-        How zlib looks for repetitions. For flat regions looking for runs only takes half the time of the default and
-        gives a smaller file (640 x 480 mask: 2.5 ms and 5.1 kB against 4.9 ms and 6.3 kB).
+    The strategy is how zlib looks for repetitions: photographs want another. For flat regions looking for runs only
+    takes half the time of the default and gives a smaller file (640 x 480 mask: 2.5 ms and 5.1 kB against 4.9 ms and
+    6.3 kB).
     """
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", compress_level=6, compress_type=strategy)

@@ -9,8 +9,6 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS
 
-__all__ = ["read_mat", "read_ucm"]
-
 
 def read_mat(path: Path | str, variable: str, max_numbers: int | None = None) -> np.ndarray:
     """Read one variable of a MATLAB file; larger ones than `max_numbers` are refused before they are unpacked."""

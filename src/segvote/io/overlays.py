@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from io import BytesIO
 from pathlib import Path
 
@@ -10,8 +11,6 @@ import numpy as np
 from PIL import Image
 
 from segvote.io.atomic import write_bytes
-
-__all__ = ["blend_heat", "blend_mask", "count_degrees", "encode_jpeg", "paint_heat", "write_jpeg"]
 
 # Dark blue, teal, yellow, red: warm means likely, as in the paper's figure; readable without telling red from green.
 COLOURS = np.array([[20, 24, 82], [30, 110, 140], [248, 211, 80], [214, 40, 40]], dtype=np.float64)
@@ -26,16 +25,9 @@ RAMP = RAMP.round().astype(np.float32)
 
 
 def blend_heat(image: np.ndarray, heat: np.ndarray) -> np.ndarray:
-    """Paint the picture's light and shade in the colours of the heat map.
+    """Paint the light and shade of a picture (h, w, 3) uint8 in the colours of its heat (h, w) in [0, 1].
 
     Shading instead of mixing: a white cup that is certainly the object comes out red as in the legend, not pink.
-
-    Parameters
-    ----------
-    image
-        (h, w, 3) uint8.
-    heat
-        (h, w) in [0, 1].
     """
     return paint_heat(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), count_degrees(heat))
 
@@ -79,6 +71,11 @@ def encode_jpeg(image: np.ndarray, quality: int = 85) -> bytes:
     buffer = BytesIO()
     Image.fromarray(image).save(buffer, format="JPEG", quality=quality)
     return buffer.getvalue()
+
+
+def format_data_uri(jpeg: bytes) -> str:
+    """JPEG bytes as the address of a picture that a page carries inside."""
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
 def write_jpeg(path: Path, image: np.ndarray, quality: int = 85) -> None:

@@ -13,16 +13,6 @@ from pathlib import Path
 
 from PIL import Image, features
 
-__all__ = [
-    "FORMATS",
-    "IMAGE_EXTENSIONS",
-    "count_extensions",
-    "describe_found",
-    "describe_skipped",
-    "list_formats",
-    "list_readable_extensions",
-]
-
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
 IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 N_NAMED = 6  # kinds of other files that are named
@@ -30,20 +20,12 @@ N_NAMED = 6  # kinds of other files that are named
 
 @dataclass(frozen=True)
 class PluginFormat:
-    """A format that Pillow reads with a plugin.
-
-    Attributes
-    ----------
-    name, extensions
-        What people and files call it.
-    module, package
-        What is imported, and what is installed, to have it read; empty: there is none.
-    """
+    """A format that Pillow reads with a plugin."""
 
     name: str
     extensions: frozenset[str]
-    module: str = ""
-    package: str = ""
+    module: str = ""  # what is imported to have it read; empty: there is none
+    package: str = ""  # what is installed to have that
 
     @property
     def advice(self) -> str:

@@ -12,21 +12,6 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 
-__all__ = [
-    "BITS",
-    "MAXIMUM",
-    "PAGES",
-    "PERCENTILE",
-    "TIFF_EXTENSIONS",
-    "WINDOWS",
-    "PictureView",
-    "Reading",
-    "find_range",
-    "name_view",
-    "split_name",
-    "split_view",
-]
-
 PAGES = ("first", "all", "max")
 MAXIMUM = "max"  # the brightest value of every pixel over all pages
 BITS, PERCENTILE = "bits", "percentile"
@@ -44,21 +29,13 @@ _VIEW = re.compile(
 
 @dataclass(frozen=True)
 class PictureView:
-    """What of a file is read.
+    """What of a file is read."""
 
-    Attributes
-    ----------
-    page
-        Number of a page as it is written in the name, from 0, with leading zeros; `MAXIMUM`; empty: the first.
-    channels
-        Numbers of the channels shown as red, green and blue, from 0; one alone is grey. Empty: those of the file.
-    window
-        Which values become black and white, where the file has more than 8 bits; see `Reading`.
-    """
-
+    # Number of a page as it is written in the name, from 0, with leading zeros; `MAXIMUM`; empty: the first.
     page: str = ""
+    # Numbers of the channels shown as red, green and blue, from 0; one alone is grey. Empty: those of the file.
     channels: tuple[int, ...] = ()
-    window: str = BITS
+    window: str = BITS  # which values become black and white, where the file has more than 8 bits; see `Reading`
 
     def __str__(self) -> str:
         parts = [
@@ -71,23 +48,16 @@ class PictureView:
 
 @dataclass(frozen=True)
 class Reading:
-    """How picture files become images, for all files of a run.
+    """How picture files become images, for all files of a run."""
 
-    Attributes
-    ----------
-    pages
-        Of a TIFF stack, ``first``: the first page; ``all``: every page is an image of its own; ``max``: one image, the
-        maximum over all pages.
-    channels
-        ``"0,2,1"``: numbers of the channels, from 0, that are shown as red, green and blue; two leave blue black, one
-        is grey. An image with one channel is read as it is. Empty: colour as stored, of other files the first three.
-    window
-        Of values with more than 8 bits, ``bits``: those in use, 12 or 16, keep the upper eight; ``percentile``: from
-        the 0.5th to the 99.5th percentile of every image and channel; ``LOW,HIGH``: these, in all images.
-    """
-
+    # Of a TIFF stack, ``first``: the first page; ``all``: every page is an image of its own; ``max``: one image, the
+    # maximum over all pages.
     pages: str = "first"
+    # ``"0,2,1"``: numbers of the channels, from 0, that are shown as red, green and blue; two leave blue black, one is
+    # grey. An image with one channel is read as it is. Empty: colour as stored, of other files the first three.
     channels: str = ""
+    # Of values with more than 8 bits, ``bits``: those in use, 12 or 16, keep the upper eight; ``percentile``: from the
+    # 0.5th to the 99.5th percentile of every image and channel; ``LOW,HIGH``: these, in all images.
     window: str = BITS
 
     def __post_init__(self) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
+from html import escape
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -18,12 +21,10 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from segvote.io.notebook_progress import NotebookProgress
 from segvote.progress import Progress
 
-__all__ = ["RateColumn", "draw_progress"]
-
 SHORT = 1.0  # seconds: a rate of less is that of looking up what an earlier run left
+PAUSE = 0.1  # seconds between two drawings in a notebook: every one is a message to the browser
 
 
 class RateColumn(ProgressColumn):
@@ -38,14 +39,9 @@ class RateColumn(ProgressColumn):
 
 @contextlib.contextmanager
 def draw_progress(check: Callable[[], None] = lambda: None, console: Console | None = None) -> Iterator[Progress]:
-    """Give a progress callback that draws one bar per step.
+    """Give a progress callback that draws one bar per step, on stderr or in the cell of a notebook.
 
-    Parameters
-    ----------
-    check
-        Called with every report; it may raise.
-    console
-        Where to draw; default: stderr, or the cell of a notebook.
+    `check` is called with every report; it may raise.
     """
     console = console or Console(stderr=True)
     if console.is_jupyter:
@@ -84,3 +80,36 @@ def _open_bar(console: Console) -> Iterator[Progress]:
             bar.update(tasks[step], completed=done, total=total)  # type: ignore[arg-type]
 
         yield report
+
+
+class NotebookProgress:
+    """One small table below the cell that is being run, updated in place; needs nothing but IPython itself."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, tuple[int, int]] = {}  # how much of each is done, of how much
+        self._handle: Any = None
+        self._drawn = 0.0
+
+    def report(self, step: str, done: int, total: int) -> None:
+        """Draw, unless it was drawn a moment ago and the step goes on, or there is nothing to do."""
+        if not total:
+            return
+        self._steps[step] = (done, total)
+        if done >= total or time.monotonic() - self._drawn > PAUSE:
+            self._draw()
+
+    def _draw(self) -> None:
+        from IPython.display import display
+
+        rows = [
+            f'<tr><td>{escape(name)}</td><td><progress value="{done}" max="{total}"></progress></td>'
+            f"<td>{done}/{total}</td></tr>"
+            for name, (done, total) in self._steps.items()
+        ]
+        lines = [f"{name:30} {done}/{total}" for name, (done, total) in self._steps.items()]
+        content = {"text/plain": "\n".join(lines), "text/html": f"<table>{''.join(rows)}</table>"}
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
+        self._drawn = time.monotonic()

@@ -1,7 +1,8 @@
-"""Dictionaries of a stranger's file to dataclasses: every name known, every value of the kind that is declared."""
+"""What a stranger's record may hold: every name known, every value of the kind declared, paths that can be paths."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -9,27 +10,18 @@ from typing import Any, TypeVar
 
 from segvote.errors import DamagedFileError
 
-__all__ = ["CHECKSUM", "read_fields"]
-
 CHECKSUM = "checksum"  # of a record, under this name in it
 
 Kind = TypeVar("Kind")
 MAX_WHOLE = 1 << 53  # beyond it JSON does not keep whole numbers
+MAX_STEP, MAX_PATH = 255, 4095  # bytes, on every usual disk
 
 
 def read_fields(kind: type[Kind], data: Any, where: object, old_names: Mapping[str, str] = {}) -> Kind:
-    """Make a dataclass whose fields are text, whole numbers, finite numbers, truths and dictionaries.
+    """Make a dataclass of what JSON gave: text, whole and finite numbers, truths and dictionaries, as it declares.
 
-    Parameters
-    ----------
-    kind
-        The dataclass; its annotations say what is expected.
-    data
-        What JSON gave.
-    where
-        Names the origin in errors.
-    old_names
-        Names that fields had in earlier versions, to those they have now.
+    `where` names the origin in errors; `old_names` are those that fields had in earlier versions, to those they have
+    now.
     """
     if not isinstance(data, dict):
         raise DamagedFileError(f"{where}: expected an object, got {type(data).__name__}; restore the file")
@@ -51,3 +43,18 @@ def _fits(value: Any, wanted: str) -> bool:
     if wanted == "int":
         return type(value) is int and abs(value) <= MAX_WHOLE
     return type(value).__name__ == wanted
+
+
+def is_path_name(text: str) -> bool:
+    """Whether a system could have a file of that path; others make its functions fail in ways of their own.
+
+    Examples
+    --------
+    >>> is_path_name("photos/with/cow.jpg"), is_path_name("cow" * 100)
+    (True, False)
+    """
+    try:
+        path = os.fsencode(text)
+    except UnicodeEncodeError:  # half a character
+        return False
+    return b"\0" not in path and len(path) <= MAX_PATH and all(len(step) <= MAX_STEP for step in path.split(b"/"))

@@ -1,52 +1,22 @@
-"""Pixels that are not bytes: how wide integers and floats are shown, and the TIFF pages Pillow has no mode for."""
+"""Pixels that are not bytes: how wide integers and floats are shown."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from segvote.errors import BadInputError
 
-__all__ = [
-    "MAX_SAMPLE_BYTES",
-    "ORIENTATION_TAG",
-    "has_tiff_signature",
-    "open_unusual_tiff",
-    "order_channels",
-    "scale_to_bytes",
-]
-
-_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-ORIENTATION_TAG = 274
-MAX_SAMPLE_BYTES = 600_000_000  # of the decoded samples of a page
 _N_AT_ONCE = 1 << 20  # values that are widened at the same time
-
-# Without a handler its remarks about odd files would reach the terminal.
-logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 
 def scale_to_bytes(values: np.ndarray, n_bits: int = 16) -> np.ndarray:
-    """Values of any range as bytes, one rule for all channels.
+    """Values of any range and shape as uint8, one rule for all channels.
 
-    Unsigned 16-bit values keep the top eight of their `n_bits`. Other values within [0, 255] stay as they are, floats
-    within [0, 1] are multiplied by 255, and anything else is stretched from its smallest to its largest finite value.
-    NaN and negative infinity come out black.
-
-    Parameters
-    ----------
-    values
-        Integer or float array of any shape.
-    n_bits
-        How many of the 16 bits are in use.
-
-    Returns
-    -------
-    ndarray
-        uint8 of the same shape.
+    Unsigned 16-bit values keep the top eight of the `n_bits` in use. Other values within [0, 255] stay as they are,
+    floats within [0, 1] are multiplied by 255, and anything else is stretched from its smallest to its largest finite
+    value. NaN and negative infinity come out black.
     """
     if values.dtype.kind not in "buif":
         raise BadInputError(f"expected pixels that are numbers, got {values.dtype}; save the picture as 8 or 16 bit")
@@ -83,45 +53,3 @@ def _find_range(values: np.ndarray) -> tuple[float, float]:
     if low >= 0 and high <= 255:
         return 0.0, 255.0
     return low, high if high > low else low + 1.0
-
-
-def has_tiff_signature(path: Path) -> bool:
-    """Whether the file begins as TIFF and BigTIFF files do."""
-    with path.open("rb") as file:
-        return file.read(4) in _SIGNATURES
-
-
-def open_unusual_tiff(path: Path, max_pixels: int) -> Image.Image:
-    """First page of a TIFF file as a picture of bytes: colour in floats, double precision, many channels and so on."""
-    import tifffile  # slow to import and rarely needed
-
-    with tifffile.TiffFile(path) as file:
-        page = file.pages.first
-        if page.imagelength * page.imagewidth > max_pixels:
-            raise BadInputError(
-                f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read"
-            )
-        if page.nbytes > MAX_SAMPLE_BYTES:
-            raise BadInputError(f"too large, {page.nbytes} bytes of samples where at most {MAX_SAMPLE_BYTES} are read")
-        samples = _order_samples(page.asarray(), page.axes)
-        orientation = page.tags.valueof(ORIENTATION_TAG, 1)
-    picture = Image.fromarray(np.ascontiguousarray(scale_to_bytes(samples)))
-    picture.getexif()[ORIENTATION_TAG] = int(orientation)
-    return picture
-
-
-def _order_samples(samples: np.ndarray, axes: str) -> np.ndarray:
-    """(h, w) or (h, w, 3): channels last, the first three of many."""
-    samples = order_channels(samples, axes)
-    if samples.ndim == 3:
-        return samples[..., :3] if samples.shape[2] >= 3 else samples[..., 0]
-    return samples
-
-
-def order_channels(samples: np.ndarray, axes: str) -> np.ndarray:
-    """A page with its channels last: (h, w) or (h, w, n)."""
-    if samples.ndim == 3 and axes.startswith("S"):  # planes one after the other
-        samples = np.moveaxis(samples, 0, -1)
-    if samples.ndim not in (2, 3):
-        raise BadInputError(f"expected one flat page, got samples of shape {samples.shape}")
-    return samples

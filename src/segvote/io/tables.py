@@ -19,9 +19,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.atomic import write_text
-from segvote.io.regular_files import open_regular
-
-__all__ = ["format_csv", "format_json", "read_csv", "read_json", "write_csv", "write_json"]
+from segvote.io.files import open_regular
 
 MAX_BYTES = 1 << 30
 
@@ -39,9 +37,9 @@ def write_json(path: Path | str, data: Any, indent: int | None = 2) -> None:
     write_text(path, format_json(data, indent))
 
 
-def read_json(path: Path | str, max_bytes: int = MAX_BYTES) -> Any:
-    """Content of a JSON file of at most `max_bytes`; `DamagedFileError` names the place where it is not JSON."""
-    text = _read_text(Path(path), max_bytes)
+def read_json(path: Path | str) -> Any:
+    """Content of a JSON file of at most `MAX_BYTES`; `DamagedFileError` names the place where it is not JSON."""
+    text = _read_text(Path(path))
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -63,9 +61,9 @@ def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], columns: Iter
     write_text(path, format_csv(rows, columns))
 
 
-def read_csv(path: Path | str, max_bytes: int = MAX_BYTES) -> list[dict[str, str]]:
+def read_csv(path: Path | str) -> list[dict[str, str]]:
     """Rows of a CSV file with a header line, all values as text."""
-    reader = csv.DictReader(io.StringIO(_read_text(Path(path), max_bytes), newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(_read_text(Path(path)), newline=""), strict=True)
     try:
         rows = list(reader)
     except csv.Error as error:
@@ -76,11 +74,11 @@ def read_csv(path: Path | str, max_bytes: int = MAX_BYTES) -> list[dict[str, str
     return rows
 
 
-def _read_text(path: Path, max_bytes: int) -> str:
+def _read_text(path: Path) -> str:
     try:
         with open_regular(path) as file:
-            if (n_bytes := os.fstat(file.fileno()).st_size) > max_bytes:
-                raise BadInputError(f"{path}: expected at most {max_bytes} bytes, got {n_bytes}; split the file")
+            if (n_bytes := os.fstat(file.fileno()).st_size) > MAX_BYTES:
+                raise BadInputError(f"{path}: expected at most {MAX_BYTES} bytes, got {n_bytes}; split the file")
             return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DamagedFileError(f"{path}: expected UTF-8 text ({error.reason}); save it as UTF-8") from error

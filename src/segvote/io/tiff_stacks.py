@@ -1,4 +1,4 @@
-"""TIFF files with several pages or channels: what they hold, and one slice of them as bytes.
+"""TIFF files that Pillow has no mode for, or with several pages or channels: what they hold, one slice of it as bytes.
 
 Axes are those of tifffile: ``C`` (a page each) and ``S`` (within a page) are channels; all others besides ``Y`` and
 ``X`` (depth, time, position, plain pages) count as slices, in the order of the file.
@@ -6,6 +6,7 @@ Axes are those of tifffile: ``C`` (a page each) and ``S`` (within a page) are ch
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,18 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.io.picture_views import MAXIMUM, PERCENTILE, PictureView, find_range
-from segvote.io.samples import MAX_SAMPLE_BYTES, ORIENTATION_TAG, order_channels, scale_to_bytes
+from segvote.io.samples import scale_to_bytes
 
-__all__ = ["StackLayout", "measure_stack", "open_tiff_view", "pick_channels", "show_window"]
+SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+ORIENTATION_TAG = 274
+MAX_SAMPLE_BYTES = 600_000_000  # of the decoded samples of a page
 
 SPREAD = (0.5, 99.5)  # percentiles
 # Photometric interpretations whose samples are one colour, with alpha or without: RGB, palette, CMYK, YCbCr, Lab.
 COLOUR = (2, 3, 5, 6, 8)
+
+# Without a handler its remarks about odd files would reach the terminal.
+logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
@@ -50,10 +56,7 @@ def open_tiff_view(path: Path, view: PictureView, max_pixels: int) -> Image.Imag
 
     with tifffile.TiffFile(path) as file:
         series, page = file.series[0], file.pages.first
-        if page.imagelength * page.imagewidth > max_pixels:
-            raise BadInputError(
-                f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read"
-            )
+        _check_pixels(page, max_pixels)
         grid = _number_pages(series)
         read = _PageReader(path, series)
         if view.page == MAXIMUM:
@@ -62,10 +65,31 @@ def open_tiff_view(path: Path, view: PictureView, max_pixels: int) -> Image.Imag
                 np.maximum(samples, read.read_slice(row, view.channels), out=samples)
         else:
             samples = read.read_slice(grid[_check_page(view.page, len(grid))], view.channels)
-        orientation = page.tags.valueof(ORIENTATION_TAG, 1)
-    picture = Image.fromarray(np.ascontiguousarray(show_window(samples, view.window)))
-    picture.getexif()[ORIENTATION_TAG] = int(orientation)
+        return _make_picture(show_window(samples, view.window), page)
+
+
+def open_unusual_tiff(path: Path, max_pixels: int) -> Image.Image:
+    """First page of a TIFF file as a picture of bytes: colour in floats, double precision, many channels and so on."""
+    import tifffile
+
+    with tifffile.TiffFile(path) as file:
+        page = file.pages.first
+        _check_pixels(page, max_pixels)
+        _check_bytes(page.nbytes)
+        samples = _order_channels(page.asarray(), page.axes)
+        return _make_picture(scale_to_bytes(pick_channels(samples, ()) if samples.ndim == 3 else samples), page)
+
+
+def _make_picture(pixels: np.ndarray, page: Any) -> Image.Image:
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    picture.getexif()[ORIENTATION_TAG] = int(page.tags.valueof(ORIENTATION_TAG, 1))
     return picture
+
+
+def has_tiff_signature(path: Path) -> bool:
+    """Whether the file begins as TIFF and BigTIFF files do."""
+    with path.open("rb") as file:
+        return file.read(4) in SIGNATURES
 
 
 class _PageReader:
@@ -89,14 +113,14 @@ class _PageReader:
             page = self._series.pages[number]
             _check_bytes(page.nbytes)
             try:
-                return order_channels(page.asarray(), self._series.keyframe.axes)
+                return _order_channels(page.asarray(), self._series.keyframe.axes)
             except ValueError:  # a compression that Pillow knows and tifffile, by itself, does not: LZW, JPEG
                 return self._read_by_pillow(page.index)
         if self._whole is None:
             _check_bytes(self._series.nbytes)
             shape = self._series.shape[-len(_get_page_axes(self._series)) :]
             self._whole = self._series.asarray().reshape(-1, *shape)
-        return order_channels(self._whole[number], _get_page_axes(self._series))
+        return _order_channels(self._whole[number], _get_page_axes(self._series))
 
     def _read_by_pillow(self, number: int) -> np.ndarray:
         with Image.open(self._path, formats=("TIFF",)) as picture:
@@ -146,9 +170,23 @@ def _check_channels(channels: tuple[int, ...], n_channels: int) -> tuple[int, ..
     return channels
 
 
+def _check_pixels(page: Any, max_pixels: int) -> None:
+    if page.imagelength * page.imagewidth > max_pixels:
+        raise BadInputError(f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read")
+
+
 def _check_bytes(n_bytes: int) -> None:
     if n_bytes > MAX_SAMPLE_BYTES:
         raise BadInputError(f"too large, {n_bytes} bytes of samples where at most {MAX_SAMPLE_BYTES} are read")
+
+
+def _order_channels(samples: np.ndarray, axes: str) -> np.ndarray:
+    """A page with its channels last: (h, w) or (h, w, n)."""
+    if samples.ndim == 3 and axes.startswith("S"):  # planes one after the other
+        samples = np.moveaxis(samples, 0, -1)
+    if samples.ndim not in (2, 3):
+        raise BadInputError(f"expected one flat page, got samples of shape {samples.shape}")
+    return samples
 
 
 def pick_channels(samples: np.ndarray, channels: tuple[int, ...]) -> np.ndarray:
@@ -166,15 +204,7 @@ def _lay_side_by_side(planes: list[np.ndarray]) -> np.ndarray:
 
 
 def show_window(values: np.ndarray, window: str) -> np.ndarray:
-    """Values as bytes; those that are bytes stay as they are.
-
-    Parameters
-    ----------
-    values
-        (h, w) or (h, w, n).
-    window
-        See `segvote.io.picture_views.Reading`.
-    """
+    """Values (h, w) or (h, w, n) as bytes; those that are bytes stay as they are. `window`: see `Reading`."""
     if values.dtype == np.uint8:
         return values
     if window == PERCENTILE:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-__all__ = ["otsu_threshold", "split_otsu"]
+__all__ = ["otsu_threshold", "split_each", "split_otsu"]
 
 
 def otsu_threshold(values: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -25,18 +27,41 @@ def otsu_threshold(values: np.ndarray, weights: np.ndarray | None = None) -> flo
 
 def split_otsu(values: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
     """The threshold of `otsu_threshold`, and how well it separates: variance between the parts over all variance."""
-    order = np.argsort(values, kind="stable")
-    ranked = np.asarray(values, dtype=np.float64)[order]
-    mass = np.ones(len(ranked)) if weights is None else np.asarray(weights, dtype=np.float64)[order]
-    total = mass.sum()
-    below = np.cumsum(mass)[:-1]
-    above = total - below
-    moment = np.cumsum(mass * ranked)
-    between = (moment[-1] * below / total - moment[:-1]) ** 2 / np.maximum(below * above, np.finfo(float).tiny)
-    between[np.diff(ranked) <= 0] = -1.0
-    if len(between) == 0 or between.max() < 0:
-        return float(ranked[0]), 0.0
-    best = int(np.argmax(between))
-    spread = (mass * (ranked - moment[-1] / total) ** 2).sum()
-    separability = total * between[best] / max(float(spread), np.finfo(float).tiny)
-    return float(0.5 * (ranked[best] + ranked[best + 1])), float(min(separability, 1.0))
+    masses = np.ones(len(values)) if weights is None else np.asarray(weights)
+    thresholds, separabilities = _split_rows(np.asarray(values)[None], masses[None])
+    return float(thresholds[0]), float(separabilities[0])
+
+
+def split_each(values: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """`split_otsu` of each array of values with its weights, to the bit: (n_arrays,) thresholds and separabilities."""
+    thresholds, separabilities = np.empty(len(values)), np.empty(len(values))
+    lengths = np.array([len(one) for one in values])
+    # Images mostly have the same number of segments, and arrays of one length are split together.
+    for length in np.unique(lengths):
+        chosen = np.flatnonzero(lengths == length).tolist()
+        rows = np.stack([values[place] for place in chosen]), np.stack([weights[place] for place in chosen])
+        thresholds[chosen], separabilities[chosen] = _split_rows(*rows)
+    return thresholds, separabilities
+
+
+def _split_rows(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n_rows,) thresholds and separabilities of the rows of values (n_rows, n) with weights."""
+    order = np.argsort(values, axis=1, kind="stable")
+    ranked = np.take_along_axis(np.asarray(values, dtype=np.float64), order, axis=1)
+    if values.shape[1] == 1:
+        return ranked[:, 0], np.zeros(len(ranked))
+    mass = np.take_along_axis(np.asarray(weights, dtype=np.float64), order, axis=1)
+    total = mass.sum(axis=1, keepdims=True)
+    below = np.cumsum(mass, axis=1)[:, :-1]
+    moment = np.cumsum(mass * ranked, axis=1)
+    mean = moment[:, -1:] / total
+    between = (moment[:, -1:] * below / total - moment[:, :-1]) ** 2
+    between /= np.maximum(below * (total - below), np.finfo(float).tiny)
+    between[np.diff(ranked, axis=1) <= 0] = -1.0
+    best = np.argmax(between, axis=1)[:, None]
+    highest = np.take_along_axis(between, best, axis=1)
+    spread = (mass * (ranked - mean) ** 2).sum(axis=1, keepdims=True)
+    separability = np.minimum(total * np.maximum(highest, 0) / np.maximum(spread, np.finfo(float).tiny), 1.0)
+    middle = 0.5 * (np.take_along_axis(ranked, best, axis=1) + np.take_along_axis(ranked, best + 1, axis=1))
+    # Where all values are equal there is no best gap.
+    return np.where(highest >= 0, middle, ranked[:, :1])[:, 0], separability[:, 0]

@@ -14,15 +14,7 @@ __all__ = ["SuperpixelMap", "draw_mask_along"]
 
 @dataclass(frozen=True)
 class SuperpixelMap:
-    """The superpixels of an image.
-
-    Attributes
-    ----------
-    labels
-        (h, w) number of each pixel's superpixel, at working size.
-    superpixels
-        What is known of each.
-    """
+    """The superpixels of an image: (h, w) number of each pixel's, at working size, and what is known of each."""
 
     labels: np.ndarray
     superpixels: Superpixels

@@ -55,18 +55,9 @@ class Superpixels:
 
 
 def sharpen(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
-    """Decide which superpixels are object.
+    """(n,) bool: which superpixels are object, by heat in [0, 1], one half where the decision of the segments changes.
 
-    Parameters
-    ----------
-    superpixels
-        See `Superpixels`.
-    heat
-        (n,) in [0, 1], one half where the decision of the segments changes.
-
-    Returns
-    -------
-    (n,) bool; the decision by heat alone where the cut would leave nothing.
+    The decision by heat alone where the cut would leave nothing.
     """
     areas = superpixels.areas / superpixels.areas.mean()
     evidence = measure_logit(heat) + weigh_colours(superpixels, heat)
@@ -145,14 +136,10 @@ def measure_agreement(evidence: np.ndarray, is_warm: np.ndarray) -> float:
 
 
 def cut_graph(evidence: np.ndarray, edges: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """The answer with the least cost: evidence against it, and costs of neighbours that differ; exact, by minimum cut.
+    """(n,) bool, the labels of least cost by minimum cut.
 
-    Parameters
-    ----------
-    evidence
-        (n,) above 0 for object.
-    edges, costs
-        (m, 2) pairs and (m,) what it costs to part them.
+    Evidence (n,) above 0 for object is paid where it is not followed, costs (m,) where the ends of an edge (m, 2)
+    differ.
     """
     n = len(evidence)
     superpixels, source, sink = np.arange(n), np.full(n, n), np.full(n, n + 1)

@@ -9,6 +9,8 @@
    share of neighbours decides where objects repeat, the classifier where they vary.
 5. Adjacent segments that look alike share their scores, and Otsu's threshold of each image decides (`decide`).
 6. How far to trust all this: `confidence`; and, where *with* images may be without the object, which are (`support`).
+7. Where that is not far, a second vote by what tells the folders apart, adopted if it is clearly better
+   (`second_opinion`).
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, build_vote_graph, estimate_lists, otsu_threshold, search_neighbours
 from segvote.method.ballot import Ballot
-from segvote.method.confidence import LEVELS, Confidence, measure_confidence, measure_uncertainty
+from segvote.method.confidence import LEVELS, UNSURE, Confidence, measure_confidence, measure_uncertainty
 from segvote.method.consistency import measure_consistency
 from segvote.method.decide import select_above
 from segvote.method.explanation import Explanation, group_by_bag
 from segvote.method.graph import N_NEIGHBORS, exclude_voters
-from segvote.method.hypotheses import HYPOTHESES, Agreement, weigh_hypotheses
+from segvote.method.hypotheses import HYPOTHESES, Agreement, select_seeded, weigh_hypotheses
 from segvote.method.inputs import check_user_labels, encode_labels, label_images, number_images
 from segvote.method.likeness import Likeness
 from segvote.method.linear import LinearPosterior, fit_posterior
@@ -38,7 +40,13 @@ from segvote.method.mislabelled import choose_excluded, measure_suspicion
 from segvote.method.prior import measure_border_prior, measure_connectivity
 from segvote.method.residual import pass_on
 from segvote.method.result import Result
-from segvote.method.seeded import select_seeded
+from segvote.method.second_opinion import (
+    MARGIN,
+    MOST_SEGMENTS,
+    build_stretched_graph,
+    contradicts,
+    judge_opinion,
+)
 from segvote.method.support import find_unsupported
 from segvote.method.table import N_FOLDS, Geometry, SegmentTable, make_folds, make_table
 from segvote.method.walk import Voice, walk
@@ -196,33 +204,69 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             self.graph_: sparse.csr_matrix | None = known.build_graph()
             self.recall_: float | None = known.recall
             del known, neighbours
+            self._stretched: sparse.csr_matrix | None = None
             self._connectivity = measure_connectivity(table)
             self._vote(user_labels)
         else:
             self._ask_voter()
         self._decide(user_labels)
+        # Where *with* images may be without the object, the labels of the folders tell too little apart.
+        may_seek = self.voter is None and not self.allow_empty and len(table) <= MOST_SEGMENTS
+        if may_seek and self.confidence_.value < UNSURE:
+            self._seek_second_opinion(user_labels)
 
     def _vote(self, user_labels: np.ndarray, seeded: bool = False) -> None:
         """Steps 2 to 4: what the hypotheses agree on, without images that are likely mislabelled."""
         table = self._table
         border = table.prior * measure_border_prior(table.border, self.border_prior)
-        connectivity = self._connectivity
         ballot = self._make_ballot(np.zeros(table.n_images, dtype=bool), user_labels)
-        agreement = weigh_hypotheses(ballot, border, connectivity, self.n_steps)
+        agreement = self._weigh(ballot, border)
         self.excluded_, self.suspicion_ = self._find_mislabelled(ballot, agreement)
         if self.excluded_.any():
             smaller = self._make_ballot(self.excluded_, user_labels)
-            other = weigh_hypotheses(smaller, border, connectivity, self.n_steps)
+            other = self._weigh(smaller, border)
             # A vote that agrees less with itself without those excluded has lost good voters.
             if other.score > agreement.score:
                 ballot, agreement = smaller, other
             else:
                 self.excluded_ = np.zeros(table.n_images, dtype=bool)
-        self._prior = border * (1 - HYPOTHESES[agreement.best].connectivity * connectivity)
+        self._prior = border * (1 - HYPOTHESES[agreement.best].connectivity * self._connectivity)
         self._ballot = ballot
         self.agreement_: Agreement | None = agreement
         labels = select_seeded(ballot, self.n_steps) if seeded else agreement.labels
         self._learn_evidence(ballot.revote(labels))
+
+    def _weigh(self, ballot: Ballot, border_prior: np.ndarray) -> Agreement:
+        graph = None if self._stretched is None else exclude_voters(self._stretched, ballot.excluded)
+        return weigh_hypotheses(ballot, border_prior, self._connectivity, self.n_steps, graph)
+
+    def _seek_second_opinion(self, user_labels: np.ndarray) -> None:
+        """Step 7: the same vote over other neighbours takes the place of this one where it is clearly better."""
+        other = self._copy()
+        other._stretched = build_stretched_graph(self._table, self.n_neighbors)
+        other._vote(user_labels)
+        other._decide(user_labels)
+        if self.is_overruled_by(other):
+            self.__dict__.update(other.__dict__)
+
+    def _copy(self) -> SegmentAnnotator:
+        other = SegmentAnnotator(**self.get_params(deep=False))
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        return other
+
+    @property
+    def is_second_opinion(self) -> bool:
+        """Whether the second opinion replaced the first."""
+        return self.voter is None and self._stretched is not None
+
+    def is_overruled_by(self, other: SegmentAnnotator) -> bool:
+        """Whether another vote on the same segments selects something else, and is clearly better."""
+        differs = contradicts(self._table, self.result_.selected, other.result_.selected)
+        return differs and other._judge() > self._judge() + MARGIN
+
+    def _judge(self) -> float:
+        assert self.agreement_ is not None
+        return judge_opinion(self._ballot, self.agreement_, self._connectivity)
 
     def _make_ballot(self, excluded: np.ndarray, user_labels: np.ndarray) -> Ballot:
         silent = excluded[self._table.images] & (user_labels < 0)
@@ -261,13 +305,14 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self._evidence = np.asarray(self.voter.scores_, dtype=np.float64)
         self.suspicion_ = measure_suspicion(table, self._ballot.smooth(self._evidence))
 
-    def _decide(self, user_labels: np.ndarray) -> None:
+    def _decide(self, user_labels: np.ndarray, threshold: float | None = None) -> None:
         """Step 5 and 6: thresholds, selection, confidence; then user labels, and what is like them."""
         ballot, table = self._ballot, self._table
         scores = ballot.smooth(self._evidence)
         thresholds = ballot.select(scores, self.decision)[1]
         # Another system has a threshold of its own, at 0; here it is Otsu's of all images together.
-        self.threshold_ = otsu_threshold(scores, table.areas) if self.voter is None else 0.0
+        own = otsu_threshold(scores, table.areas) if self.voter is None else 0.0
+        self.threshold_ = own if threshold is None else threshold
         thresholds = np.where(table.positive, thresholds - self.threshold_, 0.0)
         self.scores_ = scores - self.threshold_
         held_out = self.score_held_out(make_folds(table.positive, N_FOLDS)) if self.voter is None else None
@@ -275,7 +320,9 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         # Nothing is above the best score, until a correction lifts it.
         self.thresholds_ = np.where(self.empty_, table.find_best(self.scores_), thresholds)
         plain = self._apply_thresholds(self.scores_)
-        self.confidence_: Confidence = measure_confidence(ballot, self.scores_, plain, self.agreement_, held_out)
+        self.confidence_: Confidence = measure_confidence(
+            ballot, self.scores_, plain, self.agreement_, held_out, self.is_second_opinion
+        )
         self.result_ = self.correct(user_labels)
 
     def _find_empty(self, user_labels: np.ndarray) -> np.ndarray:
@@ -338,7 +385,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
 
         `correct` moves what is like a correction; here corrected segments vote with the user's label, walks that
         contradict them lose weight, and the linear classifier learns from them. Where the confidence is low the walk
-        starts from them (`seeded`). Slower, and of higher mean IoU on nearly all sets measured
+        starts from them (`hypotheses.select_seeded`). Slower, and of higher mean IoU on nearly all sets measured
         (`docs/review.md`), so that ``teach(labels).correct(labels)`` is what is written.
 
         Parameters
@@ -352,7 +399,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             return self
         # Where the method trusts itself little, an object label says more than what the walks agree on.
         seeded = self.confidence_.level == LEVELS[0] and bool((user_labels == 1).any())
-        return self._vote_again(self._table.positive, user_labels, seeded)
+        # Scores with corrections stand beside those without: both have the same zero, unless all is begun anew.
+        return self._vote_again(self._table.positive, user_labels, seeded, None if seeded else self.threshold_)
 
     def revote(self, y: np.ndarray, user_labels: np.ndarray | None = None) -> SegmentAnnotator:
         """A new vote with other image labels, or with corrections that take part in it; the graph stays as it is.
@@ -365,17 +413,20 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             As for `fit`.
         """
         check_is_fitted(self)
-        return self._vote_again(np.asarray(y, dtype=bool), check_user_labels(user_labels, len(self._table)), False)
+        return self._vote_again(np.asarray(y, dtype=bool), check_user_labels(user_labels, len(self._table)))
 
-    def _vote_again(self, positive: np.ndarray, user_labels: np.ndarray, seeded: bool) -> SegmentAnnotator:
-        other = SegmentAnnotator(**self.get_params(deep=False))
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+    def _vote_again(
+        self, positive: np.ndarray, user_labels: np.ndarray, seeded: bool = False, threshold: float | None = None
+    ) -> SegmentAnnotator:
+        other = self._copy()
         other._table = replace(self._table, positive=positive)
         if self.voter is None:
+            if (positive != self._table.positive).any():
+                other._connectivity = measure_connectivity(other._table)
             other._vote(user_labels, seeded)
         else:
             other._ask_voter()
-        other._decide(user_labels)
+        other._decide(user_labels, threshold)
         return other
 
     # Segments never seen ---------------------------------------------------------------------------------------------
@@ -459,15 +510,22 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         for fold in np.unique(folds):
             out = (folds == fold)[table.images]
             graph = exclude_voters(ballot.graph, out)
-            voters = ballot.voters[~out[ballot.voters]]
-            voice = Voice(table.images[voters], table.shares[voters], balance)
-            votes = walk(graph, self._prior, voters, voice, N_HELD_OUT_STEPS)
-            labels = _select_as_many(votes, self._voting, table) & ~out
+            labels = self._label_others(graph, out, balance)
             used = ~out & ~ballot.excluded
             linear = fit_posterior(table.X, labels, table.areas, used) if refit else self.posterior_
             share = graph[out] @ labels.astype(np.float64)
             scores[out] = self.inside_ * share + (1 - self.inside_) * linear.measure(table.X[out])
         return scores - self.threshold_
+
+    def _label_others(self, graph: sparse.csr_matrix, out: np.ndarray, balance: float) -> np.ndarray:
+        """(n_segments,) bool: what a walk selects in the images that are not left out."""
+        if self._stretched is not None:
+            # The walk over these votes is the opinion that was replaced.
+            return self._voting & ~out
+        table, voters = self._table, self._ballot.voters[~out[self._ballot.voters]]
+        voice = Voice(table.images[voters], table.shares[voters], balance)
+        votes = walk(graph, self._prior, voters, voice, N_HELD_OUT_STEPS)
+        return _select_as_many(votes, self._voting, table) & ~out
 
     # Explanation and state -------------------------------------------------------------------------------------------
 

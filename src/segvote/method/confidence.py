@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from segvote.kernels.otsu import split_otsu
+from segvote.kernels.otsu import split_each
 from segvote.method.ballot import Ballot
-from segvote.method.consistency import measure_evidence, measure_outline_contrast
+from segvote.method.consistency import measure_evidence, measure_outline_contrast, measure_overlap
 from segvote.method.hypotheses import Agreement
 from segvote.method.table import SegmentTable
 
@@ -27,6 +27,7 @@ __all__ = [
     "LEVELS",
     "LOW",
     "UNCERTAIN",
+    "UNSURE",
     "Confidence",
     "format_confidence",
     "measure_confidence",
@@ -36,6 +37,9 @@ __all__ = [
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
 LOW, HIGH = 1 / 3, 0.6
+# Below this a second opinion and a closer look are worth their time: some way above "high", which is a promise about
+# masks.
+UNSURE = 0.75
 # From here on the mask of an image should be looked at.
 UNCERTAIN = 0.5
 # Otsu explains three quarters of the variance of almost any scores, and all but a twentieth of those of clear ones.
@@ -158,6 +162,7 @@ def measure_confidence(
     selected: np.ndarray,
     agreement: Agreement | None,
     held_out: np.ndarray | None,
+    contradicted: bool = False,
 ) -> Confidence:
     """How far to trust a selection.
 
@@ -171,13 +176,15 @@ def measure_confidence(
         Of the hypotheses; None for another voter, whose votes are not judged.
     held_out : (n_segments,), optional
         Scores of every segment as if its image had not been there.
+    contradicted : bool
+        Whether the selection is a second opinion that contradicts the first: it is then not called high.
     """
     if agreement is None or held_out is None:
         return Confidence(np.nan)
     table = ballot.table
     signs = {
         "separability": float(np.mean(_measure_separability(ballot, scores))),
-        "agreement": float(np.mean([_measure_overlap(table.areas, one, selected) for one in agreement.selections])),
+        "agreement": float(np.mean([measure_overlap(table.areas, one, selected) for one in agreement.selections])),
         "contrast": _scale(np.log(max(measure_outline_contrast(table, selected), 1e-9)), 0.0, np.log(FULL_CONTRAST)),
         "power": _measure_power(table, ballot.smooth(held_out), ballot.excluded),
         "shared": _measure_shared(ballot, selected),
@@ -190,6 +197,8 @@ def measure_confidence(
         # Adjacent segments without colours: videos.
         most = _limit_by_number(int(table.positive.sum())) if inside.any() else 1.0
     value = min(float(np.prod(list(signs.values()))), most)
+    if contradicted:
+        return Confidence(min(value, HIGH - 1e-4), **signs, size=size, cause="scene")
     cause = "" if value >= HIGH else "few" if most < 1 else _find_cause(signs, size)
     return Confidence(value, **signs, size=size, cause=cause)
 
@@ -226,21 +235,15 @@ def measure_uncertainty(
     if agreement is not None:
         parts = [ballot.split(one) for one in (table.areas, selected, *agreement.selections)]
         for image, (areas, own, *others) in enumerate(zip(*parts, strict=True)):
-            certainty[image] *= np.mean([_measure_overlap(areas, one, own) for one in others])
+            certainty[image] *= np.mean([measure_overlap(areas, one, own) for one in others])
     uncertainty[table.positive] = 1 - certainty
     return uncertainty
 
 
 def _measure_separability(ballot: Ballot, scores: np.ndarray) -> list[float]:
     """Of each *with* image, from 0 where any scores would do as well to 1."""
-    pairs = zip(ballot.split(scores), ballot.split(ballot.table.areas), strict=True)
-    return [_scale(split_otsu(values, areas)[1], NO_SEPARABILITY, FULL_SEPARABILITY) for values, areas in pairs]
-
-
-def _measure_overlap(areas: np.ndarray, one: np.ndarray, other: np.ndarray) -> float:
-    """Area of the intersection over that of the union; 1 where both are empty."""
-    union = areas[one | other].sum()
-    return float(areas[one & other].sum() / union) if union > 0 else 1.0
+    separabilities = split_each(ballot.split(scores), ballot.split(ballot.table.areas))[1]
+    return [_scale(one, NO_SEPARABILITY, FULL_SEPARABILITY) for one in separabilities]
 
 
 def _measure_power(table: SegmentTable, held_out: np.ndarray, excluded: np.ndarray) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from segvote.method.table import SegmentTable
 
-__all__ = ["Consistency", "measure_consistency", "measure_evidence", "measure_outline_contrast"]
+__all__ = ["Consistency", "measure_consistency", "measure_evidence", "measure_outline_contrast", "measure_overlap"]
 
 # The best part of a *without* image that is looked at.
 TOP_SHARE = 0.05
@@ -72,3 +72,9 @@ def measure_outline_contrast(table: SegmentTable, selected: np.ndarray) -> float
         return 1.0
     outline = np.average(table.contrasts[crossed], weights=table.lengths[crossed])
     return float(outline / np.average(table.contrasts[known], weights=table.lengths[known]))
+
+
+def measure_overlap(areas: np.ndarray, one: np.ndarray, other: np.ndarray) -> float:
+    """Area of the intersection of two selections over that of their union; 1 where both are empty."""
+    union = areas[one | other].sum()
+    return float(areas[one & other].sum() / union) if union > 0 else 1.0

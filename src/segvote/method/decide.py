@@ -12,7 +12,7 @@ import numpy as np
 
 from segvote.errors import UnknownNameError
 from segvote.kernels import otsu_threshold
-from segvote.kernels.otsu import split_otsu
+from segvote.kernels.otsu import split_each
 
 __all__ = ["DECISIONS", "check_decision", "choose_power", "decide", "select_above"]
 
@@ -24,7 +24,7 @@ Parts = Sequence[np.ndarray]  # one array for each *with* image
 
 def decide_otsu(scores: Parts, areas: Parts) -> list[float]:
     """Otsu's threshold on each image's own area-weighted scores."""
-    return [otsu_threshold(values, weights) for values, weights in zip(scores, areas, strict=True)]
+    return list(split_each(scores, areas)[0])
 
 
 def decide_global_otsu(scores: Parts, areas: Parts) -> list[float]:
@@ -98,8 +98,5 @@ def choose_power(votes: Parts, areas: Parts) -> float:
     Separability is the variance between the classes over the total variance. Weights of faces want 2, those of animals
     among other animals 0.35; beyond 2 a single segment would be perfectly separable.
     """
-    means = [
-        np.mean([split_otsu(values**power, weights)[1] for values, weights in zip(votes, areas, strict=True)])
-        for power in POWERS
-    ]
+    means = [np.mean(split_each([values**power for values in votes], areas)[1]) for power in POWERS]
     return POWERS[int(np.argmax(means))]

@@ -8,15 +8,16 @@ so that each costs little. Each ends in a selection, and counts by how well that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from segvote.method.ballot import Ballot
 from segvote.method.consistency import Consistency, measure_consistency, measure_outline_contrast
 from segvote.method.walk import Voice, walk
 
-__all__ = ["HYPOTHESES", "Agreement", "Hypothesis", "weigh_hypotheses"]
+__all__ = ["HYPOTHESES", "Agreement", "Hypothesis", "select_seeded", "walk_from_labels", "weigh_hypotheses"]
 
 # How much self-consistency makes one hypothesis e times as heavy as another.
 TEMPERATURE = 0.02
@@ -85,6 +86,7 @@ def weigh_hypotheses(
     border_prior: np.ndarray,
     connectivity: np.ndarray,
     n_steps: int,
+    graph: sparse.csr_matrix | None = None,
     hypotheses: Sequence[Hypothesis] = HYPOTHESES,
 ) -> Agreement:
     """Walk under each hypothesis, vote twice more with hard labels, and weigh what comes out.
@@ -97,14 +99,17 @@ def weigh_hypotheses(
         Prior common to all; how much each segment is connected to the border, in [0, 1].
     n_steps : int
         Of each walk.
+    graph : (n_segments, n_segments) sparse, optional
+        Other votes to walk and re-vote over; what comes out is judged on those of the ballot all the same.
     """
+    walked = ballot if graph is None else replace(ballot, graph=graph)
     selections, found, judged = [], [], []
     for hypothesis in hypotheses:
         prior = border_prior * (1 - hypothesis.connectivity * connectivity)
-        free = _select_first(ballot, prior, hypothesis.balance, n_steps)
+        free = _select_first(walked, prior, hypothesis.balance, n_steps)
         selected = ballot.obey(free)
         for _ in range(N_REVOTES):
-            selected = ballot.revote(selected)
+            selected = walked.revote(selected)
         found.append(measure_consistency(ballot.table, selected, ballot.count_share(selected)))
         contrast = np.log(max(measure_outline_contrast(ballot.table, selected), 0.1))
         judged.append(found[-1].score + CONTRAST_WEIGHT * contrast + _measure_obedience(ballot, free))
@@ -126,3 +131,31 @@ def _measure_obedience(ballot: Ballot, selected: np.ndarray) -> float:
     """Part of the user's labels that a selection found by itself; 0 where there are none."""
     told = ballot.user_labels >= 0
     return float((selected[told] == (ballot.user_labels[told] == 1)).mean()) if told.any() else 0.0
+
+
+# From user labels ----------------------------------------------------------------------------------------------------
+
+
+def select_seeded(ballot: Ballot, n_steps: int) -> np.ndarray:
+    """(n_segments,) bool: the object by a walk of `n_steps` rounds that starts from user labels.
+
+    Where a run failed, a handful of labels says what the object is; nothing is assumed about the background, so that
+    nothing of the failed vote is left in it.
+    """
+    selected = ballot.obey(ballot.select_separable(ballot.smooth(walk_from_labels(ballot, n_steps))))
+    for _ in range(N_REVOTES):
+        selected = ballot.revote(selected)
+    return selected
+
+
+def walk_from_labels(ballot: Ballot, n_steps: int) -> np.ndarray:
+    """(n_segments,) chance in [0, 1] to meet an object label first, within `n_steps` steps.
+
+    Every segment without a label takes the mean of its neighbours, again and again, while user labels keep theirs and
+    *without* segments stay background: the harmonic function of label propagation.
+    """
+    free = np.flatnonzero(ballot.table.is_candidate & (ballot.user_labels < 0))
+    votes, weights = ballot.graph[free], (ballot.user_labels == 1).astype(np.float64)
+    for _ in range(n_steps):
+        weights[free] = votes @ weights
+    return weights

@@ -16,7 +16,7 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # The first sentence is the one scikit-learn's own checks look for.
         raise BadInputError(
             "Only binary classification is supported. Expected the two labels *with* and *without*; "
-            f"got {len(classes)} classes. Fit one annotator per class"
+            f"got {len(classes)} classes. Fit one estimator per class"
         )
     if len(classes) < 2:
         raise BadInputError(

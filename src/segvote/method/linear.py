@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-__all__ = ["LinearPosterior", "fit_posterior"]
+__all__ = ["LinearPosterior", "fit_direction", "fit_posterior"]
 
 # Added to the diagonal of the covariance, in units of its mean.
 RIDGE = 0.3
@@ -63,30 +63,30 @@ def fit_posterior(
     if not (selected & used).any() or not (~selected & used).any():
         # Nothing to tell apart: as probable as it is common.
         return LinearPosterior(np.zeros(X.shape[1]), 20.0 if (selected & used).any() else -20.0)
-    # One thread: the rounding of a matrix product depends on how many share it.
-    with threadpool_limits(limits=1):
-        direction = _fit_direction(X, selected, used)
+    direction = fit_direction(X, selected, used)
     values = np.einsum("ij,j->i", X, direction.astype(X.dtype)).astype(np.float64)
     slope, offset = _fit_curve(values, selected, areas * used)
     return LinearPosterior(slope * direction, offset)
 
 
-def _fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray) -> np.ndarray:
+def fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray) -> np.ndarray:
     """(d,) (C + r I)^-1 times the weighted difference of the means, with both classes weighing one half."""
     weights = used * np.where(selected, 0.5 / (selected & used).sum(), 0.5 / (~selected & used).sum())
     targets = np.where(selected, 1.0, -1.0)
     mean, cross = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     moment = np.zeros((X.shape[1], X.shape[1]))
-    for start in range(0, len(X), ROWS_PER_BLOCK):
-        rows = slice(start, start + ROWS_PER_BLOCK)
-        weighted = X[rows] * weights[rows, None].astype(X.dtype)
-        mean += weighted.sum(axis=0, dtype=np.float64)
-        cross += np.einsum("ij,i->j", weighted, targets[rows].astype(X.dtype))
-        moment += weighted.T @ X[rows]
-    covariance = moment - np.outer(mean, mean)
-    ridge = max(RIDGE * np.trace(covariance) / len(covariance), np.finfo(float).tiny)
-    # The targets have mean zero, so that the cross moment is the covariance with them.
-    return np.linalg.solve(covariance + ridge * np.eye(len(covariance)), cross)
+    # One thread: the rounding of a matrix product depends on how many share it.
+    with threadpool_limits(limits=1):
+        for start in range(0, len(X), ROWS_PER_BLOCK):
+            rows = slice(start, start + ROWS_PER_BLOCK)
+            weighted = X[rows] * weights[rows, None].astype(X.dtype)
+            mean += weighted.sum(axis=0, dtype=np.float64)
+            cross += np.einsum("ij,i->j", weighted, targets[rows].astype(X.dtype))
+            moment += weighted.T @ X[rows]
+        covariance = moment - np.outer(mean, mean)
+        ridge = max(RIDGE * np.trace(covariance) / len(covariance), np.finfo(float).tiny)
+        # The targets have mean zero, so that the cross moment is the covariance with them.
+        return np.linalg.solve(covariance + ridge * np.eye(len(covariance)), cross)
 
 
 def _fit_curve(values: np.ndarray, selected: np.ndarray, areas: np.ndarray) -> tuple[float, float]:

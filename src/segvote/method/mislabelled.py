@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from segvote.method.consistency import measure_evidence
 from segvote.method.table import SegmentTable
@@ -109,4 +110,6 @@ def classify_held_out(table: SegmentTable) -> np.ndarray | None:
     )
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000))
     folds = StratifiedKFold(min(N_FOLDS, fewest), shuffle=True, random_state=0)
-    return cross_val_predict(model, means, table.positive, cv=folds, method="decision_function")
+    # One thread: the sums are short, and threads that wait for each other take several times as long.
+    with threadpool_limits(limits=1):
+        return cross_val_predict(model, means, table.positive, cv=folds, method="decision_function")

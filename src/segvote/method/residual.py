@@ -19,7 +19,7 @@ from segvote.method.likeness import Likeness
 __all__ = ["RESIDUAL_VERSION", "ResidualVotes", "pass_on"]
 
 # Raised when the same corrections lead to other masks.
-RESIDUAL_VERSION = 4
+RESIDUAL_VERSION = 5
 # A user label holds for its segment; how far it holds for equal ones is less sure.
 NOISE = 0.3
 TOLERANCE, MAX_ITERATIONS = 1e-9, 500

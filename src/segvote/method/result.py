@@ -33,6 +33,9 @@ class Result:
         0 certain to 1; from 0.5 on the mask should be looked at. 0 for *without* images.
     residuals : ResidualVotes, optional
         What the user's corrections added to the scores.
+    kept : (n_images,) bool, optional
+        Images that have the scores of the vote without corrections, because those turn none of their segments; None:
+        there were no corrections.
     """
 
     scores: np.ndarray
@@ -43,3 +46,4 @@ class Result:
     user_labels: np.ndarray
     uncertainty: np.ndarray
     residuals: ResidualVotes | None = None
+    kept: np.ndarray | None = None

@@ -7,15 +7,15 @@ is no boundary, for an object that leaves the picture has no outline there; nor 
 from __future__ import annotations
 
 import numpy as np
+import scipy  # ndimage is loaded when used
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 
 from segvote.errors import BadInputError
 from segvote.metrics.overlap import split_truth
 
 __all__ = ["find_boundary", "measure_boundary_f"]
 
-CROSS = ndimage.generate_binary_structure(2, 1)
+CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
 
 
 def find_boundary(inside: NDArray[np.bool_], outside: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -26,7 +26,7 @@ def find_boundary(inside: NDArray[np.bool_], outside: NDArray[np.bool_]) -> NDAr
     inside, outside
         (h, w) bool; pixels in neither (ignored ones) make no boundary.
     """
-    return inside & ndimage.binary_dilation(outside, CROSS)
+    return inside & scipy.ndimage.binary_dilation(outside, CROSS)
 
 
 def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = 2.0) -> float:
@@ -60,5 +60,5 @@ def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = 2.0
 
 def _measure_nearby(boundary: NDArray[np.bool_], other: NDArray[np.bool_], tolerance: float) -> float:
     """Measure which part of a boundary lies within the tolerance of the other."""
-    distances = ndimage.distance_transform_edt(~other)
+    distances = scipy.ndimage.distance_transform_edt(~other)
     return float(np.mean(distances[boundary] <= tolerance))

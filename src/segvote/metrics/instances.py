@@ -1,4 +1,4 @@
-"""How many single objects of an image were found: connected parts of the mask against connected parts of the truth."""
+"""How many single objects of an image were found: instances of the mask against connected parts of the truth."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # ndimage is loaded when used
 from numpy.typing import ArrayLike
-from scipy import ndimage
 
 from segvote.errors import BadInputError
 from segvote.metrics.overlap import split_truth
@@ -26,7 +26,7 @@ class InstanceCounts:
     Attributes
     ----------
     n_true, n_marked
-        Connected parts of the truth, and of the mask.
+        Connected parts of the truth, and instances of the mask.
     n_matched
         Pairs of them that overlap enough.
     """
@@ -46,11 +46,16 @@ class InstanceCounts:
         return self.n_matched / self.n_marked if self.n_marked else None
 
 
-def match_instances(mask: ArrayLike, truth: ArrayLike, threshold: float = INSTANCE_THRESHOLD) -> InstanceCounts:
-    """Count the connected parts of a mask that are connected parts of the truth.
+def match_instances(
+    mask: ArrayLike,
+    truth: ArrayLike,
+    threshold: float = INSTANCE_THRESHOLD,
+    instances: ArrayLike | None = None,
+) -> InstanceCounts:
+    """Count the instances of a mask that are connected parts of the truth.
 
-    Parts are connected across corners too. Overlaps leave ignored pixels out, and a part of the mask that lies in an
-    ignored region altogether does not count; but an ignored seam does not divide a part of the mask.
+    Parts are connected across corners too. Overlaps leave ignored pixels out, and an instance that lies in an ignored
+    region altogether does not count; but an ignored seam does not divide one.
 
     Parameters
     ----------
@@ -60,6 +65,8 @@ def match_instances(mask: ArrayLike, truth: ArrayLike, threshold: float = INSTAN
         (h, w); 255 object, 128 ignore, 0 background, or bool.
     threshold
         Intersection over union that a pair must exceed, at least 0.5.
+    instances
+        (h, w) number of the instance that each pixel of the mask belongs to, from 1; default: its connected parts.
 
     Examples
     --------
@@ -71,14 +78,15 @@ def match_instances(mask: ArrayLike, truth: ArrayLike, threshold: float = INSTAN
     """
     mask = np.asarray(mask, dtype=bool)
     is_object, is_visible = split_truth(truth)
-    if mask.ndim != 2 or mask.shape != is_object.shape:
-        raise BadInputError(f"expected mask and truth of one shape (h, w), got {mask.shape} and {is_object.shape}")
+    marked = scipy.ndimage.label(mask, EIGHT_NEIGHBOURS)[0] if instances is None else np.asarray(instances)
+    shapes = {mask.shape, is_object.shape, marked.shape}
+    if mask.ndim != 2 or len(shapes) > 1:
+        raise BadInputError(f"expected mask, truth and instances of one shape (h, w), got {sorted(shapes)}")
     if not 0.5 <= threshold < 1:
         raise BadInputError(f"expected a threshold from 0.5 to below 1, got {threshold}; below, pairs are ambiguous")
-    marked, n_marked = ndimage.label(mask, EIGHT_NEIGHBOURS)
-    true, n_true = ndimage.label(is_object, EIGHT_NEIGHBOURS)
-    marked = np.where(is_visible, marked, 0)
-    areas, true_areas = np.bincount(marked.ravel(), minlength=n_marked + 1), np.bincount(true.ravel())
+    true, n_true = scipy.ndimage.label(is_object, EIGHT_NEIGHBOURS)
+    marked = np.where(mask & is_visible, marked, 0)
+    areas, true_areas = np.bincount(marked.ravel()), np.bincount(true.ravel())
     # Only pairs that meet are listed: ragged masks have thousands of parts on either side.
     pairs, common = np.unique(
         np.column_stack([marked[mask & is_object], true[mask & is_object]]), axis=0, return_counts=True

@@ -9,16 +9,15 @@ from urllib.parse import quote
 
 from segvote.io.atomic import write_text
 from segvote.io.exports.voc import make_voc_palette
+from segvote.method.confidence import UNCERTAIN
 from segvote.report.compare_markup import format_grid, format_page
-from segvote.report.gallery import UNCERTAIN, count_false_positives
+from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_share
 from segvote.report.summary import format_problems
 from segvote.report.thumbnails import make_triplet
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.run import Run
 from segvote.types import WITH
-
-__all__ = ["write_classes_report"]
 
 N_PICTURES = 6
 PICTURE_SIZE = 200
@@ -31,13 +30,7 @@ EXPLANATION = (
 
 
 def write_classes_report(runs: ClassRuns) -> Path:
-    """Write ``report.html`` into the folder of a run on several classes.
-
-    Returns
-    -------
-    Path
-        The page; it links ``classes/NAME/report.html``.
-    """
+    """Write ``report.html``, which links ``classes/NAME/report.html``, into the folder of a run on several classes."""
     sections = [("Classes", _format_table(runs) + EXPLANATION)]
     sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
     sections.append(("Files", format_problems(runs.record["problems"])))

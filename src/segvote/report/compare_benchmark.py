@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,9 @@ from segvote.evaluation.benchmark import Benchmark
 from segvote.io.atomic import write_text
 from segvote.io.tables import write_json
 from segvote.report.compare_gallery import format_gallery
-from segvote.report.compare_markup import format_grid, format_page
-from segvote.report.compare_tables import Bold, format_latex, format_markdown, list_set_rows
+from segvote.report.compare_markup import format_page, format_rows
+from segvote.report.compare_tables import format_latex, format_markdown, list_set_rows
 from segvote.report.markup import escape
-
-__all__ = ["format_benchmark_page", "list_benchmark_rows", "list_class_rows", "write_benchmark"]
 
 INFERRED = "How many shots of each class the paper used is inferred."
 # Why the column of the paper is empty.
@@ -58,13 +55,7 @@ def _format_pair(ours: float, paper: float | None, n_items: int) -> str:
 
 
 def write_benchmark(benchmark: Benchmark, out: Path | str) -> Path:
-    """Write ``benchmark.html``, ``.md``, ``.tex`` and ``.json``.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write ``benchmark.html``, which is returned, ``.md``, ``.tex`` and ``.json``."""
     out = Path(out)
     tables = _list_tables(benchmark)
     sections = "\n".join(f"## {head}\n\n{format_markdown(rows)}" for head, rows in tables.items())
@@ -92,13 +83,8 @@ def _describe(benchmark: Benchmark) -> str:
 
 def format_benchmark_page(benchmark: Benchmark) -> str:
     """The tables and, for every class, heat maps side by side (the paper's Figure 2), as one file without scripts."""
-    sections = [(head, _format_rows(rows)) for head, rows in _list_tables(benchmark).items()]
+    sections = [(head, format_rows(rows)) for head, rows in _list_tables(benchmark).items()]
     for name, comparison in benchmark.pictures.items():
         if grid := format_gallery(comparison, N_IMAGES, N_METHODS):
             sections.append((f"Heat maps: {name}", f"{grid}<p>{escape(GRID_NOTE)}</p>"))
     return format_page(f"Benchmark {benchmark.name}", _describe(benchmark), sections)
-
-
-def _format_rows(rows: Sequence[Sequence[str]]) -> str:
-    cells = [[f"<b>{escape(cell)}</b>" if isinstance(cell, Bold) else escape(cell) for cell in row] for row in rows]
-    return format_grid(cells[0], cells[1:])

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from segvote.report.markup import escape
 
-__all__ = ["Line", "draw_lines"]
-
 WIDTH, HEIGHT = 560, 340
 LEFT, TOP, BOTTOM = 46, 12, 44
 PLOT = 320  # width of the plot; the rest is the legend
@@ -41,25 +39,10 @@ def draw_lines(
     x_names: Sequence[str] | None = None,
     marks: bool = False,
 ) -> str:
-    """Draw curves with y in [0, 1].
+    """One ``<svg>`` of curves with y in [0, 1], the most important first; `title` is for screen readers.
 
-    Parameters
-    ----------
-    lines
-        The curves, the most important first.
-    title, x_label, y_label
-        Title for screen readers, names of the axes.
-    x_ticks
-        Numbers on the x axis; its ends are the smallest and the largest of them.
-    x_names
-        What to write at them, where it is not the numbers.
-    marks
-        Put a dot at every point, for curves of few measurements.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element.
+    The x axis ends at the smallest and the largest of its ticks; `x_names` is what to write at them, where it is not
+    the numbers. `marks` puts a dot at every point, for curves of few measurements.
     """
     low, high = min(x_ticks), max(x_ticks)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -12,28 +10,18 @@ from segvote.errors import SegvoteError
 from segvote.evaluation.compare_results import Comparison, Result
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image, resize_image, resize_labels
-from segvote.io.overlays import blend_heat, encode_jpeg
+from segvote.io.overlays import blend_heat, encode_jpeg, format_data_uri
 from segvote.masks import scale_heat
 from segvote.report.compare_tables import name_methods
 from segvote.report.markup import escape
 from segvote.run.run_folder import RunFolder
-
-__all__ = ["choose_images", "format_gallery"]
 
 SIZE = 150  # longest side of a picture
 N_IMAGES, N_METHODS = 6, 12
 
 
 def format_gallery(comparison: Comparison, n_images: int = N_IMAGES, n_methods: int = N_METHODS) -> str:
-    """A table of pictures as HTML; empty where there is nothing to show.
-
-    Parameters
-    ----------
-    comparison
-        The results, whose scores are read from their folder.
-    n_images, n_methods
-        At most so many rows and columns; the best methods are shown.
-    """
+    """A table of pictures as HTML, of the best methods and at most so many images; empty where there are none."""
     ranked = comparison.rank()[:n_methods]
     if not ranked:
         return ""
@@ -57,17 +45,13 @@ def choose_images(ious: np.ndarray, n_images: int) -> list[int]:
 def _format_row(comparison: Comparison, ranked: Sequence[Result], scores: list[dict], place: int) -> str:
     name = ranked[0].names[place]
     try:
-        picture = resize_image(read_image(_find_image(comparison.images, name)), SIZE)
+        picture = resize_image(read_image(comparison.images / name.split("/", 1)[1]), SIZE)
         cells = [_format_picture(picture, name)]
         for result, arrays in zip(ranked, scores, strict=True):
             cells.append(_format_picture(_paint(comparison, result, arrays, place, picture), name))
     except SegvoteError as error:  # a picture that is gone costs its row, not the page
         cells = [escape(f"{name}: {error}")]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
-
-
-def _find_image(folder: Path, name: str) -> Path:
-    return folder / name.split("/", 1)[1]
 
 
 def _paint(comparison: Comparison, result: Result, arrays: dict, place: int, picture: np.ndarray) -> np.ndarray:
@@ -79,9 +63,6 @@ def _paint(comparison: Comparison, result: Result, arrays: dict, place: int, pic
 
 
 def _format_picture(picture: np.ndarray, name: str) -> str:
-    data = base64.b64encode(encode_jpeg(picture, quality=70)).decode("ascii")
     height, width = picture.shape[:2]
-    return (
-        f'<img src="data:image/jpeg;base64,{data}" width="{width}" height="{height}" alt="{escape(name)}" '
-        'loading="lazy">'
-    )
+    source = format_data_uri(encode_jpeg(picture, quality=70))
+    return f'<img src="{source}" width="{width}" height="{height}" alt="{escape(name)}" loading="lazy">'

@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 
-from segvote.report.markup import escape
-
-__all__ = ["format_grid", "format_page"]
-
-STYLE = """
-main section { margin: 0 0 40px; }
-.scroll { overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: 12px;
-  padding: 6px 16px 10px; }
-.grid { margin-top: 4px; }
-.grid th, .grid td { overflow-wrap: normal; white-space: nowrap; }
-.grid tbody th { width: auto; color: var(--ink); }
-.grid td, .grid thead th:not(:first-child) { text-align: right; }
-.grid tr.best th, .grid tr.best td { font-weight: 650; }
-.words td, .words thead th:not(:first-child) { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-.lines { display: block; width: 100%; max-width: 760px; height: auto; }
-.curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 16px; }
-.curves figure, .heat { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; padding: 14px; }
-.heat { overflow-x: auto; }
-.heat td, .heat th { padding: 2px; border: 0; white-space: nowrap; }
-.heat img { display: block; border-radius: 4px; }
-main p { color: var(--quiet); max-width: 90ch; margin: 8px 0; }
-pre { overflow-x: auto; background: var(--surface); border: 1px solid var(--line); border-radius: 8px; padding: 12px; }
-"""
+from segvote.report.compare_tables import Bold
+from segvote.report.markup import escape, read_static
 
 
 def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
-    """A whole page.
-
-    Parameters
-    ----------
-    title, subtitle
-        Text of the head.
-    sections
-        Heading (text) and content (HTML) of each section.
-    """
+    """A whole page; a section is its heading (text) and its content (HTML)."""
     body = "".join(f"<section><h2>{escape(head)}</h2>\n{content}</section>\n" for head, content in sections)
-    style = (files("segvote.report") / "static" / "report.css").read_text(encoding="utf-8") + STYLE
+    style = "\n".join(read_static(name) for name in ("report.css", "compare.css"))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
@@ -57,16 +27,9 @@ def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) 
 def format_grid(
     heads: Sequence[str], rows: Iterable[Sequence[str]], best: int | None = None, words: bool = False
 ) -> str:
-    """A table; cells are HTML, the first of each row is its name.
+    """A table; cells are HTML, the first of each row is its name. `best` is the number of a row to set off.
 
-    Parameters
-    ----------
-    heads, rows
-        The cells.
-    best
-        Number of a row to set off, or None.
-    words
-        The cells are sentences instead of figures.
+    With `words` the cells are sentences instead of figures.
     """
     head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
     lines = []
@@ -79,3 +42,9 @@ def format_grid(
         f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}'
         "</tbody></table></div>\n"
     )
+
+
+def format_rows(rows: Sequence[Sequence[str]], best: int | None = None, words: bool = False) -> str:
+    """The same of a table of text, the first row its head."""
+    heads, *body = [[f"<b>{escape(one)}</b>" if isinstance(one, Bold) else escape(one) for one in row] for row in rows]
+    return format_grid(heads, body, best, words)

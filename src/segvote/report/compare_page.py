@@ -12,9 +12,8 @@ from segvote.io.atomic import write_text
 from segvote.io.tables import write_csv, write_json
 from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_gallery import format_gallery
-from segvote.report.compare_markup import format_grid, format_page
+from segvote.report.compare_markup import format_page, format_rows
 from segvote.report.compare_tables import (
-    Bold,
     format_latex,
     format_markdown,
     list_comparison_rows,
@@ -22,8 +21,6 @@ from segvote.report.compare_tables import (
     name_methods,
 )
 from segvote.report.markup import escape
-
-__all__ = ["draw_precision", "draw_stress", "format_comparison_page", "write_comparison"]
 
 N_CURVES = 12
 EXPLANATION = (
@@ -38,13 +35,7 @@ EXPLANATION = (
 
 
 def write_comparison(comparison: Comparison, stress: Sequence[StressCurve] = (), title: str = "Comparison") -> Path:
-    """Write ``comparison.html``, ``.md``, ``.tex``, ``.csv`` and ``.json`` into the comparison's folder.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write ``comparison.html``, which is returned, ``.md``, ``.tex``, ``.csv`` and ``.json`` into its folder."""
     folder, rows = comparison.folder, list_comparison_rows(comparison)
     write_text(folder / "comparison.md", format_markdown(rows))
     write_text(folder / "comparison.tex", format_latex(rows))
@@ -76,9 +67,9 @@ def list_figures(comparison: Comparison) -> Iterator[dict]:
 def format_comparison_page(comparison: Comparison, stress: Sequence[StressCurve], title: str) -> str:
     """The page as text, self-contained and without scripts."""
     rows = list_comparison_rows(comparison)
-    sections = [("Methods, the best first", _format_rows(rows) + EXPLANATION)]
+    sections = [("Methods, the best first", format_rows(rows, best=0) + EXPLANATION)]
     if comparison.failed:
-        sections.append(("Without a result", _format_rows(list_failure_rows(comparison), words=True)))
+        sections.append(("Without a result", format_rows(list_failure_rows(comparison), words=True)))
     notes = [(one.combination.voter, note) for one in comparison.good for note in one.notes]
     if notes:
         items = "".join(f"<li><b>{escape(voter)}</b>: {escape(note)}</li>" for voter, note in notes)
@@ -99,43 +90,28 @@ def format_comparison_page(comparison: Comparison, stress: Sequence[StressCurve]
     return format_page(title, subtitle, sections)
 
 
-def _format_rows(rows: Sequence[Sequence[str]], words: bool = False) -> str:
-    cells = [[f"<b>{escape(c)}</b>" if isinstance(c, Bold) else escape(c) for c in row] for row in rows]
-    return format_grid(cells[0], cells[1:], best=None if words else 0, words=words)
-
-
-def draw_precision(comparison: Comparison, n_curves: int = N_CURVES) -> str:
+def draw_precision(comparison: Comparison) -> str:
     """Precision over recall of the pixels, of the methods with the highest average precision."""
     names = name_methods([result.combination for result in comparison.results])
-    best = sorted(comparison.good, key=lambda one: -one.pixel_ap)[:n_curves]
+    best = sorted(comparison.good, key=lambda one: -one.pixel_ap)[:N_CURVES]
     lines = [
         Line(f"{names[one.combination]} {one.pixel_ap:.2f}", one.curve.recall, one.curve.precision) for one in best
     ]
     return draw_lines(lines, "Precision over recall, pixels of all images", "recall", "precision")
 
 
-def draw_stress(curves: Sequence[StressCurve], measure: str = "corloc") -> str:
-    """Curves of one kind of stress, one per voter, in the order given: a voter has one colour in all figures.
-
-    Parameters
-    ----------
-    curves
-        Of one kind.
-    measure
-        ``"corloc"`` or ``"ap"``.
-    """
-    kind = curves[0].kind
-    lines = [_make_stress_line(one, measure) for one in curves]
-    levels = curves[0].levels
-    title = "CorLoc" if measure == "corloc" else "segment AP"
+def draw_stress(curves: Sequence[StressCurve]) -> str:
+    """CorLoc under one kind of stress, a curve per voter in the order given: one colour for it in all figures."""
+    kind, levels = curves[0].kind, curves[0].levels
     names = [kind.format_level(level) for level in levels]
-    return draw_lines(lines, f"{title} under {kind.title}", kind.title, title, range(len(levels)), names, marks=True)
+    title = f"CorLoc under {kind.title}"
+    lines = [_make_stress_line(one) for one in curves]
+    return draw_lines(lines, title, kind.title, "CorLoc", range(len(levels)), names, marks=True)
 
 
-def _make_stress_line(curve: StressCurve, measure: str) -> Line:
-    values = [getattr(point, measure) for point in curve.points]
-    known = [place for place, value in enumerate(values) if value is not None]
-    return Line(curve.voter, known, [values[place] for place in known])
+def _make_stress_line(curve: StressCurve) -> Line:
+    known = {place: point.corloc for place, point in enumerate(curve.points) if point.corloc is not None}
+    return Line(curve.voter, list(known), list(known.values()))
 
 
 def _group_by_kind(stress: Sequence[StressCurve]) -> list[list[StressCurve]]:

@@ -5,24 +5,14 @@ A table is a list of rows of cells, the first row its head; a `Bold` cell is the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 
-__all__ = [
-    "Bold",
-    "format_latex",
-    "format_markdown",
-    "format_text",
-    "list_comparison_rows",
-    "list_failure_rows",
-    "list_set_rows",
-    "name_methods",
-]
-
 HEADS = ["method", "CorLoc", "95 %", "own rule", "matched", "mIoU", "limit", "AP", "eKDE better by", "p", "s"]
+NONE = "–"  # in the place of a figure
 LATEX_SIGNS = {
     "&": r"\&",
     "%": r"\%",
@@ -63,7 +53,7 @@ def list_comparison_rows(comparison: Comparison) -> list[list[str]]:
     names = name_methods([result.combination for result in comparison.results])
     heads = [head.replace("eKDE", comparison.reference) for head in HEADS]
     rows = [_list_cells(comparison, result, names[result.combination]) for result in ranked]
-    return [heads, *_set_off_best(rows, ranked, comparison)]
+    return [heads, *_set_off_best(rows, (1, 3, 4, 5, 7))]
 
 
 def _list_cells(comparison: Comparison, result: Result, name: str) -> list[str]:
@@ -85,13 +75,12 @@ def _list_cells(comparison: Comparison, result: Result, name: str) -> list[str]:
     ]
 
 
-def _set_off_best(rows: list[list[str]], ranked: Sequence[Result], comparison: Comparison) -> list[list[str]]:
-    if not rows:
-        return rows
-    for column in (1, 3, 4, 5, 7):
-        best = max(float(row[column]) for row in rows)
+def _set_off_best(rows: list[list[str]], columns: Iterable[int]) -> list[list[str]]:
+    for column in columns:
+        known = [row[column] for row in rows if row[column] != NONE]
+        best = max(known, key=float, default=None)
         for row in rows:
-            if float(row[column]) == best:
+            if row[column] == best:
                 row[column] = Bold(row[column])
     return rows
 
@@ -102,59 +91,24 @@ def list_failure_rows(comparison: Comparison) -> list[list[str]]:
     return [["method", "reason"], *([names[one.combination], one.reason] for one in comparison.failed)]
 
 
-def list_set_rows(
-    comparisons: Mapping[str, Comparison], measure: str = "corloc", rule: str = "common"
-) -> list[list[str]]:
-    """The paper's table: rows are methods, columns sets or classes, the last one their mean; the best mean first.
-
-    Parameters
-    ----------
-    comparisons
-        Name of the set to its comparison.
-    measure
-        ``"corloc"``, ``"miou"`` or ``"ap"``.
-    rule
-        Which decision rule, for the first two.
-    """
+def list_set_rows(comparisons: Mapping[str, Comparison]) -> list[list[str]]:
+    """The paper's table, CorLoc by the common rule: rows are methods, the best mean first; columns sets or classes."""
     combinations = list(dict.fromkeys(one.combination for known in comparisons.values() for one in known.results))
     names = name_methods(combinations)
-    values = {
-        combination: [_measure(known, combination, measure, rule) for known in comparisons.values()]
-        for combination in combinations
-    }
-    order = sorted(combinations, key=lambda one: (-_mean(values[one], missing=-1.0), one))
-    rows = [[names[one], *map(_format, values[one]), _format(_mean(values[one]))] for one in order]
-    return [["method", *comparisons, "mean"], *_set_off_columns(rows)]
+    values = {one: [_measure_corloc(known, one) for known in comparisons.values()] for one in combinations}
+    means = {one: float(np.mean(found)) for one, found in values.items()}  # nan where a method is missing on a set
+    order = sorted(combinations, key=lambda one: (-np.nan_to_num(means[one], nan=-1.0), one))
+    rows = [[names[one], *map(_format, [*values[one], means[one]])] for one in order]
+    return [["method", *comparisons, "mean"], *_set_off_best(rows, range(1, len(comparisons) + 2))]
 
 
-def _measure(comparison: Comparison, combination: Combination, measure: str, rule: str) -> float:
+def _measure_corloc(comparison: Comparison, combination: Combination) -> float:
     result = next((one for one in comparison.good if one.combination == combination), None)
-    if result is None:
-        return float("nan")
-    if measure == "ap":
-        return result.segment_ap
-    ious = result.measure_ious(rule)
-    return float((ious > comparison.threshold).mean() if measure == "corloc" else ious.mean())
-
-
-def _mean(values: Sequence[float], missing: float = float("nan")) -> float:
-    """Mean over all sets; a method that is missing on one has none."""
-    mean = float(np.mean(values))
-    return missing if np.isnan(mean) else mean
+    return float("nan") if result is None else float((result.measure_ious() > comparison.threshold).mean())
 
 
 def _format(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
-
-
-def _set_off_columns(rows: list[list[str]]) -> list[list[str]]:
-    for column in range(1, len(rows[0]) if rows else 0):
-        known = [row[column] for row in rows if row[column] != "–"]
-        best = max(known, key=float, default=None)
-        for row in rows:
-            if row[column] == best:
-                row[column] = Bold(row[column])
-    return rows
+    return NONE if np.isnan(value) else f"{value:.2f}"
 
 
 def format_text(rows: Sequence[Sequence[str]]) -> str:

@@ -11,8 +11,6 @@ from segvote.report.compare_curves import Line, draw_lines
 from segvote.report.compare_markup import format_grid, format_page
 from segvote.report.markup import escape
 
-__all__ = ["format_evaluation_page", "write_evaluation_page"]
-
 
 def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) -> None:
     """Write the page, self-contained, without scripts."""
@@ -20,15 +18,7 @@ def write_evaluation_page(evaluation: Evaluation, path: Path | str, title: str) 
 
 
 def format_evaluation_page(evaluation: Evaluation, title: str) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    evaluation
-        The figures.
-    title
-        What was evaluated.
-    """
+    """The page as text; `title` is what was evaluated."""
     curve = evaluation.ranking.curve
     figure = draw_lines(
         [Line("pixels of all images", curve.recall, curve.precision)], "Precision over recall", "recall", "precision"
@@ -47,13 +37,12 @@ def format_evaluation_page(evaluation: Evaluation, title: str) -> str:
 
 def _format_figures(evaluation: Evaluation) -> str:
     figures = evaluation.to_dict()
-    boundary = figures["boundary_f"]
     rows = [
         ["CorLoc", f"{figures['corloc']:.3f}", _span(figures, "corloc"), f"{figures['limit_corloc']:.3f}"],
         ["Mean IoU", f"{figures['miou']:.3f}", _span(figures, "miou"), f"{figures['limit_miou']:.3f}"],
         ["Segment AP", f"{figures['segment_ap']:.3f}", "", ""],
         ["Pixel AP", f"{figures['pixel_ap']:.3f}", "", ""],
-        ["Boundary F", "–" if boundary is None else f"{boundary:.3f}", "", ""],
+        ["Boundary F", _format_figure(figures["boundary_f"]), "", ""],
         *_list_instance_rows(evaluation.instances),
     ]
     note = (
@@ -67,17 +56,13 @@ def _list_instance_rows(counts: InstanceCounts | None) -> list[list[str]]:
     if counts is None:
         return []
     return [
-        [f"Instances found of {counts.n_true}", _format_share(counts.recall), "", ""],
-        [f"Right of {counts.n_marked} marked instances", _format_share(counts.precision), "", ""],
+        [f"Instances found of {counts.n_true}", _format_figure(counts.recall), "", ""],
+        [f"Right of {counts.n_marked} marked instances", _format_figure(counts.precision), "", ""],
     ]
 
 
-def _format_share(share: float | None) -> str:
-    return "–" if share is None else f"{share:.3f}"
-
-
-def _format_counts(counts: InstanceCounts | None) -> str:
-    return "–" if counts is None else f"{counts.n_matched} of {counts.n_true}"
+def _format_figure(figure: float | None) -> str:
+    return "–" if figure is None else f"{figure:.3f}"
 
 
 def _span(figures: dict, name: str) -> str:
@@ -90,9 +75,9 @@ def _format_images(evaluation: Evaluation) -> str:
             escape(image.name),
             f"{image.iou:.3f}",
             f"{image.limit:.3f}",
-            "–" if image.boundary_f is None else f"{image.boundary_f:.3f}",
+            _format_figure(image.boundary_f),
             "yes" if image.iou > evaluation.threshold else "no",
-            _format_counts(image.instances),
+            "–" if image.instances is None else f"{image.instances.n_matched} of {image.instances.n_true}",
         ]
         for image in sorted(evaluation.images, key=lambda image: (image.iou, image.name))
     ]

@@ -10,8 +10,6 @@ import numpy as np
 from segvote.io.overlays import COLOURS, STOPS
 from segvote.report.markup import escape, format_number, format_share
 
-__all__ = ["HistogramRow", "draw_bar", "draw_heat_scale", "draw_histograms", "make_edges"]
-
 WIDTH, LEFT, RIGHT = 480, 4, 4  # of a histogram, in SVG units
 HEAD, FOOT, HEIGHT = 24, 26, 250  # height of a row's title, of the axis below all rows, and of the whole
 N_BINS = 40
@@ -39,23 +37,14 @@ def make_edges(values: np.ndarray, low: float | None = None, high: float | None 
 def draw_histograms(rows: Sequence[HistogramRow], edges: np.ndarray, title: str, mark: float | None = None) -> str:
     """Histograms below each other on one axis; the highest bar of each row is as high as the row, and labelled.
 
-    Parameters
-    ----------
-    rows
-        The groups, from the top.
-    edges
-        (n_bins + 1,) equally wide; values beyond the ends are counted in the end bins.
-    title
-        Read aloud by screen readers.
-    mark
-        Where to draw a vertical line, or None.
+    Edges are equally wide; values beyond the ends are counted in the end bins. A vertical line is drawn at `mark`.
     """
     pitch = (HEIGHT - FOOT) / len(rows)
     parts = [_draw_row(row, edges, y=index * pitch, height=pitch) for index, row in enumerate(rows)]
     if mark is not None and edges[0] <= mark <= edges[-1]:
-        parts += [
-            _draw_mark(_place(mark, edges), index * pitch + HEAD, (index + 1) * pitch) for index in range(len(rows))
-        ]
+        x = f"{_place(mark, edges):.1f}"
+        spans = [(index * pitch + HEAD, (index + 1) * pitch) for index in range(len(rows))]
+        parts += [f'<line class="mark" x1="{x}" x2="{x}" y1="{top:.1f}" y2="{bottom:.1f}"/>' for top, bottom in spans]
     return (
         f'<svg class="histogram" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
         f"<title>{escape(title)}</title>{''.join(parts)}{_draw_axis(edges)}</svg>\n"
@@ -121,10 +110,6 @@ def _draw_column(edges: np.ndarray, index: int, label: str, base: float, height:
         f'<rect x="{left + 0.5:.1f}" y="{base - height:.1f}" width="{right - left - 1:.1f}" height="{height:.1f}">'
         f"<title>{span}: {label}</title></rect>"
     )
-
-
-def _draw_mark(x: float, top: float, bottom: float) -> str:
-    return f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>'
 
 
 def _draw_axis(edges: np.ndarray) -> str:

@@ -11,8 +11,6 @@ from segvote.run.run import Run
 from segvote.steps.video.timeline import Moment, read_timeline
 from segvote.steps.video.write import get_film_path
 
-__all__ = ["draw_timeline", "format_film"]
-
 WIDTH, HEIGHT, HEAD = 480, 84, 16  # of a time line, in SVG units; of the line of text above it
 
 

@@ -18,8 +18,6 @@ from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.types import WITH
 
-__all__ = ["UNCERTAIN", "choose_ratio", "count_false_positives", "format_card", "list_cards", "sort_bags"]
-
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
 # Reading, scaling and writing pictures lets go of the interpreter.
 N_THREADS = os.cpu_count() or 1

@@ -6,8 +6,7 @@ import html
 import math
 import unicodedata
 from collections.abc import Iterable
-
-__all__ = ["escape", "format_duration", "format_number", "format_share", "format_table"]
+from importlib.resources import files
 
 UNPRINTABLE = {"Cc", "Cs"}  # control characters and halves of pairs, which HTML forbids
 
@@ -48,3 +47,8 @@ def format_table(rows: Iterable[tuple[str, str]], caption: str) -> str:
     """Two columns, a name and its value, both already HTML."""
     body = "".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>\n' for name, value in rows)
     return f"<table><caption>{caption}</caption><tbody>\n{body}</tbody></table>\n"
+
+
+def read_static(name: str) -> str:
+    """Text of a file that pages carry inside: style, script, or a piece of markup."""
+    return (files("segvote.report") / "static" / name).read_text(encoding="utf-8")

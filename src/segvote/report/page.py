@@ -11,13 +11,12 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 from segvote.io.atomic import atomic_path
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
-from segvote.report.markup import escape
+from segvote.report.markup import escape, read_static
 from segvote.report.summary import (
     format_confidence,
     format_excluded,
@@ -30,8 +29,6 @@ from segvote.report.summary import (
 from segvote.report.timings import format_timings
 from segvote.run.run import Run
 
-__all__ = ["list_parts", "write_report"]
-
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect width='16' height='16' "
     "rx='4' fill='%23141852'/%3E%3Cpath d='M3 10l4-6 6 3-3 6z' fill='%23f8d350'/%3E%3C/svg%3E"
@@ -41,18 +38,7 @@ HEAD_BYTES = 4096  # what the page says of itself stands within these
 
 
 def write_report(run: Run) -> Path:
-    """Write ``report.html`` into the run folder; one that shows the same result already stays as it is.
-
-    Parameters
-    ----------
-    run
-        A finished run.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write ``report.html`` into the run folder; one that shows the same result already stays as it is."""
     path = run.folder.report_path
     if _is_current(path, run):
         return path
@@ -72,13 +58,13 @@ def list_parts(run: Run) -> Iterator[str]:
     yield from list_cards(run)
     yield "</ol>\n</section>\n"
     yield _format_record(run)
-    yield f"</main>\n{_read_static('dialog.html')}<script>{_read_static('report.js')}</script>\n</body>\n</html>\n"
+    yield f"</main>\n{read_static('dialog.html')}<script>{read_static('report.js')}</script>\n</body>\n</html>\n"
 
 
 def _name_page(run: Run) -> str:
     """All that decides the page but its timings: the result, and the files it is styled by."""
     told = [run.record.get(name) for name in ("key", "problems", "confidence", "segvote", "versions")]
-    return hashlib.sha256("".join([json.dumps(told), *map(_read_static, STATIC)]).encode()).hexdigest()
+    return hashlib.sha256("".join([json.dumps(told), *map(read_static, STATIC)]).encode()).hexdigest()
 
 
 def _is_current(path: Path, run: Run) -> bool:
@@ -90,7 +76,7 @@ def _is_current(path: Path, run: Run) -> bool:
 
 
 def _format_head(title: str, name: str) -> str:
-    style, theme = _read_static("report.css"), _read_static("theme.js")
+    style, theme = read_static("report.css"), read_static("theme.js")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_format_policy()}">\n'
@@ -103,8 +89,8 @@ def _format_head(title: str, name: str) -> str:
 
 
 def _format_policy() -> str:
-    scripts = " ".join(f"'{_hash(_read_static(name))}'" for name in ("theme.js", "report.js"))
-    style = _hash(_read_static("report.css"))
+    scripts = " ".join(f"'{_hash(read_static(name))}'" for name in ("theme.js", "report.js"))
+    style = _hash(read_static("report.css"))
     return (
         f"default-src 'none'; img-src data:; media-src 'self' file:; style-src '{style}'; script-src {scripts}; "
         "base-uri 'none'; form-action 'none'"
@@ -124,7 +110,7 @@ def _format_header(run: Run, title: str) -> str:
 
 
 def _format_gallery_head(run: Run) -> str:
-    controls = _read_static("controls.html").replace("{count}", str(len(run)))
+    controls = read_static("controls.html").replace("{count}", str(len(run)))
     return (
         '<section aria-labelledby="gallery">\n<div class="head"><h2 id="gallery" tabindex="-1">Gallery</h2>\n'
         "<p>Image, heat map, mask. Most uncertain masks first, then images without, highest score first.</p>\n"
@@ -140,10 +126,6 @@ def _format_record(run: Run) -> str:
         f"{format_problems(run.record['problems'])}{format_excluded(run)}</div>\n"
         f"<div>{format_parameters(run)}</div></div>\n</section>\n"
     )
-
-
-def _read_static(name: str) -> str:
-    return (files("segvote.report") / "static" / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

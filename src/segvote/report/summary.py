@@ -9,28 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import HistogramRow, draw_histograms, make_edges
-from segvote.report.gallery import UNCERTAIN, count_false_positives
+from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_share, format_table
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
-__all__ = [
-    "format_confidence",
-    "format_excluded",
-    "format_figures",
-    "format_parameters",
-    "format_problems",
-    "format_tiles",
-    "format_title",
-]
-
 
 def format_title(run: Run) -> str:
     """The run in one line of plain text."""
     n_with, n_without = _count_labels(run)
-    return f"{run.settings.label}: {n_with} {_plural('image', n_with)} with, {n_without} without"
+    return f"{run.settings.label}: {n_with} image{'s' * (n_with != 1)} with, {n_without} without"
 
 
 def format_tiles(run: Run) -> str:
@@ -155,7 +146,3 @@ def _shorten(name: str, reason: str) -> str:
 def _count_labels(run: Run) -> tuple[int, int]:
     n_with = sum(bag.bag_label == WITH for bag in run.bags)
     return n_with, len(run) - n_with
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"

@@ -5,7 +5,6 @@ A picture that is gone or has changed since the run gives a reason instead of an
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +15,8 @@ import numpy as np
 
 from segvote.errors import UnreadableImageError
 from segvote.io.images import read_image_size, read_small_image, resize_image
-from segvote.io.overlays import blend_mask, encode_jpeg
+from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.run.run import Run
-
-__all__ = ["PAGE_BYTES", "Thumbnail", "Triplet", "choose_size", "count_share", "make_triplet"]
 
 # Base64 characters for all pictures: with the text of 400 images the page stays below 20 MB.
 PAGE_BYTES = 18_000_000
@@ -37,7 +34,7 @@ class Thumbnail:
 
     @property
     def uri(self) -> str:
-        return "data:image/jpeg;base64," + base64.b64encode(self.data).decode("ascii")
+        return format_data_uri(self.data)
 
 
 @dataclass(frozen=True)
@@ -66,16 +63,9 @@ def count_share(n_images: int) -> int:
 
 
 def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> Triplet:
-    """Thumbnails of one bag.
+    """Thumbnails of one bag, `size` pixels on the longest side.
 
-    Parameters
-    ----------
-    run, index
-        The run, and which of its bags.
-    size
-        Longest side in pixels.
-    max_bytes
-        Base64 characters that all three may take; quality is lowered until they fit.
+    Quality is lowered until all three take at most `max_bytes` base64 characters.
     """
     bag = run.bags[index]
     image, image_problem = _try_image(run.find_image(index), (bag.height, bag.width), size)

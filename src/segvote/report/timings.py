@@ -10,8 +10,6 @@ from typing import Any
 from segvote.report.figures import draw_bar
 from segvote.report.markup import escape, format_duration, format_table
 
-__all__ = ["Call", "format_timings", "list_calls"]
-
 LAST_STEP = "model"  # a call that got here has written results
 STEPS = {
     "extract": "segment and extract features",

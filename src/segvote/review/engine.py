@@ -156,7 +156,9 @@ class Engine:
 
     def _check_image(self, bag: int) -> int:
         if self.run.bags[self.check_bag(bag)].n_frames:
-            raise BadInputError("objects of videos are neither cut nor joined; their tracks are connected regions")
+            raise BadInputError(
+                "objects of videos are the connected regions of each frame; a cut on one says nothing about the others"
+            )
         return bag
 
     def label_instances(self, bag: int) -> np.ndarray:
@@ -323,7 +325,7 @@ class Engine:
 
     def _load(self) -> None:
         self.voting.open()
-        graph, signs = self.voting.get_graph(), {}
+        graph, signs = self.voting.get_voted().annotator.graph_, {}
         if graph is not None:
             signs["disagreement"] = measure_disagreement(self.snapshot, graph)
         elif (other := self.voting.ask_rival()) is not None:
@@ -350,10 +352,11 @@ class Engine:
         """Show what is in the log now, as far as it can be told without a vote."""
         with self.voting.lock:
             user, corrections = self._read_log()
-            result = self.voting.vote_at_once(user, corrections)
-            if result is not None:
+            voted = self.voting.vote_at_once(user, corrections)
+            if voted is not None:
+                result, graph = voted.result, voted.annotator.graph_
                 with self._publishing:
-                    votes = (result.scores, result.decisions, result.thresholds, result.graph, result.uncertainty)
+                    votes = (result.scores, result.selected, result.thresholds, graph, result.uncertainty)
                     self.snapshot = apply_votes(self.snapshot, *votes)
                 if self.voting.is_final:
                     self.last_voted = max(self.last_voted, user.action)
@@ -376,7 +379,7 @@ class Engine:
             return False
         snapshot, strokes = self._get_drawn(bag)
         result = self.voting.vote_without_labels()
-        automatic = apply_votes(drop_labels(snapshot), result.scores, result.decisions, result.thresholds)
+        automatic = apply_votes(drop_labels(snapshot), result.scores, result.selected, result.thresholds)
         self._overlaps.measure(snapshot, bag, automatic, self.masks.draw(snapshot, strokes, bag))
         self.tell()
         return True

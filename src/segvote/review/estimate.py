@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from segvote.io.images import resize_labels
+from segvote.metrics.overlap import measure_iou
 from segvote.review.masks import draw_segments
 from segvote.review.snapshot import Snapshot
 from segvote.run.run import Run
 
-__all__ = ["Estimate", "Overlaps", "estimate_rest", "measure_overlap"]
+__all__ = ["Estimate", "Overlaps", "estimate_rest"]
 
 # Fewer accepted masks say nothing.
 FEWEST = 3
-# Of Student's distribution, both sides, 95 %; by degrees of freedom, the last for all above.
-QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.13, 2.09, 2.04, 1.98)
-DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 30, 100)
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,13 @@ class Estimate:
     high: float
 
 
-def measure_overlap(one: np.ndarray, other: np.ndarray) -> float:
-    """IoU of two masks (h, w) bool; 1 where both are empty."""
-    either = np.count_nonzero(one | other)
-    return float(np.count_nonzero(one & other) / either) if either else 1.0
-
-
 def estimate_rest(overlaps: Sequence[float]) -> Estimate | None:
     """What the IoUs of automatic masks with accepted ones let one expect of the rest; None for too few of them."""
     n_accepted = len(overlaps)
     if n_accepted < FEWEST:
         return None
     mean = float(np.mean(overlaps))
-    quantile = QUANTILES[int(np.searchsorted(DEGREES, n_accepted - 1, side="right")) - 1]
+    quantile = float(stdtrit(n_accepted - 1, (1 + CONFIDENCE) / 2))  # of Student's distribution
     margin = quantile * float(np.std(overlaps, ddof=1)) / n_accepted**0.5
     n_untouched = sum(int(overlap == 1) for overlap in overlaps)
     return Estimate(n_accepted, n_untouched, mean, max(0.0, mean - margin), min(1.0, mean + margin))
@@ -79,7 +73,7 @@ class Overlaps:
     def measure(self, snapshot: Snapshot, bag: int, automatic: Snapshot, shown: np.ndarray) -> None:
         """Compare the mask shown (h, w) of a bag with that of a snapshot without user labels."""
         mask = resize_labels(draw_segments(self.run, automatic, bag), shown.shape)  # type: ignore[arg-type]
-        self._known[bag] = (int(snapshot.touched_at[bag]), measure_overlap(mask, shown))
+        self._known[bag] = (int(snapshot.touched_at[bag]), measure_iou(mask, shown))
 
     def estimate(self, snapshot: Snapshot) -> Estimate | None:
         """See `estimate_rest`."""

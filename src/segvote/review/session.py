@@ -254,10 +254,17 @@ class Session:
         return {"action": self.engine.move(_check_bags(bags), bag_label)}
 
     def _undo(self, message: Any) -> dict[str, Any]:
-        return {"action": self.engine.undo(*_take(message, expected=int))}
+        return self._take_back(self.engine.undo, message)
 
     def _redo(self, message: Any) -> dict[str, Any]:
-        return {"action": self.engine.redo(*_take(message, expected=int))}
+        return self._take_back(self.engine.redo, message)
+
+    def _take_back(self, act: Callable[[int], int], message: Any) -> dict[str, Any]:
+        """Undo or redo; the page is told in which images."""
+        before = self.engine.corrections
+        number = act(*_take(message, expected=int))
+        changed = self.engine.corrections.list_changed(before)
+        return {"action": number, "bags": [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]}
 
     def _export(self, message: Any) -> dict[str, Any]:
         """Write masks, heat maps, COCO file and report of the run again."""

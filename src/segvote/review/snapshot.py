@@ -330,15 +330,20 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
 
 
 def _estimate_masks(old: Snapshot, new: Snapshot) -> Snapshot:
-    """Where a mask may have changed, measure it by whole segments until somebody has drawn it."""
+    """Where a mask may have changed, count whole segments until somebody has drawn it.
+
+    Masks are redrawn along the picture's edges: what changes by segments is added to what the written mask covers.
+    """
     touched = ~_is_same(old, new)
     if not touched.any():
         return new
     same = _is_as_written(new)
     turned = new.measure_share(new.decisions != new.written.decisions)
+    more = new.measure_share(new.decisions) - new.measure_share(new.written.decisions)
+    estimate = np.clip(new.written.covered + more, 0.0, 1.0)
     return replace(
         new,
-        covered=_choose(touched, same, new.written.covered, new.measure_share(new.decisions), old.covered),
+        covered=_choose(touched, same, new.written.covered, estimate, old.covered),
         change=_choose(touched, same, np.zeros(new.n_bags), turned, old.change),
         is_measured=_choose(touched, same, True, False, old.is_measured),
         touched_at=np.where(touched, new.version, old.touched_at),

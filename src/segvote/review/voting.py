@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
-from segvote import method
 from segvote.errors import BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment
 from segvote.review.snapshot import UserInput
@@ -21,35 +19,12 @@ from segvote.steps.voting.corrected import apply_corrections
 from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
-    from segvote.method import SegmentAnnotator
+    from segvote.method import Result
 
-__all__ = ["Result", "Voting"]
+__all__ = ["Voting"]
 
 # Whose masks are set beside those of a voter that keeps no votes: quick, and of another kind.
 RIVAL = "cam"
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a vote gives.
-
-    Attributes
-    ----------
-    scores, decisions
-        (n_segments,) score and bool object.
-    thresholds
-        (n_bags,) score above which segments are object.
-    graph
-        (n_segments, n_segments) sparse weights of the neighbours; None for a voter that keeps none.
-    uncertainty
-        (n_bags,) of the masks, 0 certain to 1.
-    """
-
-    scores: np.ndarray
-    decisions: np.ndarray
-    thresholds: np.ndarray
-    graph: sparse.csr_matrix | None
-    uncertainty: np.ndarray
 
 
 class Voting:
@@ -88,7 +63,7 @@ class Voting:
             raise BusyRunError("the votes are still being counted; ask again in a moment")
         return self._voted
 
-    def vote_at_once(self, user: UserInput, corrections: Corrections) -> Result | None:
+    def vote_at_once(self, user: UserInput, corrections: Corrections) -> Voted | None:
         """Pass the user labels of now on to what is like them, which is quick; `is_final` says whether that is all.
 
         None where bag labels changed, too: only `vote` can tell what becomes of that.
@@ -100,7 +75,7 @@ class Voting:
                 self._pass_on(user)
             # Actions that change no label, such as an accepted mask, still belong to what is written.
             self._voted = replace(self.get_voted(), opened=self._open(user, corrections))
-            return self._get_result()
+            return self._voted
 
     def vote(self, user: UserInput, corrections: Corrections) -> Voted:
         """The vote in which the user labels and bag labels of now take part; meanwhile `vote_at_once` can be asked."""
@@ -147,23 +122,14 @@ class Voting:
         # Another voter than the method is never taught.
         self.is_final = user_labels is None or annotator.voter is not None
         opened = replace(voted.opened, user_labels=user_labels, painted_shares=shares)
-        result = apply_corrections(annotator, opened.table.bags, user_labels, shares)
+        result = apply_corrections(voted.untaught, annotator, opened.table.bags, user_labels, shares)
         self._voted = Voted(opened, voted.untaught, annotator, result)
-
-    def _get_result(self) -> Result:
-        voted = self.get_voted()
-        return _make_result(voted.annotator, voted.result)
-
-    def get_graph(self) -> sparse.csr_matrix | None:
-        """(n_segments, n_segments) weights of the neighbours; None for a voter that keeps none."""
-        return self.get_voted().annotator.graph_
 
     def vote_without_labels(self) -> Result:
         """The result as if the user had labelled no segment; bag labels are those of the last vote."""
         with self.lock:
             if self._unlabelled is None:
-                voted = self.get_voted()
-                self._unlabelled = _make_result(voted.untaught, voted.untaught.correct(None))
+                self._unlabelled = self.get_voted().untaught.correct(None)
             return self._unlabelled
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
@@ -179,10 +145,6 @@ class Voting:
             return decide_votes(table, rival.scores_, self.run.settings)[2]
         except (SegvoteError, ImportError):
             return None
-
-
-def _make_result(annotator: SegmentAnnotator, result: method.Result) -> Result:
-    return Result(result.scores, result.selected, result.thresholds, annotator.graph_, result.uncertainty)
 
 
 def _drop_nothing(user_labels: np.ndarray) -> np.ndarray | None:

@@ -8,12 +8,9 @@ from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.exports.base import check_name
-from segvote.io.path_names import is_path_name
-from segvote.io.records import read_fields
+from segvote.io.records import is_path_name, read_fields
 from segvote.run.run_folder import RunFolder
 from segvote.types import WITH, WITHOUT
-
-__all__ = ["BagRecord", "is_inside", "read_bag"]
 
 # What the fields were called in runs of earlier versions.
 OLD_NAMES = {"tag": "bag_label", "doubt": "uncertainty", "muted": "excluded"}

@@ -7,40 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.picture_formats import count_extensions, describe_skipped
 from segvote.io.picture_views import Reading
 from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems
-from segvote.run.sources import Source, list_skipped, list_sources
+from segvote.run.sources import Source, list_sources
 from segvote.run.video.bags import is_video
 from segvote.types import WITH, WITHOUT
-
-__all__ = ["Bag", "check_shared", "list_all_bags", "list_bags", "list_names", "list_unsorted_bags", "name_bags"]
 
 
 @dataclass(frozen=True)
 class Bag:
-    """An image or a video with a bag label.
+    """An image or a video with a bag label."""
 
-    Attributes
-    ----------
-    name
-        ``with/`` or ``without/`` and the path below that folder, forward slashes.
-    bag_label
-        WITH or WITHOUT.
-    path
-        The file, or the folder of a video's frames.
-    digest
-        SHA-256 of its content; empty where it cannot be read, and then `problem` says why.
-    note
-        What of its file is not read; empty: nothing.
-    """
-
-    name: str
-    bag_label: str
-    path: Path
-    digest: str
+    name: str  # ``with/`` or ``without/`` and the path below that folder, forward slashes
+    bag_label: str  # WITH or WITHOUT
+    path: Path  # the file, or the folder of a video's frames
+    digest: str  # SHA-256 of its content; empty where it cannot be read, and then `problem` says why
     problem: str = ""
-    note: str = ""
+    note: str = ""  # what of its file is not read; empty: nothing
 
     @property
     def is_video(self) -> bool:
@@ -100,7 +85,7 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
 def _list_folder(bag_label: str, folder: Path, frames: str, reading: Reading | None) -> list[Bag]:
     bags = [_make_bag(bag_label, source) for source in list_sources(folder, frames, reading)]
     # Pictures that nothing here reads are told of like images that cannot be read: once for each format.
-    for kind, reason in list_skipped(folder).items():
+    for kind, reason in describe_skipped(count_extensions(folder)).items():
         bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))
     return bags
 

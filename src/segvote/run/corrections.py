@@ -82,6 +82,12 @@ class Corrections:
         }
         return make_key(strokes=strokes, moved=self.moved) if strokes or self.moved else ""
 
+    def list_changed(self, other: Corrections) -> set[str]:
+        """Digests of the images of which this says anything else than another."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("strokes", "moved", "divisions"))
+        changed = {image for one, two in pairs for image in {*one, *two} if one.get(image) != two.get(image)}
+        return changed | (self.looked ^ other.looked)
+
 
 def _name_exact(action: Action) -> tuple[str | int, ...]:
     """What tells painted pixels and frames from segments clicked on an image; nothing for the latter."""

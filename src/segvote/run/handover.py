@@ -11,18 +11,12 @@ from segvote.errors import MissingPartError
 from segvote.io.exports.base import measure_box
 from segvote.types import Annotation, Part
 
-__all__ = ["make_supervision_dataset"]
-
 
 def make_supervision_dataset(annotations: Iterable[Annotation], labels: Sequence[str]) -> Any:
     """A ``supervision.DetectionDataset``: pictures read when asked for, masks, boxes, scores and class numbers.
 
-    Parameters
-    ----------
-    annotations
-        Those of images on disk; frames of film files have no picture of their own and are left out.
-    labels
-        Names of the classes in the order of their numbers, from 0.
+    Labels are the names of the classes in the order of their numbers, from 0. Frames of film files have no picture of
+    their own and are left out.
     """
     try:
         import supervision

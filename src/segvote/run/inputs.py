@@ -12,31 +12,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.path_names import is_path_name
 from segvote.io.picture_views import Reading, split_view
-from segvote.io.records import read_fields
+from segvote.io.records import is_path_name, read_fields
 from segvote.io.remote.addresses import find_local_path, name_path_or_uri
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Addition", "Inputs"]
-
 
 @dataclass(frozen=True)
 class Addition:
-    """A folder that was added to a run.
+    """A folder that was added to a run."""
 
-    Attributes
-    ----------
-    bag_label, folder
-        What its images are; where it lies.
-    prefix
-        Put before their names, where they would meet others of the same name; usually empty.
-    """
-
-    bag_label: str
+    bag_label: str  # what its images are
     folder: str
-    prefix: str = ""
+    prefix: str = ""  # put before their names, where they would meet others of the same name; usually empty
 
     def name(self, below: str) -> str:
         """The name of a bag by its path below the folder."""
@@ -50,21 +39,11 @@ class Addition:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All sources of a run, as ``inputs`` of `run.json` keeps them.
+    """All sources of a run, as ``inputs`` of `run.json` keeps them."""
 
-    Attributes
-    ----------
-    folders
-        Bag label to the folder that `annotate` was given.
-    added
-        In the order in which they came.
-    removed
-        Names of bags that are listed no more, sorted.
-    """
-
-    folders: dict[str, str]
-    added: tuple[Addition, ...] = ()
-    removed: tuple[str, ...] = ()
+    folders: dict[str, str]  # bag label to the folder that `annotate` was given
+    added: tuple[Addition, ...] = ()  # in the order in which they came
+    removed: tuple[str, ...] = ()  # names of bags that are listed no more, sorted
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Inputs:

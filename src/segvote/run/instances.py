@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import cv2
 import numpy as np
-from scipy import ndimage
+import scipy  # ndimage is loaded when used
 
 from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
@@ -64,7 +64,7 @@ def _divide(whole: np.ndarray, line: np.ndarray) -> np.ndarray:
         parts[small[parts]] = 0
     if not parts.any():
         return whole.astype(np.int32)
-    _, (rows, columns) = ndimage.distance_transform_edt(parts == 0, return_indices=True)
+    _, (rows, columns) = scipy.ndimage.distance_transform_edt(parts == 0, return_indices=True)
     return np.where(whole, parts[rows, columns], 0)
 
 
@@ -80,7 +80,7 @@ def _join(instances: np.ndarray, pixels: np.ndarray) -> np.ndarray:
 
 def _sort(instances: np.ndarray) -> np.ndarray:
     """The same, numbered from top to bottom, then from left to right."""
-    boxes = ndimage.find_objects(instances)
+    boxes = scipy.ndimage.find_objects(instances)
     found = [(box[0].start, box[1].start, number) for number, box in enumerate(boxes, start=1) if box is not None]
     numbers = np.zeros(len(boxes) + 1, dtype=np.int32)
     for place, (_, _, number) in enumerate(sorted(found), start=1):

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
 from typing import TYPE_CHECKING
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_image, resize_labels
-from segvote.io.overlays import blend_mask, encode_jpeg
+from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.types import WITH
 
 if TYPE_CHECKING:
     from segvote.run.run import Run
-
-__all__ = ["format_run"]
 
 N_PICTURES = 8
 PICTURE_SIZE = 160
 
 
 def format_run(run: Run) -> str:
-    """HTML of a run: its counts and the masks with the least uncertainty.
+    """HTML of a finished run: its counts and the masks with the least uncertainty.
 
-    Parameters
-    ----------
-    run
-        A finished run. A picture that is not where it was is left out.
+    A picture that is not where it was is left out.
     """
     chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
     surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
@@ -41,6 +35,5 @@ def _format_picture(run: Run, index: int) -> str:
         mask = resize_labels(run.read_mask(index), picture.shape[:2])  # type: ignore[arg-type]
     except (SegvoteError, OSError):
         return ""
-    data = base64.b64encode(encode_jpeg(blend_mask(picture, mask))).decode("ascii")
-    name = escape(run.bags[index].name, quote=True)
-    return f'<img src="data:image/jpeg;base64,{data}" alt="{name}" title="{name}" style="margin: 2px">'
+    source, name = format_data_uri(encode_jpeg(blend_mask(picture, mask))), escape(run.bags[index].name, quote=True)
+    return f'<img src="{source}" alt="{name}" title="{name}" style="margin: 2px">'

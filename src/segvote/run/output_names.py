@@ -1,4 +1,4 @@
-"""What the output files of a bag are called: like the bag, and never like those of another.
+"""What the output files of a bag are called: like the bag, and never like those of another; and which are stale.
 
 Masks, heat maps, films and tracks of a bag have one stem with different endings; the masks of a video's frames lie in
 a folder called like its stem. Two bags must not share a file, and no file of one may be called like a folder that
@@ -9,33 +9,25 @@ neither.
 from __future__ import annotations
 
 import hashlib
+import os
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
-
-__all__ = ["ENDINGS", "name_frames", "name_stems"]
+from pathlib import Path, PurePosixPath
 
 ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
 # Bytes of the last part of a stem: file systems allow 255, of which an ending takes some.
 MAX_BYTES = 235
 N_KEPT = 48  # letters of a name that is too long
+# Folders in which every file belongs to one bag, by its stem.
+FOLDERS = ("masks", "heatmaps", "films", "tracks")
 
 
 def name_stems(names: Sequence[str], videos: Collection[str] = ()) -> dict[str, str]:
     """Bag name to the stem of its output files: without the extension, where that is nobody else's.
 
-    Parameters
-    ----------
-    names
-        Names of all bags, each once; their order does not matter.
-    videos
-        Those that are videos.
-
-    Returns
-    -------
-    dict
-        A bag that would meet another has its whole name for a stem, and if that is taken, a number besides.
+    A bag that would meet another has its whole name for a stem, and if that is taken, a number besides; the order of
+    the names does not matter. `videos` are those that are videos.
     """
     tries = dict.fromkeys(names, 0)
     while True:
@@ -83,3 +75,36 @@ def _list_folders(stems: Iterable[str]) -> Iterable[str]:
 
 def _fold(stem: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", stem).casefold())
+
+
+def remove_stale(folder: Path, stems: Iterable[str]) -> int:
+    """Delete the pictures of bags that are gone; segments and features stay, an image may come back.
+
+    The stems are those of all bags of a run folder, or of the folder of `predict`; below a video's stem lie its frames.
+    Returns how many files were deleted.
+    """
+    known = set(stems)
+    stale = [path for name in FOLDERS for path, stem in _list_files(folder / name) if not _belongs(stem, known)]
+    for path in stale:
+        path.unlink(missing_ok=True)
+    for name in FOLDERS:
+        _remove_empty(folder / name)
+    return len(stale)
+
+
+def _list_files(folder: Path) -> Iterable[tuple[Path, str]]:
+    """Files that segvote could have written, with the stem they were written for."""
+    for path in folder.rglob("*"):
+        ending = next((one for one in ENDINGS if path.name.endswith(one)), None)
+        if ending and path.is_file():
+            yield path, path.relative_to(folder).as_posix().removesuffix(ending)
+
+
+def _belongs(stem: str, known: set[str]) -> bool:
+    return stem in known or any(parent.as_posix() in known for parent in PurePosixPath(stem).parents)
+
+
+def _remove_empty(folder: Path) -> None:
+    for parent, _, _ in os.walk(folder, topdown=False):
+        if parent != str(folder) and not os.listdir(parent):
+            os.rmdir(parent)

@@ -15,22 +15,13 @@ from segvote.run.run_folder import make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 
-__all__ = ["MODEL_VERSION", "describe_search", "list_versions", "make_record", "make_result_key"]
-
 # Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
 MODEL_VERSION = 4
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "scikit-image",
-    "higra",
-    "faiss-cpu",
-    "onnxruntime",
-    "opencv-python-headless",
+    "numpy", "scipy", "scikit-learn", "scikit-image", "higra", "faiss-cpu", "onnxruntime", "opencv-python-headless",
     "Pillow",
-)
+)  # fmt: skip
 
 
 def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:

@@ -7,8 +7,6 @@ from typing import Any
 
 from segvote.errors import DamagedFileError
 
-__all__ = ["CLASS_RECORD", "RUN_RECORD", "check_shape"]
-
 PROBLEMS = [{"name": str, "reason": str}]
 RUN_RECORD: dict[str, Any] = {
     "segvote": str,
@@ -35,17 +33,10 @@ CLASS_RECORD: dict[str, Any] = {
 
 
 def check_shape(data: Any, shape: Any, path: Path, place: str = "it") -> None:
-    """Refuse JSON that has not the shape of a record.
+    """Refuse JSON that has not the shape of a record; `place` in the file is named in the error.
 
-    Parameters
-    ----------
-    data
-        What was read.
-    shape
-        `RUN_RECORD` or `CLASS_RECORD`: a type; ``[shape]``, a list of such; ``(shape,)``, an object with such values;
-        or names and shapes of an object's fields, those that may be missing with a question mark. Others may be there.
-    path, place
-        Name the file, and the place in it, in errors.
+    A shape is a type; ``[shape]``, a list of such; ``(shape,)``, an object with such values; or names and shapes of an
+    object's fields, those that may be missing with a question mark. Others may be there.
     """
     _check_kind(data, shape, path, place)
     if isinstance(shape, list):

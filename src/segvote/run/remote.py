@@ -15,16 +15,12 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.inputs import Inputs
 from segvote.run.run_folder import RunFolder
 
-__all__ = ["open_run"]
-
 
 @contextlib.contextmanager
 def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:
     """A run folder, and the images it was made of where they lie in the same store.
 
-    Yields
-    ------
-    The folder of this machine, or what was given if that is no address.
+    Gives the folder of this machine, or what was given if that is no address.
     """
     with open_folders(outs=[run], progress=progress) as opened:
         if is_uri(run):

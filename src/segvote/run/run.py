@@ -26,8 +26,6 @@ from segvote.run.video.annotations import list_frame_annotations
 from segvote.run.video.frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
 
-__all__ = ["Run"]
-
 
 class Run:
     """A run folder as Python sees it.

@@ -21,8 +21,6 @@ from segvote.io.records import CHECKSUM
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.run.record_shape import RUN_RECORD, check_shape
 
-__all__ = ["RunFolder", "make_key"]
-
 
 def make_key(**parameters: Any) -> str:
     """A short name that is the same exactly when the parameters are."""
@@ -92,14 +90,9 @@ class RunFolder:
         write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
 
     def is_claimed(self, record_path: Path, otherwise: str) -> bool:
-        """Whether the folder is that of an earlier call, which left its record there.
+        """Whether the folder is that of an earlier call, which left its record at `record_path`.
 
-        Parameters
-        ----------
-        record_path
-            Where that call says whose the folder is.
-        otherwise
-            What is said of a folder of something else: "not a run folder".
+        What is said of a folder of something else is `otherwise`: "not a run folder".
         """
         if self.path.exists() and not self.path.is_dir():
             raise BadInputError(f"{self.path} is no folder; -o wants a folder")
@@ -117,7 +110,11 @@ class RunFolder:
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""
         with explain_failure(self.log_path):
-            self._append(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
+            self.path.mkdir(parents=True, exist_ok=True)
+            if self.log_path.exists() and not self.log_path.is_file():
+                raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
+            with self.log_path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"time": round(time.time(), 3), **message}, default=str) + "\n")
 
     @contextlib.contextmanager
     def time_step(self, step: str) -> Iterator[None]:
@@ -125,13 +122,6 @@ class RunFolder:
         started = time.perf_counter()
         yield
         self.log(step=step, seconds=round(time.perf_counter() - started, 3))
-
-    def _append(self, line: str) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        if self.log_path.exists() and not self.log_path.is_file():
-            raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
-        with self.log_path.open("a", encoding="utf-8") as file:
-            file.write(line)
 
     def read_log(self) -> list[dict[str, Any]]:
         """All lines that are whole: the last one may have been cut by a crash."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from segvote.run.bags import Bag
 
-__all__ = ["SegmentedImage"]
-
 
 @dataclass(frozen=True)
 class SegmentedImage:

@@ -8,8 +8,6 @@ from typing import Any
 from segvote.io.picture_views import Reading
 from segvote.io.records import read_fields
 
-__all__ = ["DETAILS", "METHOD", "Settings", "read_settings"]
-
 # The voter that is the method itself, see `segvote.method`.
 METHOD = "ekde"
 
@@ -114,15 +112,7 @@ class Settings:
 
 
 def read_settings(data: Any, where: object) -> Settings:
-    """Settings as a record keeps them, under their old names too; one that this version does not know is named.
-
-    Parameters
-    ----------
-    data
-        What JSON gave.
-    where
-        Names the origin in errors.
-    """
+    """Settings as a record keeps them, under their old names too; one that this version does not know is named."""
     if isinstance(data, dict):
         data = {name: value for name, value in data.items() if name not in DROPPED}
     settings = read_fields(Settings, data, where, OLD_NAMES)

@@ -8,31 +8,19 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 from segvote.io.images import list_images
-from segvote.io.picture_formats import count_extensions, describe_found, describe_skipped
+from segvote.io.picture_formats import count_extensions, describe_found
 from segvote.io.picture_views import TIFF_EXTENSIONS, PictureView, Reading, name_view
 from segvote.io.tiff_stacks import StackLayout, measure_stack
 from segvote.run.video.bags import is_video, split_videos
 
-__all__ = ["Source", "list_skipped", "list_sources"]
-
 
 @dataclass(frozen=True)
 class Source:
-    """What one bag is made of.
+    """What one bag is made of."""
 
-    Attributes
-    ----------
-    name
-        Its path below the folder, with the page where every page of a stack is a bag; forward slashes.
-    path
-        By which it is read: a file, a view of one, or the folder of a video's frames.
-    note
-        What of the file is not read; empty: nothing.
-    """
-
-    name: str
-    path: Path
-    note: str = ""
+    name: str  # its path below the folder, with the page where every page of a stack is a bag; forward slashes
+    path: Path  # by which it is read: a file, a view of one, or the folder of a video's frames
+    note: str = ""  # what of the file is not read; empty: nothing
 
 
 def list_sources(folder: Path, frames: str = "auto", reading: Reading | None = None) -> list[Source]:
@@ -46,11 +34,6 @@ def list_sources(folder: Path, frames: str = "auto", reading: Reading | None = N
         )
     found = [source for path in paths for source in _split_file(folder, path, reading)]
     return sorted(found, key=lambda source: source.name)
-
-
-def list_skipped(folder: Path) -> dict[str, str]:
-    """Format to count and advice, for pictures that are not read here."""
-    return describe_skipped(count_extensions(folder))
 
 
 def _split_file(folder: Path, path: Path, reading: Reading) -> Iterator[Source]:

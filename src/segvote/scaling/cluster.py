@@ -24,8 +24,6 @@ from segvote.errors import BadInputError, MissingPartError, SegvoteError
 from segvote.io.atomic import explain_failure
 from segvote.run.record import list_versions
 
-__all__ = ["Cluster", "open_cluster"]
-
 # Bags under way for each worker: enough to keep it busy, few enough for a scheduler with millions to go.
 UNDER_WAY = 16
 # Seconds until a scheduler, or its first worker, has to answer; and one that replaces the last worker.

@@ -83,20 +83,9 @@ def measure_directions(
 
 
 def average_along(arcs: Arcs, maps: np.ndarray, strongest: np.ndarray) -> np.ndarray:
-    """Mean of an oriented map along each arc, in the arc's direction as far as it is straight.
+    """(n_arcs,) mean of an oriented map (8, h, w) along each arc, in the arc's direction as far as it is straight.
 
-    Parameters
-    ----------
-    arcs
-        From `find_arcs` on an (h, w) label map.
-    maps
-        (8, h, w) float.
-    strongest
-        (h, w) int: the direction to read where an arc has none of its own.
-
-    Returns
-    -------
-    (n_arcs,) float64.
+    `strongest` (h, w) is the direction to read where an arc has none of its own.
     """
     flat, best = maps.reshape(N_DIRECTIONS, -1), strongest.ravel()
     directed = flat[arcs.directions[arcs.arc_of], arcs.pixels].mean(axis=0)

@@ -22,23 +22,10 @@ COMMON_PART = 50  # a region of a fiftieth of the image is neither small nor lar
 def link_boundaries(
     arcs: Arcs, strengths: np.ndarray, areas: np.ndarray, size_prior: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Merge the two regions with the weakest boundary, until one is left.
+    """Merge the two regions with the weakest boundary until one is left: parents and altitudes (2 n - 1,) in 0 .. 1.
 
-    Parameters
-    ----------
-    arcs
-        Arcs of n basins.
-    strengths
-        (n_arcs,) log-odds of a boundary.
-    areas
-        (n,) pixels.
-    size_prior
-        How much the log-odds fall when the smaller of two regions is e times smaller.
-
-    Returns
-    -------
-    parents, altitudes
-        (2 n - 1,) int32 and float32 in 0 .. 1, the tree of `segvote.segmentation.hierarchy`.
+    `strengths` (n_arcs,) are log-odds of a boundary, `areas` (n,) pixels; `size_prior` is how much the log-odds fall
+    when the smaller of two regions is e times smaller.
     """
     forest = Forest(arcs, strengths, areas, size_prior)
     while forest.queue:

@@ -14,15 +14,7 @@ __all__ = ["check_image", "convert_to_lab", "measure_gradient", "smooth_colour"]
 
 
 def check_image(image: np.ndarray, n_segments: int = 1) -> np.ndarray:
-    """Return the image as a contiguous array, or say what is wrong with it or with the number of segments.
-
-    Parameters
-    ----------
-    image
-        (h, w, 3) uint8 RGB with at least one pixel.
-    n_segments
-        How many segments are wanted, at least one.
-    """
+    """The image (h, w, 3) uint8 as a contiguous array, or what is wrong with it or with the number of segments."""
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
         raise BadInputError(
@@ -34,17 +26,7 @@ def check_image(image: np.ndarray, n_segments: int = 1) -> np.ndarray:
 
 
 def convert_to_lab(image: np.ndarray) -> np.ndarray:
-    """Lab colours of an image: L in 0..100, a and b about -127..127.
-
-    Parameters
-    ----------
-    image
-        (..., 3) uint8 RGB; an image or a stack of frames.
-
-    Returns
-    -------
-    (..., 3) float32.
-    """
+    """(..., 3) float32 Lab of uint8 RGB, an image or a stack of frames: L in 0 .. 100, a and b about -127 .. 127."""
     rows = np.asarray(image, np.float32).reshape(1, -1, 3) / np.float32(255)
     return cv2.cvtColor(rows, cv2.COLOR_RGB2LAB).reshape(image.shape)
 
@@ -55,17 +37,7 @@ def smooth_colour(lab: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def measure_gradient(colour: np.ndarray) -> np.ndarray:
-    """Length of the gradient over all channels: high where colour changes.
-
-    Parameters
-    ----------
-    colour
-        (h, w, channels) float32, smoothed before.
-
-    Returns
-    -------
-    (h, w) float32, colour units per pixel.
-    """
+    """(h, w) length of the gradient over all channels of (h, w, channels) float32, smoothed before; per pixel."""
     step = np.array([[-0.5, 0, 0.5]], np.float32)
     across = cv2.filter2D(colour, -1, step, borderType=cv2.BORDER_REPLICATE)
     down = cv2.filter2D(colour, -1, step.T.copy(), borderType=cv2.BORDER_REPLICATE)

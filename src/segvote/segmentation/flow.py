@@ -17,16 +17,9 @@ MIN_SPREAD = 0.1  # pixels: a camera on a tripod leaves residuals of zero, which
 
 
 def measure_flow(image: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Where each pixel was in the frame before (DIS flow, Kroeger 2016).
+    """(h, w, 2) float32: where each pixel was in the frame before, x and y in pixels (DIS flow, Kroeger 2016).
 
-    Parameters
-    ----------
-    image, before
-        (h, w, 3) uint8 RGB.
-
-    Returns
-    -------
-    (h, w, 2) float32: displacement in x and y, in pixels; zero for frames too small to have a flow.
+    Frames (h, w, 3) uint8 RGB; zero for those too small to have a flow.
     """
     if min(image.shape[:2]) < SMALLEST_SIDE:
         return np.zeros((*image.shape[:2], 2), np.float32)
@@ -47,17 +40,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def remove_camera(flow: np.ndarray) -> np.ndarray:
-    """Flow less that of the camera, the affine motion that most of the frame follows (outliers count little).
-
-    Parameters
-    ----------
-    flow
-        (h, w, 2) float32.
-
-    Returns
-    -------
-    (h, w, 2) float32: what moves by itself.
-    """
+    """Flow (h, w, 2) less the camera's, the affine motion that most of the frame follows (outliers count little)."""
     height, width = flow.shape[:2]
     rows, columns = np.mgrid[:height:GRID_STEP, :width:GRID_STEP]
     places = _make_terms(rows.ravel(), columns.ravel(), height, width)

@@ -39,20 +39,10 @@ def measure_step(lab: np.ndarray, t: int, y: int, x: int, s: int, v: int, u: int
 
 @njit(cache=True, nogil=True)
 def link_pixels(lab: np.ndarray, flow: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges of the space-time graph.
+    """Edges of the space-time graph: (m,) int32 first and second pixel, in reading order, and contrast in hundredths.
 
-    Parameters
-    ----------
-    lab
-        (frames, h, w, channels) float32.
-    flow
-        (frames, h, w, 2) float32: x and y displacement from each pixel to the frame before; the first frame's is not
-        looked at.
-
-    Returns
-    -------
-    first, second, weights
-        (m,) int32 pixel numbers in reading order, and their contrast in hundredths, int32.
+    `lab` is (frames, h, w, channels) float32, `flow` (frames, h, w, 2) the displacement to the frame before, not looked
+    at in the first frame.
     """
     n_frames, height, width = lab.shape[:3]
     n_most = n_frames * height * width * 5

@@ -21,20 +21,10 @@ EMPTY = 1e-6  # below this a bin holds nothing and cannot differ
 
 
 def compare_histograms(histograms: np.ndarray, groups: np.ndarray, radius: float) -> np.ndarray:
-    """Root of the chi-square distance between the histograms of the two half-discs.
+    """(8, h, w, n_groups) root of the chi-square distance between the histograms of the two half-discs of a radius.
 
-    Parameters
-    ----------
-    histograms
-        (h, w, n_bins) float32: what each pixel adds to each bin.
-    groups
-        (n_bins, n_groups) float32: 1 where a bin belongs to a group; distances are summed within groups.
-    radius
-        Of the disc, in pixels.
-
-    Returns
-    -------
-    (8, h, w, n_groups) float32 in 0 .. 1 when each group's bins of each pixel sum to one.
+    `histograms` (h, w, n_bins) is what each pixel adds to each bin; `groups` (n_bins, n_groups) is 1 where a bin
+    belongs to a group, within which distances are summed: in 0 .. 1 when each group's bins of each pixel sum to one.
     """
     _, disc = make_wedges(radius)
     total = filter_channels(histograms, disc)
@@ -44,19 +34,7 @@ def compare_histograms(histograms: np.ndarray, groups: np.ndarray, radius: float
 
 
 def compare_means(values: np.ndarray, radius: float) -> np.ndarray:
-    """Distance between the means of the two half-discs, channel by channel.
-
-    Parameters
-    ----------
-    values
-        (h, w, channels) float32.
-    radius
-        Of the disc, in pixels.
-
-    Returns
-    -------
-    (8, h, w, channels) float32.
-    """
+    """(8, h, w, channels) distance between the means of the two half-discs of a radius, channel by channel."""
     return np.stack([np.abs(difference) for difference in list_differences(values, radius)])
 
 

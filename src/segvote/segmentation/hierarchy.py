@@ -35,19 +35,9 @@ def cut_tree(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> np.n
 
 
 def crop_tree(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut a tree and keep the part above the cut as the tree of the regions.
+    """Cut a tree as `cut_tree` does and keep the part above the cut as the tree of the regions.
 
-    Parameters
-    ----------
-    parents, altitudes
-        (2 n - 1,) a tree over n segments.
-    n_regions
-        As for `cut_tree`.
-
-    Returns
-    -------
-    regions, parents, altitudes
-        (n,) int32 the region of each segment, (2 m - 1,) int32 and (2 m - 1,) float32 the tree over the m regions.
+    Returns (n,) int32 the region of each segment, and parents (2 m - 1,) int32 and altitudes float32 of the m regions.
     """
     tops = find_tops(parents, altitudes, n_regions)
     regions = number_by_appearance(tops)

@@ -24,18 +24,9 @@ HIGHEST = np.array([100.0, 60.0, 60.0])
 
 @njit(cache=True, nogil=True)
 def fill_histograms(lab: np.ndarray, labels: np.ndarray, n_regions: int) -> np.ndarray:
-    """Lab histograms of regions; a colour between two bins counts in both by its nearness.
+    """(n_regions, 3 * N_BINS) Lab histograms of the regions `labels` (n,) of pixels `lab` (n, 3).
 
-    Parameters
-    ----------
-    lab
-        (n, 3) float32.
-    labels
-        (n,) int32 numbers 0 .. n_regions-1.
-
-    Returns
-    -------
-    (n_regions, 3 * N_BINS) float32 counts.
+    A colour between two bins counts in both by its nearness.
     """
     histograms = np.zeros((n_regions, 3 * N_BINS), np.float32)
     for node in range(len(labels)):
@@ -194,8 +185,7 @@ def join_frozen_regions(
 def list_half_edges(pairs: np.ndarray, n_regions: int, parents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Linked lists of the edges at each region: first half-edge of a region, and the one after each half-edge.
 
-    Half-edge 2 e starts at the first end of edge e, 2 e + 1 at the second; -1 ends a list. The last half-edge of each
-    region's list is found by walking it.
+    Half-edge 2 e starts at the first end of edge e, 2 e + 1 at the second; -1 ends a list.
     """
     heads = np.full(n_regions, -1, np.int64)
     following = np.full(2 * len(pairs), -1, np.int64)

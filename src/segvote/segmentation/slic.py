@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from skimage.segmentation import slic
 
 from segvote.segmentation.colour import check_image
 from segvote.segmentation.hierarchy import build_segmentation
@@ -38,6 +37,8 @@ def segment_slic(
     -------
     Segmentation with the Ward tree of its superpixels.
     """
+    from skimage.segmentation import slic  # slow to import: clips, which take a constant from here, do without it
+
     image = check_image(image, n_segments)
     labels = slic(
         image,

@@ -26,17 +26,7 @@ STEP_SIGMA = 1.5
 
 
 def measure_steps(boundary: np.ndarray) -> np.ndarray:
-    """Spectral boundary strength in each direction.
-
-    Parameters
-    ----------
-    boundary
-        (h, w) float32: probability of a boundary, any direction.
-
-    Returns
-    -------
-    (8, h, w) float32, not negative.
-    """
+    """(8, h, w) spectral boundary strength in each direction, of the probability of a boundary (h, w)."""
     values, vectors = cut_softly(boundary)
     if not len(values):
         return np.zeros((N_DIRECTIONS, *boundary.shape), np.float32)

@@ -23,17 +23,7 @@ FAINT = 3.0  # lightness units: responses are logarithmic above it, so that cont
 
 
 def filter_texture(lightness: np.ndarray) -> np.ndarray:
-    """Responses of the filter bank, their length compressed.
-
-    Parameters
-    ----------
-    lightness
-        (h, w) float32, 0 .. 100.
-
-    Returns
-    -------
-    (h, w, 17) float32.
-    """
+    """(h, w, 17) responses of the filter bank to lightness (h, w) in 0 .. 100, their length compressed."""
     planes = [cv2.filter2D(lightness, -1, kernel, borderType=cv2.BORDER_REFLECT) for kernel in make_filters()]
     responses = np.stack(planes, axis=-1)
     lengths = np.sqrt((responses**2).sum(axis=-1, keepdims=True))
@@ -41,19 +31,7 @@ def filter_texture(lightness: np.ndarray) -> np.ndarray:
 
 
 def assign_textons(lightness: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Nearest centre of each pixel's responses.
-
-    Parameters
-    ----------
-    lightness
-        (h, w) float32.
-    centres
-        (n_textons, 17) float32.
-
-    Returns
-    -------
-    (h, w) int64.
-    """
+    """(h, w) the nearest of the centres (n_textons, 17) to each pixel's responses."""
     responses = filter_texture(lightness).reshape(-1, N_FILTERS)
     closeness = responses @ centres.T - (centres**2).sum(axis=1) / 2
     return closeness.argmax(axis=1).reshape(lightness.shape)

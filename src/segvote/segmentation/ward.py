@@ -6,15 +6,11 @@ tenth of a second; the rest of the merging is kept as the tree.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
 import numpy as np
 
-from segvote.kernels.quick_higra import hg
 from segvote.segmentation.colour import check_image, convert_to_lab, measure_gradient, smooth_colour
 from segvote.segmentation.hierarchy import crop_segmentation, link_ward
-from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.watershed import find_basins
 from segvote.types import Segmentation
 
 __all__ = ["segment_ward"]
@@ -44,18 +40,3 @@ def segment_ward(image: np.ndarray, n_segments: int = 200, *, sigma: float = 1.5
     basins = find_basins(measure_gradient(smooth))
     parents, altitudes = link_ward(smooth, basins)
     return crop_segmentation(basins, parents, altitudes, n_segments)
-
-
-def find_basins(gradient: np.ndarray) -> np.ndarray:
-    """Watershed basins of a gradient (h, w): connected regions 0 .. n-1, one for each of its minima."""
-    graph = _build_grid(gradient.shape)  # type: ignore[arg-type]
-    if graph.num_edges() == 0:
-        return np.zeros(gradient.shape, np.int32)
-    weights = hg.weight_graph(graph, gradient, hg.WeightFunction.mean)
-    return relabel_connected(hg.labelisation_watershed(graph, weights).reshape(gradient.shape))
-
-
-@lru_cache(maxsize=2)
-def _build_grid(shape: tuple[int, int]) -> Any:
-    """Pixels and their four neighbours; of a folder, most images have one of two shapes."""
-    return hg.get_4_adjacency_graph(shape)

@@ -10,13 +10,16 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import read_corrections
 from segvote.run.instances import label_instances
 from segvote.run.run import Run
-from segvote.types import Annotation, Part
+from segvote.types import Annotation
 
-__all__ = ["divide_instances"]
+__all__ = ["Divisions", "divide_instances", "read_divisions"]
+
+# Name of an image and of a class to its *cut* and *join* actions.
+Divisions = dict[tuple[str, str], Sequence[Action]]
 
 
 def divide_instances(run: Run | ClassRuns, annotations: Iterable[Annotation]) -> Iterator[Annotation]:
-    """Give parts of images the instances that the user made of them; the others have their connected regions.
+    """Give every part its instances: connected regions, as far as the user did not cut and join them.
 
     Parameters
     ----------
@@ -25,24 +28,21 @@ def divide_instances(run: Run | ClassRuns, annotations: Iterable[Annotation]) ->
     annotations
         Of the same run.
     """
-    divisions = _read_divisions(run)
+    divisions = read_divisions(run)
     for annotation in annotations:
-        parts = tuple(_divide(part, divisions.get((annotation.name, part.label), ())) for part in annotation.parts)
+        own = [(part, divisions.get((annotation.name, part.label), ())) for part in annotation.parts]
+        parts = tuple(replace(part, instances=label_instances(part.mask, several)) for part, several in own)
         yield replace(annotation, parts=parts)
 
 
-def _read_divisions(run: Run | ClassRuns) -> dict[tuple[str, str], Sequence[Action]]:
-    """Name of an image and of a class to its *cut* and *join* actions."""
+def read_divisions(run: Run | ClassRuns) -> Divisions:
+    """Where the user cut and joined; of a run on several classes, in any of them."""
     names = [image.name for image in (run.images if isinstance(run, ClassRuns) else run.bags)]
     runs = run.runs.values() if isinstance(run, ClassRuns) else [run]
-    found: dict[tuple[str, str], Sequence[Action]] = {}
+    found: Divisions = {}
     for one in runs:
         divisions = read_corrections(one.folder).divisions
         for name, bag in zip(names, one.bags, strict=True):
             if bag.digest in divisions:
                 found[name, one.settings.label] = divisions[bag.digest]
     return found
-
-
-def _divide(part: Part, divisions: Sequence[Action]) -> Part:
-    return replace(part, instances=label_instances(part.mask, divisions)) if divisions else part

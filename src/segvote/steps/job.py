@@ -165,7 +165,7 @@ class _Job:
             self.progress("vote", 2, N_VOTE_PARTS)
             taught = annotator.teach(user_labels)
             shares = measure_painted_shares(self.run, good, corrections)
-            result = apply_corrections(taught, table.bags, user_labels, shares)
+            result = apply_corrections(annotator, taught, table.bags, user_labels, shares)
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
         outcome = Outcome(level, extractor, good, table, taught, result, corrections)
         return _Look(level, key, segmented, None if keep else neighbours, annotator, outcome)

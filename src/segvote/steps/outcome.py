@@ -10,11 +10,11 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
 from segvote.progress import Progress
 from segvote.run.corrections import Corrections
+from segvote.run.output_names import remove_stale
 from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.run.stale import remove_stale
 from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
@@ -93,7 +93,7 @@ def write_files(
         records = write_results(run, *decided, settings, resources, progress, outcome.corrections)
     with run.time_step("model"):
         write_model(run, settings, outcome.extractor, outcome.table, outcome.annotator, outcome.result)
-    remove_stale(run, [record.stem for record in records])
+    remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
     search, confidence = describe_search(outcome.annotator), outcome.annotator.confidence_.to_dict()
     run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence))

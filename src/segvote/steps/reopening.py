@@ -121,5 +121,5 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
 def teach(opened: Reopened, annotator: SegmentAnnotator) -> Voted:
     """The vote in which the corrections of now take part, from one without any on the same segments."""
     taught = annotator.teach(opened.user_labels)
-    result = apply_corrections(taught, opened.table.bags, opened.user_labels, opened.painted_shares)
+    result = apply_corrections(annotator, taught, opened.table.bags, opened.user_labels, opened.painted_shares)
     return Voted(opened, annotator, taught, result)

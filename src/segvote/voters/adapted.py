@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError
-from segvote.kernels import Neighbours, build_vote_graph, search_neighbours
-from segvote.voters.base import N_NEIGHBORS
+from segvote.method.graph import N_NEIGHBORS
+from segvote.method.second_opinion import stretch
 from segvote.voters.ekde import EKDE
 from segvote.voters.maps.cam import CAM
 from segvote.voters.segments import Segments
 
-__all__ = ["AdaptedEKDE", "stretch"]
-
-
-def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:
-    """(n, d) ``x + (gain - 1) (u . x) u``.
-
-    Parameters
-    ----------
-    X
-        (n, d) features.
-    direction, gain
-        (d,) u, of length one or zero, and how far features are stretched along it.
-    """
-    # Sums over columns, not products: a row's rounding then does not depend on how many rows there are.
-    along = np.einsum("ij,j->i", X.astype(np.float64), direction)
-    return (X + (gain - 1) * along[:, None] * direction).astype(X.dtype)
+__all__ = ["AdaptedEKDE"]
 
 
 class AdaptedEKDE(EKDE):
@@ -66,15 +53,10 @@ class AdaptedEKDE(EKDE):
         classifier._learn(segments)
         length = float(np.linalg.norm(classifier.coef_))
         self.direction_ = classifier.coef_ / length if length > 0 else classifier.coef_
-        return super()._learn(segments)
-
-    def _find_neighbours(self, segments: Segments) -> Neighbours:
-        return Neighbours.search(self._adapt(segments.X), self.n_neighbors, segments.bags)
+        return super()._learn(replace(segments, X=self._adapt(segments.X)))
 
     def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
-        known = self._segments
-        squared, indices = search_neighbours(self._adapt(X), self._adapt(known.X), self.n_neighbors, bags, known.bags)
-        return build_vote_graph(squared, indices, len(known))
+        return super()._build_graph(self._adapt(X), bags)
 
     def _adapt(self, X: np.ndarray) -> np.ndarray:
         return stretch(X, self.direction_, self.gain)

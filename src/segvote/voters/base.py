@@ -18,17 +18,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, otsu_threshold
 from segvote.method.explanation import Explanation, group_by_bag
-from segvote.voters.segments import Segments, check_segments, encode_labels
+from segvote.method.inputs import encode_labels
+from segvote.voters.segments import Segments, check_segments
 
-__all__ = ["N_NEIGHBORS", "BaseVoter"]
-
-# How many of the nearest segments of other bags vote for a segment.
-N_NEIGHBORS = 40
+__all__ = ["NO_BAG", "BaseVoter", "Votes"]
 
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
 
 # A bag id no training segment has: nothing is left out for segments of an unknown bag.
 NO_BAG = -1
+
+# Training segments, what each adds to the score of one segment (signed), and what no segment is answerable for.
+Votes = tuple[np.ndarray, np.ndarray, float]
 
 
 class BaseVoter(ClassifierMixin, BaseEstimator):
@@ -86,12 +87,11 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         _check_scale(X)
         check_classification_targets(y)
-        _check_binary(y)
         self.classes_, labels = encode_labels(y)
         segments = check_segments(X, labels, bags, prior, user_labels)
         self._bag_names = np.unique(bags) if bags is not None else np.arange(len(X))
         self.n_iter_ = 1
-        raw = self._learn(self._prepare(segments))
+        raw = self._learn(segments)
         self._segments = segments
         self.threshold_ = self._find_threshold(raw, segments)
         self.scores_ = raw - self.threshold_
@@ -113,17 +113,14 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         """Whether the next `fit` was given neighbours that are known already."""
         return "_taken" in self.__dict__
 
-    def _find_neighbours(self, segments: Segments) -> Neighbours:
+    def _find_neighbours(self, segments: Segments, n_neighbors: int) -> Neighbours:
         """Those taken, once; else those searched."""
         taken: Neighbours | None = self.__dict__.pop("_taken", None)
         if taken is None:
-            return Neighbours.search(segments.X, self.n_searched, segments.bags)
+            return Neighbours.search(segments.X, n_neighbors, segments.bags)
         if len(taken) != len(segments):
             raise BadInputError(f"the neighbours taken are of {len(taken)} segments; got {len(segments)}")
         return taken
-
-    def _prepare(self, segments: Segments) -> Segments:
-        return segments
 
     def _learn(self, segments: Segments) -> np.ndarray:
         """Votes for every training segment, own bag left out; the voter keeps what `_score` needs."""
@@ -198,11 +195,11 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
         voters, amounts, constant = votes
         return group_by_bag(voters, amounts, segments.bags, constant)
 
-    def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_training_votes(self, segment: int) -> Votes:
         segments = self._segments
         return self._list_votes(segments.X[segment], segments.bags[segment], segments.prior[segment])
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         """Voters, their signed amounts and the constant that together make the score of one segment.
 
         A voter whose score is no sum over segments gives it whole, as the constant.
@@ -217,14 +214,4 @@ def _check_scale(X: np.ndarray) -> None:
     if 0 < largest < SMALLEST:
         raise BadInputError(
             f"features of at most {largest:.1e} are too small to tell apart; multiply them, or scale them"
-        )
-
-
-def _check_binary(y: np.ndarray) -> None:
-    # The first sentence is the one scikit-learn's own checks look for.
-    n_classes = len(np.unique(y))
-    if n_classes > 2:
-        raise BadInputError(
-            "Only binary classification is supported. Expected the two labels *with* and *without*; "
-            f"got {n_classes} classes. Fit one voter per class"
         )

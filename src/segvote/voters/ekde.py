@@ -8,17 +8,17 @@ images; `segvote.SegmentAnnotator` is the whole method.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
-from segvote.kernels import build_vote_graph, search_neighbours
+from segvote.method.graph import N_NEIGHBORS
 from segvote.method.walk import Voice, find_weights
-from segvote.voters.base import N_NEIGHBORS, BaseVoter
+from segvote.voters.base import Votes
+from segvote.voters.neighbour_votes import NeighbourVoter
 from segvote.voters.segments import Segments
 
 __all__ = ["EKDE"]
 
 
-class EKDE(BaseVoter):
+class EKDE(NeighbourVoter):
     """Expectation kernel density estimation, robust form.
 
     Every segment is voted for by its `n_neighbors` nearest segments of other bags, *with* and *without* together, with
@@ -57,8 +57,8 @@ class EKDE(BaseVoter):
         return self.n_neighbors
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        neighbours = self._find_neighbours(segments)
-        self.graph_, self.recall_ = neighbours.build_graph(), neighbours.recall
+        neighbours = self._find_neighbours(segments, self.n_neighbors)
+        self.graph_, self.recall_, self._voters = neighbours.build_graph(), neighbours.recall, segments
         del neighbours
         voters = np.flatnonzero(segments.positive)
         shares = 1 / np.bincount(segments.bags)[segments.bags[voters]]
@@ -78,22 +78,13 @@ class EKDE(BaseVoter):
         # A / (A + B) of eq. 17, with the threshold standing for the votes against.
         return raw / np.maximum(raw + self.threshold_, np.finfo(float).tiny)
 
-    def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
-        segments = self._segments
-        squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
-        return build_vote_graph(squared, indices, len(segments))
-
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return prior * (self._build_graph(X, bags) @ self._weights) * self._gain
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        return self._weigh_row(self._build_graph(x[None, :], np.array([bag])), prior)
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        return self._split_row(self._build_graph(x[None, :], np.array([bag])), prior * self._gain * self._weights)
 
-    def _list_training_votes(self, segment: int) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_training_votes(self, segment: int) -> Votes:
         # The very neighbours that voted: a search of a large set need not find them again.
-        return self._weigh_row(self.graph_[[segment]], self._segments.prior[segment])
-
-    def _weigh_row(self, row: sparse.csr_matrix, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        amounts = row.data * (prior * self._gain * self._weights[row.indices] - self.threshold_)
-        # A segment that nobody votes for still has to reach the threshold.
-        return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
+        weights = self._segments.prior[segment] * self._gain * self._weights
+        return self._split_row(self.graph_[[segment]], weights)

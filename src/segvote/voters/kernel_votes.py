@@ -1,32 +1,52 @@
-"""Kernel sums and bandwidths as voters use them: one bandwidth at a time."""
+"""Gaussian kernel votes: sums with one bandwidth, the bandwidth itself, and voters that are such a sum."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, TooLargeError
 from segvote.kernels import search_neighbours, sum_kernel
+from segvote.voters.base import BaseVoter, Votes
+from segvote.voters.segments import Segments
 
-__all__ = ["check_bandwidth", "find_typical_distance", "measure_relative_error", "sum_votes"]
+__all__ = [
+    "MAX_PAIRS",
+    "KernelVoter",
+    "check_pairs",
+    "choose_bandwidth",
+    "find_typical_distance",
+    "measure_relative_error",
+    "sum_votes",
+]
+
+# A hundred thousand segments with a hundred thousand: a few minutes on one processor.
+MAX_PAIRS = 10**10
+# The usual bandwidth is the median distance to so many nearest segments.
+N_TYPICAL = 10
 
 
-def check_bandwidth(bandwidth: float) -> float:
-    """The bandwidth itself, if it is one."""
-    if not bandwidth > 0:
-        raise BadInputError(f"a bandwidth must be above 0; got {bandwidth}")
-    return float(bandwidth)
+def check_pairs(voter: str, n_segments: int, n_voters: int, max_pairs: int) -> None:
+    """Refuse more than `max_pairs` pairs, in a sentence that begins with `voter`, instead of running for ever."""
+    if n_segments * n_voters > max_pairs:
+        raise TooLargeError(
+            f"{voter} looks at all pairs of segments, at most {max_pairs:.0e}; got {n_segments} x {n_voters}. "
+            "Use voter ekde, or fewer segments or images"
+        )
 
 
-def sum_votes(
+def choose_bandwidth(
+    given: float | None,
     X: np.ndarray,
     voters: np.ndarray,
-    bandwidth: float,
-    weights: np.ndarray | None = None,
     bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
-) -> np.ndarray:
-    """(n,) or (n, m) weighted sums of the voters' kernels at every row of X, own bag left out where bags are given."""
-    return sum_kernel(X, voters, [bandwidth], weights, bags, voter_bags)[0]
+) -> float:
+    """The bandwidth that was given, or the typical distance from X to the nearest voters."""
+    if given is None:
+        return find_typical_distance(X, voters, N_TYPICAL, bags, voter_bags)
+    if not given > 0:
+        raise BadInputError(f"bandwidth must be above 0 or None; got {given}")
+    return float(given)
 
 
 def find_typical_distance(
@@ -42,7 +62,37 @@ def find_typical_distance(
     return float(np.sqrt(np.median(found))) or 1.0 if len(found) else 1.0
 
 
+def sum_votes(
+    X: np.ndarray,
+    voters: np.ndarray,
+    bandwidth: float,
+    weights: np.ndarray | None = None,
+    bags: np.ndarray | None = None,
+    voter_bags: np.ndarray | None = None,
+) -> np.ndarray:
+    """(n,) weighted sums of the voters' kernels at every row of X, own bag left out where bags are given."""
+    return sum_kernel(X, voters, [bandwidth], weights, bags, voter_bags)[0]
+
+
 def measure_relative_error(errors: np.ndarray, sums: np.ndarray) -> float:
     """Standard errors of sums relative to these: what 95 % of the segments stay below."""
     relative = np.divide(errors, sums, out=np.zeros(len(sums)), where=sums > 0)
     return float(np.quantile(relative, 0.95)) if len(relative) else 0.0
+
+
+class KernelVoter(BaseVoter):
+    """Base of the voters ``f(x) = sum_i a_i k(x, x_i)`` over training segments of other bags than x's own.
+
+    A voter sets `bandwidth_` and `_amounts` (a) after `_choose_voters`.
+    """
+
+    def _choose_voters(self, segments: Segments, rows: np.ndarray) -> None:
+        self._rows, self._voters, self._voter_bags = rows, segments.X[rows], segments.bags[rows]
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return sum_votes(X, self._voters, self.bandwidth_, self._amounts, bags, self._voter_bags)
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        # Asked the other way round, the sum at every voter is one kernel.
+        kernels = sum_votes(self._voters, x[None, :], self.bandwidth_, None, self._voter_bags, np.array([bag]))
+        return self._rows, self._amounts * kernels, -self.threshold_

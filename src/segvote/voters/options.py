@@ -19,13 +19,7 @@ TRUTH = {"true": True, "false": False}
 
 
 def list_options(voter: str) -> dict[str, Any]:
-    """Names of a voter's parameters to their types.
-
-    Parameters
-    ----------
-    voter
-        A name of `VOTERS`.
-    """
+    """Names of a voter's parameters to their types."""
     known = _list_parameters(VOTERS[voter])
     if voter == METHOD:
         from segvote.method import SegmentAnnotator  # scikit-learn takes a second to import
@@ -42,15 +36,7 @@ def _list_parameters(part: type) -> dict[str, Any]:
 
 
 def check_options(voter: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that a voter has not, or whose values are of another kind: a record may hold any.
-
-    Parameters
-    ----------
-    voter
-        A name of `VOTERS`.
-    options
-        Names to values, as JSON has them.
-    """
+    """Refuse options that a voter has not, or whose values are of another kind: a record may hold any."""
     known = list_options(voter) if options else {}
     for name, value in options.items():
         if name not in known:
@@ -75,15 +61,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def parse_options(voter: str, texts: Iterable[str]) -> dict[str, Any]:
-    """Options of one voter.
-
-    Parameters
-    ----------
-    voter
-        A name of `VOTERS`.
-    texts
-        Each ``NAME=VALUE``; ``none`` where a parameter may be left open, several numbers joined by commas.
-    """
+    """Options of one voter, each ``NAME=VALUE``: ``none`` where one may be left open, numbers joined by commas."""
     known, options = list_options(voter), {}
     for text in texts:
         name, value = _split(text)
@@ -94,13 +72,7 @@ def parse_options(voter: str, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_options_of_all(voters: Sequence[str], texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Options of several voters: ``NAME=VALUE`` for each that has it, ``VOTER.NAME=VALUE`` for one.
-
-    Returns
-    -------
-    dict
-        Voter to its options, for voters that have any.
-    """
+    """Voter to its options, where it has any: ``NAME=VALUE`` for each that has it, ``VOTER.NAME=VALUE`` for one."""
     found: dict[str, dict[str, Any]] = {}
     for text in texts:
         start, dot, rest = text.partition(".")

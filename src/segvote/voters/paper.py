@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.kernels import SampledKernel, make_kernel, sum_kernel
-from segvote.voters.base import NO_BAG, BaseVoter
-from segvote.voters.kernel_votes import check_bandwidth, measure_relative_error, sum_votes
-from segvote.voters.limits import MAX_PAIRS
+from segvote.voters.base import BaseVoter, Votes
+from segvote.voters.kernel_votes import MAX_PAIRS, measure_relative_error
 from segvote.voters.mil.learning_bags import spread_out
 from segvote.voters.segments import Segments
 
@@ -31,7 +30,8 @@ GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 TINY = np.finfo(float).tiny
 # Segments over which the rule for bandwidths takes its means.
 MAX_ASKED = 5000
-# A power step that changes the spectral radius by no more than this part of it is the last.
+# Power steps at most; one that changes the spectral radius by no more than this part of it is the last.
+RHO_STEPS = 100
 SAME_RHO = 1e-7
 
 
@@ -94,49 +94,52 @@ class PaperEKDE(BaseVoter):
         return tags
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        n_positive = int(segments.positive.sum())
-        is_sampled = n_positive**2 > self.max_pairs or len(segments) ** 2 > MAX_PAIRS
+        positives = np.flatnonzero(segments.positive)
+        is_sampled = len(positives) ** 2 > self.max_pairs or len(segments) ** 2 > MAX_PAIRS
         self._set_bandwidths(segments)
         bandwidths = self.bandwidth_for_, self.bandwidth_against_
-        sums = _Sums(segments, *bandwidths, self.own_bag, segments.positive, is_sampled)
-        known = segments.user_labels[sums.positives]
-        weights = np.where(known == 0, 0.0, np.ones(len(sums.positives)))
-        for n_iter in range(1, self.max_iter + 1):  # noqa: B007
+        sums = _Sums(segments, *bandwidths, self.own_bag, positives, is_sampled)
+        weights = self._iterate(sums, segments.user_labels[positives])
+        self.rho_ = sums.measure_rho()
+        self._voters, self._weights = segments, np.zeros(len(segments))
+        self._weights[positives] = weights
+        self.kernel_error_: float | None = None
+        if is_sampled:
+            sums = _Sums(segments, *bandwidths, self.own_bag, np.arange(len(segments)), is_sampled)
+            votes_for, votes_against = sums.count(weights)
+            self.kernel_error_ = measure_relative_error(sums.measure_error(weights), votes_for + votes_against)
+        else:
+            votes_for, votes_against = self._count_votes(segments.X, segments.bags)
+        self._warn_all_or_nothing((votes_for - votes_against)[positives])
+        return votes_for - votes_against
+
+    def _iterate(self, sums: _Sums, known: np.ndarray) -> np.ndarray:
+        """(n_positives,) w; user labels stay as they are."""
+        weights = np.where(known == 0, 0.0, 1.0)
+        for n_iter in range(1, self.max_iter + 1):
+            self.n_iter_ = n_iter
             votes_for, votes_against = sums.count(weights)
             updated = np.where(known >= 0, known, votes_for / np.maximum(votes_for + votes_against, TINY))
             change = np.abs(updated - weights).max(initial=0.0)
             weights = updated
             if change <= self.tol:
                 break
-        self.n_iter_ = n_iter
-        self.rho_ = sums.measure_rho()
-        self._weights, self._positives, self._negatives = weights, sums.positives, sums.negatives
-        self._keep_voters(segments)
-        self.kernel_error_: float | None = None
-        if is_sampled:
-            sums = _Sums(segments, *bandwidths, self.own_bag, np.ones(len(segments), dtype=bool), is_sampled)
-            votes_for, votes_against = sums.count(weights)
-            self.kernel_error_ = measure_relative_error(sums.measure_error(weights), votes_for + votes_against)
-        else:
-            votes_for, votes_against = self._count_votes(segments.X, segments.bags if not self.own_bag else None)
-        self._warn_all_or_nothing((votes_for - votes_against)[sums.positives])
-        return votes_for - votes_against
+        return weights
 
     def _set_bandwidths(self, segments: Segments) -> None:
         given = (self.bandwidth_for, self.bandwidth_against)
         best = choose_bandwidths(segments, self.grid, self.bandwidth_rule) if None in given else (1.0, 1.0)
         chosen = [found if asked is None else asked for asked, found in zip(given, best, strict=True)]
-        self.bandwidth_for_, self.bandwidth_against_ = map(check_bandwidth, chosen)
-
-    def _keep_voters(self, segments: Segments) -> None:
-        self._P, self._N = segments.X[self._positives], segments.X[self._negatives]
-        self._P_bags, self._N_bags = segments.bags[self._positives], segments.bags[self._negatives]
+        if not min(chosen) > 0:
+            raise BadInputError(f"a bandwidth must be above 0; got {min(chosen)}")
+        self.bandwidth_for_, self.bandwidth_against_ = map(float, chosen)
 
     def _count_votes(self, X: np.ndarray, bags: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """A and B at any points; `bags` are left out where given."""
-        votes_for = sum_votes(X, self._P, self.bandwidth_for_, self._weights, bags, self._P_bags)
-        against = sum_votes(X, self._P, self.bandwidth_against_, 1 - self._weights, bags, self._P_bags)
-        return votes_for, against + sum_votes(X, self._N, self.bandwidth_against_, None, bags, self._N_bags)
+        """A and B at any points. A segment of N is one of P whose w is 0: one sum over all holds both."""
+        voters, weights = self._voters, np.column_stack([self._weights, 1 - self._weights])
+        bags = None if self.own_bag else bags
+        sums = sum_kernel(X, voters.X, [self.bandwidth_for_, self.bandwidth_against_], weights, bags, voters.bags)
+        return sums[0, :, 0], sums[1, :, 1]
 
     def _warn_all_or_nothing(self, scores: np.ndarray) -> None:
         selected = (scores > 0).mean()
@@ -155,12 +158,10 @@ class PaperEKDE(BaseVoter):
 
     def _weigh(self, raw: np.ndarray, segments: Segments) -> np.ndarray:
         self._scale = float(raw.std()) or 1.0
-        weights = np.zeros(len(segments))
-        weights[self._positives] = self._weights
-        return np.where(segments.user_labels >= 0, segments.user_labels, weights)
+        return np.where(segments.user_labels >= 0, segments.user_labels, self._weights)
 
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        votes_for, votes_against = self._count_votes(X, None if self.own_bag else bags)
+        votes_for, votes_against = self._count_votes(X, bags)
         return votes_for - votes_against
 
     def posterior(self, X: np.ndarray) -> np.ndarray:
@@ -180,27 +181,23 @@ class PaperEKDE(BaseVoter):
         Times `class_priors_` (eq. 16) they are B and A over the number of segments, so the MAP rule (eq. 13) is sgn f.
         """
         votes_for, votes_against = self._check_and_count(X)
-        total = len(self._weights) + len(self._N)
-        return np.column_stack([votes_against, votes_for]) / np.maximum(self.class_priors_ * total, TINY)
+        return np.column_stack([votes_against, votes_for]) / np.maximum(self.class_priors_ * len(self._weights), TINY)
 
     @property
     def class_priors_(self) -> np.ndarray:
         """(2,) the priors of eq. 16: share of all segments believed background, object."""
-        n_object = self._weights.sum()
-        return np.array([len(self._N) + len(self._weights) - n_object, n_object]) / (len(self._N) + len(self._weights))
+        share = self._weights.mean()
+        return np.array([1 - share, share])
 
     def _check_and_count(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
         return self._count_votes(validate_data(self, X, reset=False, dtype=(np.float64, np.float32)), None)
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        bags = np.array([NO_BAG if self.own_bag else bag])
-        point = x[None, :]
-        both = [self.bandwidth_for_, self.bandwidth_against_]
-        k_for, k_against = sum_kernel(self._P, point, both, None, self._P_bags, bags)
-        k_negative = sum_kernel(self._N, point, both[1:], None, self._N_bags, bags)[0]
-        amounts = np.concatenate([self._weights * k_for - (1 - self._weights) * k_against, -k_negative])
-        return np.concatenate([self._positives, self._negatives]), amounts, 0.0
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        voters, both = self._voters, [self.bandwidth_for_, self.bandwidth_against_]
+        own = None if self.own_bag else np.array([bag])
+        k_for, k_against = sum_kernel(voters.X, x[None, :], both, None, voters.bags, own)
+        return np.arange(len(voters)), self._weights * k_for - (1 - self._weights) * k_against, 0.0
 
 
 class _Sums:
@@ -212,11 +209,10 @@ class _Sums:
         bandwidth_for: float,
         bandwidth_against: float,
         own_bag: bool,
-        asked: np.ndarray,
+        rows: np.ndarray,
         is_sampled: bool,
     ) -> None:
-        self.positives, self.negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
-        rows, bags = np.flatnonzero(asked), None if own_bag else segments.bags
+        self.positives, bags = np.flatnonzero(segments.positive), None if own_bag else segments.bags
 
         def pair(voters: np.ndarray, bandwidth: Any) -> tuple[Any, ...]:
             own = (None, None) if bags is None else (bags[rows], bags[voters])
@@ -226,7 +222,9 @@ class _Sums:
         self._against = self._for
         if bandwidth_for != bandwidth_against:
             self._against = make_kernel(*pair(self.positives, bandwidth_against), is_sampled=is_sampled)
-        self._from_negatives, self._error = _sum_once(*pair(self.negatives, bandwidth_against), is_sampled=is_sampled)
+        self._from_negatives, self._error = _sum_once(
+            *pair(np.flatnonzero(~segments.positive), bandwidth_against), is_sampled=is_sampled
+        )
 
     def count(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._for.multiply(weights), self._from_negatives + self._against.multiply(1 - weights)
@@ -236,12 +234,12 @@ class _Sums:
         assert isinstance(self._for, SampledKernel) and isinstance(self._against, SampledKernel)
         return self._for.measure_error(weights) + self._against.measure_error(1 - weights) + self._error
 
-    def measure_rho(self, n_steps: int = 100) -> float:
+    def measure_rho(self) -> float:
         """Spectral radius of J_ij = k+_ij / b_i, b_i = sum_N k- + sum_P k-, by power iteration."""
         total = np.maximum(self.count(np.zeros(len(self.positives)))[1], TINY)
         vector = np.ones(len(self.positives))
         rho = 0.0
-        for _ in range(n_steps):
+        for _ in range(RHO_STEPS):
             vector = self._for.multiply(vector) / total
             before, rho = rho, float(np.abs(vector).max())
             if rho == 0 or abs(rho - before) <= SAME_RHO * rho:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.types import WITH, WITHOUT
 
-__all__ = ["Segments", "check_segments", "encode_labels"]
+__all__ = ["Segments", "check_segments"]
 
 
 @dataclass(frozen=True)
@@ -48,22 +47,6 @@ class Segments:
         return len(self.bag_labels)
 
 
-def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the two classes, the positive one last, and which segments carry it.
-
-    ``with``/``without`` mean what they say; of any other two values the larger is *with* (so 1 of {0, 1} and {-1, 1}).
-    """
-    classes = np.unique(y)
-    if len(classes) != 2:
-        raise BadInputError(
-            f"expected segments of two classes, *with* and *without* the object; got {len(classes)} class(es): "
-            f"{', '.join(map(str, classes[:5]))}. Add bags of the missing kind"
-        )
-    if set(map(str, classes)) == {WITH, WITHOUT}:
-        classes = classes[::-1]
-    return classes, y == classes[1]
-
-
 def check_segments(
     X: np.ndarray,
     labels: np.ndarray,
@@ -71,17 +54,7 @@ def check_segments(
     prior: np.ndarray | None,
     user_labels: np.ndarray | None,
 ) -> Segments:
-    """Check lengths and values and give every bag a number.
-
-    Parameters
-    ----------
-    X
-        (n_segments, d), finite.
-    labels
-        (n_segments,) bool.
-    bags, prior, user_labels
-        (n_segments,) or None: every segment its own bag; nothing is suspected; nothing is known.
-    """
+    """Check lengths and values and give every bag a number; parameters as for `BaseVoter.fit`, labels as bool."""
     n_segments = len(X)
     codes = np.arange(n_segments) if bags is None else np.unique(_check_length("bags", bags, X), return_inverse=True)[1]
     bag_labels = _check_bag_labels(codes, labels, bags)

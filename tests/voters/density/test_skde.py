@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from segvote.errors import BadInputError
 from segvote.voters.density.skde import SKDE, TINY, _Climb, shift_to_modes
 
 
@@ -70,8 +69,3 @@ def test_the_highest_mode_is_the_planted_object(planted):
     assert np.linalg.norm(fitted.modes_[0] - planted.X[planted.truth].mean(axis=0)) < 1.0
     assert (np.diff(fitted.mode_scores_) <= 0).all()
     assert len(fitted.modes_) == len(fitted.mode_scores_)
-
-
-def test_a_bandwidth_of_zero_is_refused(planted):
-    with pytest.raises(BadInputError, match="bandwidth"):
-        SKDE(bandwidth=0).fit(planted.X, planted.y, bags=planted.bags)

@@ -6,7 +6,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError
 from segvote.voters.mil.dd_svm import DDSVM, SAME_CONCEPT
 from segvote.voters.mil.learning_bags import sort_bags
 
@@ -27,7 +26,7 @@ def test_the_distance_of_a_bag_is_that_of_its_nearest_segment(fitted, planted):
             assert table[bag, column] == pytest.approx(min(distances))
 
 
-def test_concepts_of_one_tag_are_distinct(fitted, planted):
+def test_concepts_of_one_label_are_distinct(fitted, planted):
     bags = sort_bags(planted.X, planted.bags, planted.y == 1)
     kept = fitted._find_concepts(replace(bags, X=fitted._standard.apply(bags.X)))
     for first, second in combinations(kept, 2):
@@ -38,8 +37,3 @@ def test_a_segment_that_adds_nothing_scores_as_the_typical_bag(fitted, planted):
     typical = fitted._model.decision_function(fitted._table_standard.apply(fitted._typical[None]))[0]
     far = planted.X[:1] + 1e3
     assert fitted._score(far, np.array([-1]), np.ones(1))[0] == pytest.approx(typical)
-
-
-def test_no_start_is_refused(planted):
-    with pytest.raises(BadInputError, match="n_starts"):
-        DDSVM(n_starts=0).fit(planted.X, planted.y, bags=planted.bags)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError
 from segvote.voters.mil.concepts import BagLoss, Concept
 from segvote.voters.mil.diverse_density import DiverseDensity, EMDiverseDensity, GEMDiverseDensity
 from segvote.voters.mil.learning_bags import group_bags
@@ -59,8 +58,3 @@ def test_em_dd_ends_no_worse_than_the_first_e_step(planted):
     voter = EMDiverseDensity()
     first = BagLoss(voter._choose(Concept.read(theta, 0.0), bags))(theta)[0]
     assert voter._climb_from(theta, bags).loss <= first
-
-
-def test_no_start_is_refused(planted):
-    with pytest.raises(BadInputError, match="n_starts"):
-        EMDiverseDensity(n_starts=0).fit(planted.X, planted.y, bags=planted.bags)

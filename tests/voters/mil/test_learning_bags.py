@@ -48,7 +48,7 @@ def test_corrections_become_bags_of_one_and_an_explained_bag_learns_no_more():
     assert learned.labels.tolist() == [True, False, False, True, False]
 
 
-def test_corrections_that_leave_one_tag_are_refused(planted):
+def test_corrections_that_leave_one_label_are_refused(planted):
     with pytest.raises(BadInputError, match="corrections"):
         CAM().fit(planted.X, planted.y, bags=planted.bags, user_labels=np.zeros(len(planted.X)))
 

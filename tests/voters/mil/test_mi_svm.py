@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from segvote.voters.mil.mi_svm import BagMISVM, MiSVM, _Machine, guess_labels
+from segvote.voters.mil.mi_svm import BagMISVM, MiSVM, _ExactMachine, _MappedMachine, guess_labels
+from segvote.voters.mil.prototypes import measure_kernel
 
 
 def test_a_with_bag_without_a_positive_keeps_its_best_segment(small_bags):
@@ -21,21 +22,21 @@ def test_positive_votes_are_kept_in_with_bags_only(small_bags):
 
 def test_the_exact_machine_votes_as_scikit_learn_does(planted):
     model = SVC(C=2.0, gamma=0.1, class_weight="balanced").fit(planted.X, planted.y)
-    votes = _Machine(2.0, 0.1, None).fit(planted.X, planted.y == 1).vote(planted.X)
+    rows = np.arange(len(planted.X))
+    votes = _ExactMachine(2.0, 0.1).fit(planted.X, planted.y == 1, rows).vote(planted.X)
     np.testing.assert_allclose(votes, model.decision_function(planted.X), atol=1e-9)
 
 
 def test_the_map_on_all_segments_has_the_kernel_as_its_product(planted):
     points = planted.X[::4]
-    machine = _Machine(1.0, 0.2, points)
-    mapped = machine.map(points)
-    np.testing.assert_allclose(mapped @ mapped.T, machine._measure(points, points), atol=1e-6)
+    mapped = _MappedMachine(1.0, 0.2, points, np.arange(len(points))).map(points)
+    np.testing.assert_allclose(mapped @ mapped.T, measure_kernel(points, points, 0.2), atol=1e-6)
 
 
 @pytest.mark.parametrize("voter", [MiSVM, BagMISVM])
 def test_the_mapped_machine_is_explained_by_its_landmarks(voter, planted):
     fitted = voter(max_exact=100, n_landmarks=50).fit(planted.X, planted.y, bags=planted.bags)
-    assert len(fitted._voter_rows) == 50
+    assert len(fitted._prototypes.rows) == 50
     explained = fitted.explain(3)
     assert explained.score == pytest.approx(fitted.scores_[3])
 
@@ -47,5 +48,5 @@ def test_mi_svm_stops_when_its_guess_comes_back(planted):
 
 def test_witnesses_of_mi_svm_are_one_per_with_bag(planted):
     fitted = BagMISVM().fit(planted.X, planted.y, bags=planted.bags)
-    voters = fitted._voter_rows[planted.y[fitted._voter_rows] == 1]
+    voters = fitted._prototypes.rows[planted.y[fitted._prototypes.rows] == 1]
     assert len(np.unique(planted.bags[voters])) == len(voters) <= 10

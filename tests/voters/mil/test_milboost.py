@@ -6,9 +6,9 @@ from scipy.special import expit
 
 from segvote.errors import BadInputError
 from segvote.voters.mil.learning_bags import sort_bags
-from segvote.voters.mil.milboost import _ISR, MILBoost, MILBoostISR, StumpSearch, _NoisyOr, measure_likelihood
+from segvote.voters.mil.milboost import MILBoost, MILBoostISR, StumpSearch
 
-MODELS = [_NoisyOr, _ISR]
+MODELS = [MILBoost, MILBoostISR]
 
 
 def measure_likelihood_slow(y, bags, model):
@@ -17,7 +17,7 @@ def measure_likelihood_slow(y, bags, model):
     for bag, label in enumerate(bags.labels):
         votes = y[bags.codes == bag]
         odds = np.exp(votes).sum()
-        p = 1 - np.prod(1 - expit(votes)) if model is _NoisyOr else odds / (1 + odds)
+        p = 1 - np.prod(1 - expit(votes)) if model is MILBoost else odds / (1 + odds)
         total += np.log(p) if label else np.log(1 - p)
     return total
 
@@ -36,36 +36,36 @@ def find_stump_slow(X, weights):
 @pytest.mark.parametrize("model", MODELS)
 def test_likelihood_is_the_formula(model, small_bags, rng):
     y = rng.normal(size=len(small_bags.X))
-    assert measure_likelihood(y, small_bags, model) == pytest.approx(measure_likelihood_slow(y, small_bags, model))
+    assert model._measure_likelihood(y, small_bags) == pytest.approx(measure_likelihood_slow(y, small_bags, model))
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_weights_are_the_finite_differences_of_the_likelihood(model, small_bags, rng):
     y, step = rng.normal(size=len(small_bags.X)), 1e-6
     slopes = [
-        (measure_likelihood(y + step * row, small_bags, model) - measure_likelihood(y - step * row, small_bags, model))
+        (model._measure_likelihood(y + step * row, small_bags) - model._measure_likelihood(y - step * row, small_bags))
         / (2 * step)
         for row in np.eye(len(y))
     ]
-    np.testing.assert_allclose(model.weigh(y, small_bags), slopes, atol=1e-7)
+    np.testing.assert_allclose(model._differentiate(y, small_bags), slopes, atol=1e-7)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("size", [1, 50, 400])
 def test_a_bag_of_any_size_starts_undecided_and_with_a_gradient(model, size):
     bags = sort_bags(np.zeros((2 * size, 1)), np.repeat([0, 1], size), np.repeat([True, False], size))
-    y = np.full(2 * size, model.start(size))
-    np.testing.assert_allclose(model.log_odds(y, bags), 0, atol=1e-9)
+    y = np.full(2 * size, model._start(size))
+    np.testing.assert_allclose(model._measure_odds(y, bags), 0, atol=1e-9)
     # Half of a bag's probability is still to be won: its weights add up to about that, whatever its size.
-    assert 0.4 < model.weigh(y, bags)[bags.positive].sum() < 0.8
+    assert 0.4 < model._differentiate(y, bags)[bags.positive].sum() < 0.8
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_extreme_votes_give_finite_weights(model, small_bags):
     for value in (-800.0, 800.0):
         y = np.full(len(small_bags.X), value)
-        assert np.isfinite(model.weigh(y, small_bags)).all()
-        assert np.isfinite(measure_likelihood(y, small_bags, model))
+        assert np.isfinite(model._differentiate(y, small_bags)).all()
+        assert np.isfinite(model._measure_likelihood(y, small_bags))
 
 
 def test_the_stump_search_finds_the_best_of_all_stumps(rng):
@@ -95,7 +95,7 @@ def test_more_rounds_never_lower_the_likelihood(voter, planted):
     for n_rounds in (1, 3, 9):
         fitted = voter(n_rounds=n_rounds).fit(planted.X, planted.y, bags=planted.bags)
         y = fitted._score(bags.X, bags.codes, np.ones(len(bags.X)))
-        values.append(measure_likelihood(y, bags, voter._model))
+        values.append(voter._measure_likelihood(y, bags))
     assert values == sorted(values)
 
 

@@ -18,8 +18,8 @@ def test_votes_are_the_machine_of_scikit_learn_turned_round(planted):
 
 def test_only_negatives_vote_and_no_more_than_allowed(planted):
     fitted = OneClass(max_negatives=30).fit(planted.X, planted.y, bags=planted.bags)
-    assert len(fitted._voter_rows) <= 30
-    assert (planted.y[fitted._voter_rows] == 0).all()
+    assert len(fitted._prototypes.rows) <= 30
+    assert (planted.y[fitted._prototypes.rows] == 0).all()
 
 
 def test_a_sample_of_the_negatives_ranks_about_as_all_do(planted):

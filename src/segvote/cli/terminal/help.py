@@ -15,8 +15,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from segvote.cli.options import RENAMED, RESEARCH
 
-__all__ = ["Command", "CommandList"]
-
 HELP_ALL = "--help-all"
 MIN_NAMES = 19  # characters of the column of names: panels stand below each other
 KINDS = {int: "INT", float: "FLOAT"}

@@ -9,8 +9,6 @@ from segvote.cli.terminal.stopping import check_stop
 from segvote.io.progress_bar import draw_progress
 from segvote.progress import Progress
 
-__all__ = ["show_progress"]
-
 
 @contextlib.contextmanager
 def show_progress() -> Iterator[Progress]:

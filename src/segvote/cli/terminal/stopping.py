@@ -10,8 +10,6 @@ from __future__ import annotations
 import signal
 from types import FrameType
 
-__all__ = ["check_stop", "find_exit_code", "listen_for_stop"]
-
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
 
 _asked: list[int] = []

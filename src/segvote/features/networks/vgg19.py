@@ -1,7 +1,7 @@
 """`vgg19`, the paper's deep features: conv3-4, conv4-4 and conv5-4 of VGG-19, 1280 numbers.
 
-The weights are half a gigabyte and not ours to ship; the user's file is read as torch wrote it, as safetensors or as
-ONNX, and every name and shape is checked. Layers follow Simonyan, Zisserman, "Very deep convolutional networks for
+The weights are half a gigabyte and not ours to ship; the user's file is read as torch wrote it or as safetensors, and
+every name and shape is checked. Layers follow Simonyan, Zisserman, "Very deep convolutional networks for
 large-scale image recognition" (2015), configuration E.
 """
 
@@ -36,7 +36,7 @@ class Vgg19Features(NetworkFeatures):
     Parameters
     ----------
     weights
-        The user's weight file: .pth or .pt, .safetensors, or .onnx. Without it the path in the environment variable
+        The user's weight file: .pth or .pt, or .safetensors. Without it the path in the environment variable
         ``SEGVOTE_VGG19`` is taken.
     size
         Longest side of the network's input in pixels, rounded to a multiple of 16.

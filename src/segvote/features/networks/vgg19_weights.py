@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from segvote.errors import BadInputError, DamagedFileError, TooLargeError
-from segvote.features.networks.onnx_files import get_first_line, list_weight_files, read_onnx
+from segvote.errors import BadInputError, DamagedFileError
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.memory_budget import check_budget
 
@@ -37,14 +35,14 @@ def read_vgg19_weights(path: str | Path) -> list[Layer]:
     Parameters
     ----------
     path
-        torchvision's state dictionary as .pth, .pt or .safetensors, or a VGG-19 as .onnx.
+        torchvision's state dictionary as .pth, .pt or .safetensors.
 
     Returns
     -------
     list
         Kernel (out, in, 3, 3) and bias (out,) of the sixteen convolutions in order, float32.
     """
-    readers = {".pth": _read_torch, ".pt": _read_torch, ".safetensors": _read_safetensors, ".onnx": _read_onnx}
+    readers = {".pth": _read_torch, ".pt": _read_torch, ".safetensors": _read_safetensors}
     suffix = Path(path).suffix.lower()
     if suffix not in readers:
         raise BadInputError(f"{path}: expected a weight file out of {', '.join(readers)}; got {suffix or 'no ending'}")
@@ -92,38 +90,3 @@ def _pick_layers(path: str, state: dict[str, np.ndarray]) -> list[Layer]:
                 f"{path}: expected torchvision's vgg19 with {name}, found {found} …; vgg19_bn is another network"
             )
     return [(state[f"{prefix}{layer}.weight"], state[f"{prefix}{layer}.bias"]) for layer in names]
-
-
-def _read_onnx(path: str) -> list[Layer]:
-    """Take the first sixteen convolutions; their names depend on who exported them, their order does not."""
-    from onnx.external_data_helper import load_external_data_for_model
-
-    try:
-        files = [Path(path), *list_weight_files(path)]
-        check_budget(sum(file.stat().st_size for file in files), path)
-        model = read_onnx(path)
-        load_external_data_for_model(model, str(Path(path).parent))
-    except TooLargeError:
-        raise
-    except Exception as error:  # onnx raises many kinds on damaged bytes
-        raise DamagedFileError(f"{path}: expected a VGG-19 as ONNX ({get_first_line(error)}); get another") from error
-    graph = model.graph
-    stored = {tensor.name: tensor for tensor in graph.initializer}
-    nodes = [node for node in graph.node if node.op_type == "Conv"][: len(list_vgg19_shapes())]
-    if len(nodes) < len(list_vgg19_shapes()):
-        raise BadInputError(f"{path}: expected the 16 convolutions of VGG-19, the model has {len(nodes)}")
-    return [_read_convolution(path, node, stored) for node in nodes]
-
-
-def _read_convolution(path: str, node: Any, stored: dict[str, Any]) -> Layer:
-    from onnx import numpy_helper
-
-    if len(node.input) != 3 or not all(name in stored for name in node.input[1:]):
-        raise BadInputError(f"{path}: expected convolutions with stored kernel and bias, {node.name or 'one'} has not")
-    try:
-        kernel, bias = (numpy_helper.to_array(stored[name]) for name in node.input[1:])
-    except Exception as error:  # of a kind, a shape or a place that is none
-        raise DamagedFileError(
-            f"{path}: the weights of {node.name or 'a convolution':.40} cannot be read ({error}); fetch the file again"
-        ) from error
-    return kernel, bias

@@ -14,8 +14,6 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import count_runs
 
-__all__ = ["decode_brush", "encode_brush"]
-
 _WIDTHS = np.array([3, 4, 8, 16])
 _LONGEST = 1 << 16  # of one run
 _N_VALUE_BITS = 8

@@ -16,8 +16,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["Polygon", "bridge_holes", "rasterise", "trace_polygons"]
-
 _MAX_CROSSINGS = 1 << 22  # handled at a time
 _MAX_COORDINATE = 1e9
 
@@ -35,18 +33,10 @@ class Polygon:
 
 
 def trace_polygons(mask: np.ndarray) -> list[Polygon]:
-    """Exact outlines of a mask.
+    """Exact outlines of a (h, w) bool mask: ``rasterise`` of all rings gives it again.
 
-    Parameters
-    ----------
-    mask
-        (h, w) bool.
-
-    Returns
-    -------
-    list of Polygon
-        One per 4-connected region, from top to bottom and left to right; every ring starts at its topmost, leftmost
-        point and runs right first. ``rasterise`` of all rings gives `mask` again.
+    One polygon per 4-connected region, from top to bottom and left to right; every ring starts at its topmost, leftmost
+    point and runs right first.
     """
     corners, horizontal, vertical = _link_corners(mask)
     _, regions = cv2.connectedComponents(mask.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
@@ -61,20 +51,15 @@ def trace_polygons(mask: np.ndarray) -> list[Polygon]:
     return [Polygon(ring, tuple(holes.get(region, ()))) for region, ring in outers.items()]
 
 
+def list_outlines(mask: np.ndarray) -> list[np.ndarray]:
+    """One closed ring, (n, 2) int64 points (x, y), for each 4-connected region of a mask, its holes bridged."""
+    return [bridge_holes(polygon) for polygon in trace_polygons(mask)]
+
+
 def rasterise(rings: Sequence[np.ndarray], height: int, width: int) -> np.ndarray:
-    """Fill rings by the even-odd rule at pixel centres.
+    """(height, width) bool: rings filled by the even-odd rule at pixel centres; what lies outside is cut off.
 
-    Parameters
-    ----------
-    rings
-        Closed rings of (n, 2) points (x, y), whole or fractional, in any order; a hole is one more ring.
-    height, width
-        Size of the mask. What lies outside is cut off.
-
-    Returns
-    -------
-    ndarray
-        (height, width) bool.
+    Rings are closed, of (n, 2) points (x, y), whole or fractional, in any order; a hole is one more ring.
     """
     mask = np.zeros((height, width), bool)
     checked = [_check_ring(ring) for ring in rings]
@@ -109,15 +94,10 @@ def _fill_box(rings: Sequence[np.ndarray], box: tuple[slice, slice]) -> np.ndarr
 
 
 def bridge_holes(polygon: Polygon) -> np.ndarray:
-    """One closed ring with the same inside, for formats without holes.
+    """One closed ring, (n, 2) int64 points (x, y), with the same inside, for formats without holes.
 
     Each hole is joined to the ring on its left by a seam of no width that runs there and back along a lattice row; no
     even-odd or non-zero filling can see it.
-
-    Returns
-    -------
-    ndarray
-        (n, 2) int64 points (x, y).
     """
     ring = polygon.outer
     for hole in sorted(polygon.holes, key=lambda hole: tuple(hole[np.lexsort((hole[:, 1], hole[:, 0]))[0]])):

@@ -25,56 +25,21 @@ from segvote.io.images import IMAGE_EXTENSIONS
 from segvote.io.picture_views import split_view
 from segvote.types import Annotation, Part
 
-__all__ = [
-    "ExportOptions",
-    "FileNamer",
-    "LabelTable",
-    "check_name",
-    "copy_image",
-    "list_parts",
-    "measure_box",
-    "number_instances",
-    "split_instances",
-]
-
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What can be chosen about an export; a format ignores what it cannot hold.
+    """What can be chosen about an export; a format ignores what it cannot hold."""
 
-    Attributes
-    ----------
-    labels
-        Names of the classes in the order of their numbers. Empty: numbered as they come.
-    polygons
-        Write outlines instead of run lengths or mask pictures, where a format has both.
-    instances
-        Write every connected region, as the user cut and joined them, as an object of its own.
-    min_area
-        With `instances`: leave out regions of fewer pixels.
-    copy_images
-        Put upright copies of the pictures where the format expects them.
-    nested
-        YOLO: keep the folders of the images; otherwise all lie in one, under names that differ.
-    val_share
-        YOLO: this part of the images, evenly spread, is for validation; 0: no split.
-    boxes
-        YOLO: boxes around the objects instead of outlines, for readers of detections.
-    model_version
-        What made the masks, for formats that say so.
-    image_prefix
-        Put before an image's name to make the address Label Studio loads it from.
-    """
-
-    labels: tuple[str, ...] = ()
-    polygons: bool = False
-    instances: bool = False
-    min_area: int = 1
-    copy_images: bool = False
-    nested: bool = False
-    val_share: float = 0.0
-    boxes: bool = False
-    model_version: str = "segvote"
+    labels: tuple[str, ...] = ()  # names of the classes in the order of their numbers. Empty: numbered as they come
+    polygons: bool = False  # write outlines instead of run lengths or mask pictures, where a format has both
+    instances: bool = False  # write every connected region, as the user cut and joined them, as an object of its own
+    min_area: int = 1  # with `instances`: leave out regions of fewer pixels
+    copy_images: bool = False  # put upright copies of the pictures where the format expects them
+    nested: bool = False  # YOLO: keep the folders of the images; otherwise all lie in one, under names that differ
+    val_share: float = 0.0  # YOLO: this part of the images, evenly spread, is for validation; 0: no split
+    boxes: bool = False  # YOLO: boxes around the objects instead of outlines, for readers of detections
+    model_version: str = "segvote"  # what made the masks, for formats that say so
+    # Put before an image's name to make the address Label Studio loads it from.
     image_prefix: str = "/data/local-files/?d="
 
     def __post_init__(self) -> None:

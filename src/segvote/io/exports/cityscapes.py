@@ -22,8 +22,6 @@ from segvote.io.images import read_image
 from segvote.io.masks import encode_png
 from segvote.types import Annotation
 
-__all__ = ["CITYSCAPES_IDS", "write_cityscapes"]
-
 CITYSCAPES_IDS = {
     "road": 7, "sidewalk": 8, "parking": 9, "rail track": 10, "building": 11, "wall": 12, "fence": 13, "guard rail": 14,
     "bridge": 15, "tunnel": 16, "pole": 17, "polegroup": 18, "traffic light": 19, "traffic sign": 20, "vegetation": 21,
@@ -36,13 +34,7 @@ MOST = 1000  # instances of one class in one image
 
 
 def write_cityscapes(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``gtFine/``, ``label_colors.txt`` and, if asked to, ``leftImg8bit/``.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write ``gtFine/``, ``label_colors.txt`` and, if asked to, ``leftImg8bit/``; returns `folder`."""
     labels, namer = LabelTable(options.labels), FileNamer()
     for annotation in annotations:
         # The official tools take a name apart at its underscores.

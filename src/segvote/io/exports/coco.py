@@ -9,40 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
 from segvote.io.exports.streams import RecordFile, open_records
 from segvote.types import Annotation, Part
 
-__all__ = ["Shape", "measure_shape", "write_coco", "write_coco_file", "write_shapes"]
-
 
 @dataclass(frozen=True)
 class Shape:
-    """What COCO says of one part of an image: far smaller than its mask.
-
-    Attributes
-    ----------
-    label, track_id
-        As in `Part`.
-    area, box
-        Pixels; left, top, width, height.
-    segmentation
-        Run lengths, or outlines with holes bridged.
-    """
+    """What COCO says of one part of an image: far smaller than its mask."""
 
     label: str
-    area: int
-    box: tuple[int, int, int, int]
-    segmentation: Any
+    area: int  # pixels
+    box: tuple[int, int, int, int]  # left, top, width, height
+    segmentation: Any  # run lengths, or outlines with holes bridged
     track_id: int | None = None
 
 
 def measure_shape(part: Part, polygons: bool = False) -> Shape:
     """The shape of a part that is not empty."""
     if polygons:
-        segmentation: Any = [bridge_holes(polygon).ravel().tolist() for polygon in trace_polygons(part.mask)]
+        segmentation: Any = [ring.ravel().tolist() for ring in list_outlines(part.mask)]
     else:
         segmentation = encode_rle(part.mask)
     return Shape(part.label, int(np.count_nonzero(part.mask)), measure_box(part.mask), segmentation, part.track_id)
@@ -51,10 +39,7 @@ def measure_shape(part: Part, polygons: bool = False) -> Shape:
 def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
     """Write the annotations, the results file and, if asked to, the pictures under ``images/``.
 
-    Returns
-    -------
-    Path
-        ``annotations/instances_default.json``, as CVAT and Datumaro call it.
+    Returns ``annotations/instances_default.json``, as CVAT and Datumaro call it.
     """
     path = folder / "annotations/instances_default.json"
     with open_records(folder / "results.json") as results:
@@ -77,17 +62,7 @@ def _watch(
 
 
 def write_coco_file(annotations: Iterable[Annotation], path: Path, options: ExportOptions) -> Path:
-    """Write one COCO file: ids from 1 in the order given; images without annotation stay listed.
-
-    Parameters
-    ----------
-    annotations
-        Read once, one at a time.
-    path
-        The JSON file.
-    options
-        `polygons` gives outlines with holes bridged instead of run lengths.
-    """
+    """Write one COCO file: ids from 1 in the order given; images without annotation stay listed."""
     shapes = (
         (annotation, [measure_shape(part, options.polygons) for part in list_parts(annotation, options)])
         for annotation in annotations
@@ -101,7 +76,8 @@ def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: P
     with open_records(path, "annotations") as records:
         n_parts = 0
         for image_id, (annotation, shapes) in enumerate(measured, start=1):
-            images.append(_describe_image(annotation, image_id))
+            size = {"height": annotation.height, "width": annotation.width}
+            images.append({"id": image_id, "file_name": annotation.name, **size})
             for shape in shapes:
                 n_parts += 1
                 record = _describe_shape(shape, image_id, labels.find(shape.label) + 1)
@@ -110,10 +86,6 @@ def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: P
         info = {"description": "masks by segvote", "version": options.model_version}
         records.tail = {"images": images, "categories": categories, "info": info, "licenses": []}
     return path
-
-
-def _describe_image(annotation: Annotation, image_id: int) -> dict[str, Any]:
-    return {"id": image_id, "file_name": annotation.name, "height": annotation.height, "width": annotation.width}
 
 
 def _describe_shape(shape: Shape, image_id: int, category_id: int) -> dict[str, Any]:

@@ -10,26 +10,18 @@ from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from segvote.io.atomic import atomic_path, explain_failure
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
-from segvote.io.scratch import open_scratch
+from segvote.io.files import open_scratch
 from segvote.types import Annotation, Part
-
-__all__ = ["write_cvat"]
 
 # What XML 1.0 has no place for, in any spelling.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``annotations.xml``, and the pictures under ``images/`` if asked to.
-
-    Returns
-    -------
-    Path
-        ``annotations.xml``.
-    """
+    """Write ``annotations.xml``, which is returned, and the pictures under ``images/`` if asked to."""
     labels = LabelTable(options.labels)
     path = folder / "annotations.xml"
     # The labels stand in front but are known at the end.
@@ -85,7 +77,7 @@ def _format_mask(part: Part) -> tuple[str, str]:
 
 
 def _outline(part: Part) -> list[tuple[str, str]]:
-    rings = [bridge_holes(polygon).tolist() for polygon in trace_polygons(part.mask)]
+    rings = [ring.tolist() for ring in list_outlines(part.mask)]
     return [("polygon", f'points="{";".join(f"{x:.2f},{y:.2f}" for x, y in ring)}"') for ring in rings]
 
 

@@ -14,11 +14,9 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from segvote.io.atomic import atomic_path
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import split_instances
 from segvote.types import Annotation, Part
-
-__all__ = ["TrackFile", "open_track_file"]
 
 
 class TrackFile:
@@ -29,15 +27,7 @@ class TrackFile:
         self._last = ""
 
     def add(self, frame: int, mask: np.ndarray) -> None:
-        """Add the outline of one frame; where there is none the track is outside the picture.
-
-        Parameters
-        ----------
-        frame
-            Number of the frame in the video.
-        mask
-            (h, w) bool.
-        """
+        """Add the outline of frame `frame`, of a (h, w) bool mask; without one the track is outside the picture."""
         points = _outline_largest(mask)
         outside = int(not points)
         self._last = points or self._last
@@ -54,25 +44,13 @@ def _outline_largest(mask: np.ndarray) -> str:
     if not parts:
         return ""
     largest = max(parts, key=lambda part: int(part.mask.sum())).mask
-    ring = max((bridge_holes(polygon) for polygon in trace_polygons(largest)), key=len)
+    ring = max(list_outlines(largest), key=len)
     return ";".join(f"{x:.2f},{y:.2f}" for x, y in ring.tolist())
 
 
 @contextlib.contextmanager
 def open_track_file(path: Path, name: str, label: str, size: tuple[int, int]) -> Iterator[TrackFile]:
-    """Write the track of one video, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        The XML file.
-    name
-        Of the video.
-    label
-        What the object is called.
-    size
-        (height, width) of the frames.
-    """
+    """Write the track of one video, whole or not at all; `size` is (height, width) of its frames."""
     height, width = size
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
         file.write(

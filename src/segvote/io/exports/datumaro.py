@@ -6,25 +6,17 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts
 from segvote.io.exports.streams import open_records
 from segvote.types import Annotation, Part
 
-__all__ = ["write_datumaro"]
-
 IMAGE_MEDIA = 2
 
 
 def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write the annotations of one subset, and its pictures if asked to.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write the annotations of one subset, and its pictures if asked to; returns `folder`."""
     labels, namer = LabelTable(options.labels), FileNamer()
     with open_records(folder / "annotations/default.json", "items") as items:
         for annotation in annotations:
@@ -33,17 +25,14 @@ def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: Exp
             items.add(_describe_item(annotation, stem, file_name, labels, options))
             if options.copy_images:
                 copy_image(annotation, folder / "images/default" / file_name)
+        known = [{"name": name, "parent": "", "attributes": ["score"]} for name in labels.names]
         items.tail = {
             "dm_format_version": "1.0",
             "media_type": IMAGE_MEDIA,
             "infos": {"model_version": options.model_version},
-            "categories": {"label": {"labels": _describe_labels(labels.names), "label_groups": [], "attributes": []}},
+            "categories": {"label": {"labels": known, "label_groups": [], "attributes": []}},
         }
     return folder
-
-
-def _describe_labels(names: list[str]) -> list[dict[str, Any]]:
-    return [{"name": name, "parent": "", "attributes": ["score"]} for name in names]
 
 
 def _describe_item(
@@ -59,5 +48,5 @@ def _describe_item(
 
 
 def _outline(part: Part) -> list[dict[str, Any]]:
-    rings = [bridge_holes(polygon) for polygon in trace_polygons(part.mask)]
+    rings = list_outlines(part.mask)
     return [{"type": "polygon", "points": ring.astype(float).ravel().tolist()} for ring in rings]

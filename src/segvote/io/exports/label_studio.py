@@ -14,22 +14,14 @@ import numpy as np
 
 from segvote.io.atomic import write_text
 from segvote.io.encodings.brush import encode_brush
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts
 from segvote.io.exports.streams import open_records
 from segvote.types import Annotation, Part
 
-__all__ = ["write_label_studio"]
-
 
 def write_label_studio(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``tasks.json`` and ``config.xml``, and the pictures under ``images/`` if asked to.
-
-    Returns
-    -------
-    Path
-        ``tasks.json``.
-    """
+    """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/`` if asked to."""
     labels = LabelTable(options.labels)
     path = folder / "tasks.json"
     with open_records(path) as tasks:
@@ -76,8 +68,7 @@ def _describe_result(annotation: Annotation, part: Part, value: dict[str, Any], 
 def _outline(part: Part) -> list[dict[str, Any]]:
     height, width = part.mask.shape
     percent = 100 / np.array([width, height])
-    rings = [bridge_holes(polygon) * percent for polygon in trace_polygons(part.mask)]
-    return [{"closed": True, "points": ring.tolist()} for ring in rings]
+    return [{"closed": True, "points": (ring * percent).tolist()} for ring in list_outlines(part.mask)]
 
 
 def _format_config(names: list[str], options: ExportOptions) -> str:

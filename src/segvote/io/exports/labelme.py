@@ -11,25 +11,17 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import ExportOptions, FileNamer, copy_image, list_parts, measure_box
 from segvote.io.masks import encode_png
 from segvote.io.tables import write_json
 from segvote.types import Annotation, Part
 
-__all__ = ["write_labelme"]
-
 VERSION = "5.4.1"  # of the layout; labelme 6.3.1 reads it and does not compare
 
 
 def write_labelme(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``<image>.json`` for each image, beside a copy of the picture if asked to.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write ``<image>.json`` for each image, beside a copy of the picture if asked to; returns `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     namer = FileNamer()
     for annotation in annotations:
@@ -77,7 +69,7 @@ def _crop(part: Part, number: int) -> dict[str, Any]:
 
 
 def _outline(part: Part, number: int) -> list[dict[str, Any]]:
-    rings = [bridge_holes(polygon).tolist() for polygon in trace_polygons(part.mask)]
+    rings = [ring.tolist() for ring in list_outlines(part.mask)]
     return [_describe_shape(part, number, "polygon", ring, None) for ring in rings]
 
 

@@ -14,19 +14,11 @@ from segvote.io.masks import IGNORE, OBJECT, write_mask
 from segvote.io.tables import write_csv
 from segvote.types import Annotation, Part
 
-__all__ = ["write_png"]
-
 MOST = 254
 
 
 def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write one mask per image; with several labels also ``classes/<image>.png`` with their numbers from 1 on.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write one mask per image; with several labels also ``classes/<image>.png`` with their numbers from 1 on."""
     labels, namer = LabelTable(options.labels), FileNamer()
     namer.choose_stem("classes")  # an image of that name may not get in the way
     rows: list[dict[str, Any]] = []

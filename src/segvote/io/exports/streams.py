@@ -10,8 +10,6 @@ from typing import Any, TextIO
 
 from segvote.io.atomic import atomic_path
 
-__all__ = ["RecordFile", "open_records"]
-
 
 class RecordFile:
     """A JSON file that begins with a list of records; `tail` holds the other keys, written when the file is closed."""
@@ -37,12 +35,7 @@ class RecordFile:
 def open_records(path: Path, key: str | None = None) -> Iterator[RecordFile]:
     """Open a list of records for writing, whole or not at all.
 
-    Parameters
-    ----------
-    path
-        The file.
-    key
-        The key under which the list stands; None if the list is the whole file.
+    `key` is that under which the list stands; None if the list is the whole file.
     """
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         records = RecordFile(file, key)

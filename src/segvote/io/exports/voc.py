@@ -14,20 +14,12 @@ from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_i
 from segvote.io.masks import encode_png
 from segvote.types import Annotation
 
-__all__ = ["make_voc_palette", "write_voc"]
-
 UNSURE = 255
 MOST = 254  # classes, and objects of one image
 
 
 def write_voc(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``SegmentationClass``, ``SegmentationObject``, ``ImageSets/Segmentation`` and ``labelmap.txt``.
-
-    Returns
-    -------
-    Path
-        `folder`.
-    """
+    """Write ``SegmentationClass``, ``SegmentationObject``, ``ImageSets/Segmentation`` and ``labelmap.txt``."""
     labels, namer = LabelTable(options.labels), FileNamer()
     stems = []
     for annotation in annotations:

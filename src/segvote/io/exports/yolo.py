@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segvote.io.atomic import write_text
-from segvote.io.encodings.polygons import bridge_holes, trace_polygons
+from segvote.io.encodings.polygons import list_outlines
 from segvote.io.exports.base import (
     ExportOptions,
     FileNamer,
@@ -23,18 +23,13 @@ from segvote.io.exports.base import (
 )
 from segvote.types import Annotation
 
-__all__ = ["write_yolo"]
-
 TRAIN, VAL = "train", "val"
 
 
 def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``data.yaml``, ``labels/*.txt`` and, if asked to, ``images/*``; with a split, ``train`` and ``val`` below.
+    """Write ``data.yaml``, which is returned, ``labels/*.txt`` and, if asked to, ``images/*``.
 
-    Returns
-    -------
-    Path
-        ``data.yaml``.
+    With a split, ``train`` and ``val`` lie below.
     """
     labels, namer = LabelTable(options.labels), FileNamer()
     format_lines = _format_boxes if options.boxes else _format_outlines
@@ -56,8 +51,8 @@ def _format_outlines(annotation: Annotation, labels: LabelTable, options: Export
     size = np.array([annotation.width, annotation.height])
     for part in list_parts(annotation, options):
         number = labels.find(part.label)
-        for polygon in trace_polygons(part.mask):
-            points = " ".join(f"{value:.9g}" for value in (bridge_holes(polygon) / size).ravel())
+        for ring in list_outlines(part.mask):
+            points = " ".join(f"{value:.9g}" for value in (ring / size).ravel())
             yield f"{number} {points}\n"
 
 

@@ -1,6 +1,6 @@
 """What all importers share: limits, the cleaning and matching of names, and errors that say where.
 
-A reader has the signature ``read_<format>(path) -> Iterator[Annotation]``. Files come from strangers: nothing in them
+Files come from strangers: nothing in them
 is trusted, a name can never lead outside a folder, and what is not a mask or a polygon is refused by name instead of
 being taken for something else.
 """
@@ -20,8 +20,6 @@ from segvote.io.decoding import MAX_PIXELS
 from segvote.io.encodings.polygons import rasterise
 from segvote.memory_budget import check_budget
 from segvote.types import Part
-
-__all__ = ["PartJoiner", "check_size", "clean_name", "fill_polygons", "match_name", "need", "read_number", "read_score"]
 
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")  # Label Studio puts it before the name of every uploaded file
 
@@ -50,20 +48,10 @@ def _find_path(address: str) -> str:
 
 
 def match_name(name: str, known: Iterable[str]) -> str | None:
-    """The known image that an imported name means.
+    """The known image that an imported name means; None where there is no such image or several.
 
-    Parameters
-    ----------
-    name
-        As cleaned by `clean_name`; tools drop folders in front, put others there, or add a prefix to an upload.
-    known
-        Names of the images at hand.
-
-    Returns
-    -------
-    str or None
-        The name itself if it is known; else the only known one whose path ends in this one or the other way round; None
-        where there is no such image or several.
+    Tools drop folders in front, put others there, or add a prefix to an upload: it is the name itself if it is known,
+    else the only known one whose path ends in this one or the other way round.
     """
     names = set(known)
     if name in names:
@@ -110,15 +98,7 @@ def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> 
 
 
 class PartJoiner:
-    """The shapes of one image as they come, joined to one mask a label: a thousand shapes take no more than one.
-
-    Parameters
-    ----------
-    height, width
-        Size of the image.
-    where
-        Names the origin in errors.
-    """
+    """The shapes of one image as they come, joined to one mask a label: a thousand shapes take no more than one."""
 
     def __init__(self, height: int, width: int, where: str) -> None:
         self._shape, self._where = (height, width), where

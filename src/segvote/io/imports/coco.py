@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,30 +11,14 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import decode_rle
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_number, read_score
-from segvote.io.tables import read_json
 from segvote.types import Annotation
-
-__all__ = ["parse_coco", "parse_coco_boxes", "read_coco"]
-
-
-def read_coco(path: Path | str) -> Iterator[Annotation]:
-    """Images of a COCO file in their order, those without annotation too.
-
-    Parameters
-    ----------
-    path
-        JSON with ``images``, ``annotations`` and ``categories``. Several polygons of one annotation are joined.
-
-    Yields
-    ------
-    Annotation
-        With the name cleaned by `clean_name`.
-    """
-    yield from parse_coco(read_json(path), str(path))
 
 
 def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
-    """The same from parsed JSON; `where` names its origin in errors."""
+    """Images of a COCO file, parsed, in their order, those without annotation too; `where` names it in errors.
+
+    Several polygons of one annotation are joined; names are cleaned by `clean_name`.
+    """
     labels = _index(need(data, "categories", list, where), "name", str, where)
     objects = defaultdict(list)
     for record in need(data, "annotations", list, where):
@@ -50,19 +33,8 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
 def parse_coco_boxes(data: Any, where: str, label: str | None = None) -> dict[str, list[list[float]]]:
     """Boxes of a COCO file in which no annotation has a mask, for the sake of those that count by boxes.
 
-    Parameters
-    ----------
-    data
-        Parsed JSON.
-    where
-        Names its origin in errors.
-    label
-        The one class that counts; None: all of them.
-
-    Returns
-    -------
-    dict
-        Image name to x0, y0, x1, y1 with the ends left out; empty where a mask is found, or no annotation.
+    Image name to x0, y0, x1, y1 with the ends left out, of one class or (None) of all; empty where a mask is found, or
+    no annotation.
     """
     records = need(data, "annotations", list, where)
     if any(isinstance(record, dict) and record.get("segmentation") for record in records):

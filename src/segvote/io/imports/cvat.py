@@ -16,24 +16,16 @@ import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
 from segvote.io.encodings.rle import fill_runs
+from segvote.io.files import open_regular
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons
-from segvote.io.regular_files import open_regular
 from segvote.types import Annotation
-
-__all__ = ["read_cvat_xml"]
 
 _CHUNK = 1 << 20
 _REFUSED = {"box", "cuboid", "ellipse", "points", "polyline", "skeleton", "track"}
 
 
 def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
-    """Images of a CVAT file in their order, those without annotation too.
-
-    Parameters
-    ----------
-    path
-        XML as CVAT writes it under "CVAT for images 1.1".
-    """
+    """Images of a "CVAT for images 1.1" file in their order, those without annotation too."""
     builder = _Builder(str(path))
     try:
         with open_regular(path) as file:

@@ -10,15 +10,13 @@ from pathlib import Path, PurePosixPath
 
 from segvote.errors import BadInputError
 from segvote.io.atomic import explain_failure
+from segvote.io.files import open_scratch
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.label_studio import parse_label_studio
 from segvote.io.imports.labelme import parse_labelme, read_labelme
-from segvote.io.scratch import open_scratch
 from segvote.io.tables import MAX_BYTES, read_json
 from segvote.types import Annotation
-
-__all__ = ["read_any"]
 
 _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its size is not a text of annotations
 
@@ -26,10 +24,7 @@ _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its si
 def read_any(path: Path | str) -> Iterator[Annotation]:
     """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of labelme files, or a ZIP with one of them.
 
-    Parameters
-    ----------
-    path
-        The file or folder; what it is is told by its content, not by its name.
+    What it is is told by its content, not by its name.
     """
     path = Path(path)
     if path.is_dir():

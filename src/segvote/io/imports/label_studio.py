@@ -7,7 +7,6 @@ an annotation are left out: they were not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,31 +14,15 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.brush import decode_brush
 from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_score
-from segvote.io.tables import read_json
 from segvote.types import Annotation
-
-__all__ = ["parse_label_studio", "read_label_studio"]
-
-
-def read_label_studio(path: Path | str) -> Iterator[Annotation]:
-    """Tasks of a Label Studio file.
-
-    Parameters
-    ----------
-    path
-        JSON as Label Studio exports it (not "JSON-MIN").
-
-    Yields
-    ------
-    Annotation
-        The name is the task's ``data.name`` (which our exports have) or else its image address, cleaned. An image
-        without any result has the size 0 x 0 if the file does not tell it.
-    """
-    yield from parse_label_studio(read_json(path), str(path))
 
 
 def parse_label_studio(tasks: Any, where: str) -> Iterator[Annotation]:
-    """The same from parsed JSON; `where` names its origin in errors."""
+    """Tasks of a Label Studio file (not "JSON-MIN"), parsed; `where` names it in errors.
+
+    The name is the task's ``data.name`` (which our exports have) or else its image address, cleaned. An image without
+    any result has the size 0 x 0 if the file does not tell it.
+    """
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise BadInputError(f"{where}: expected a list of tasks; export from Label Studio as JSON")
     key = "annotations" if any(_list_drawn(task, "annotations") for task in tasks) else "predictions"

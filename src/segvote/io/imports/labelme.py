@@ -16,17 +16,12 @@ from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_pol
 from segvote.io.tables import read_json
 from segvote.types import Annotation
 
-__all__ = ["parse_labelme", "read_labelme"]
-
 
 def read_labelme(path: Path | str) -> Iterator[Annotation]:
     """Images of a labelme file, or of all ``*.json`` below a folder in the order of their names.
 
-    Yields
-    ------
-    Annotation
-        Its name is the one our exports note down; else the image's path as the file gives it, without anything that
-        leads outside a folder; in a folder of files the folder of the file and the name of the image.
+    Their names are those our exports note down; else the image's path as the file gives it, without anything that leads
+    outside a folder; in a folder of files the folder of the file and the name of the image.
     """
     path = Path(path)
     if not path.is_dir():

@@ -13,17 +13,6 @@ from pathlib import Path
 
 from segvote.errors import BadInputError
 
-__all__ = [
-    "CACHE_VARIABLE",
-    "NOTE",
-    "clean_url",
-    "find_holder",
-    "find_local_path",
-    "is_uri",
-    "name_path_or_uri",
-    "stays_below",
-]
-
 CACHE_VARIABLE = "SEGVOTE_CACHE"
 NOTE = "address"  # the file beside a local copy that says of what
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.IGNORECASE | re.DOTALL)

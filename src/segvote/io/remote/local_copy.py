@@ -19,8 +19,6 @@ from segvote.io.remote.store import Store, Version
 from segvote.io.tables import read_json, write_json
 from segvote.progress import Progress
 
-__all__ = ["LocalCopy"]
-
 # The files that say whose a folder is and whether it is complete.
 RECORDS = ("run.json", "classes.json", "predictions.json")
 BATCH = 64  # files between two reports of progress

@@ -15,8 +15,6 @@ from segvote.io.remote.addresses import find_local_path, is_uri
 from segvote.io.remote.local_copy import LocalCopy
 from segvote.progress import Progress, ignore_progress
 
-__all__ = ["Opened", "fetch_folder", "open_folders"]
-
 # What a model does without.
 NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
 
@@ -39,20 +37,8 @@ def open_folders(
 ) -> Iterator[Opened]:
     """Fetch what lies in stores, and send back what the ``with`` changed in `outs`.
 
-    Parameters
-    ----------
-    inputs
-        Paths, addresses (``s3://bucket/with``), or anything else, which stays as it is: folders that are only read.
-    outs
-        Run folders, and others that are written.
-    models
-        Run folders of which only the model is wanted.
-    progress
-        Called with step, done, total.
-
-    Yields
-    ------
-    Opened
+    All may be paths, addresses (``s3://bucket/with``), or anything else, which stays as it is. `inputs` are only read,
+    `outs` are run folders and others that are written, of `models` only the model is wanted.
     """
     with _named_by_uri([*inputs, *outs, *models]), contextlib.ExitStack() as stack:
         written = [stack.enter_context(_open_out(one, progress)) if is_uri(one) else one for one in outs]

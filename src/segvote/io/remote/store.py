@@ -14,8 +14,6 @@ from typing import Any
 from segvote.errors import BadInputError, MissingPartError, UnwritableFileError
 from segvote.io.remote.addresses import clean_url, stays_below
 
-__all__ = ["Store", "Version"]
-
 # Bytes of a file, and what changes with its content: all that this store knows of these.
 Version = list[Any]
 _MARKS = ("ETag", "md5Hash", "etag", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created")

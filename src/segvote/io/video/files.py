@@ -19,9 +19,8 @@ from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
 from segvote.io.atomic import atomic_path
 from segvote.io.decoding import check_regular_file
 
-__all__ = ["FilmWriter", "open_film_writer", "read_film"]
-
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+FRAME_RATE = 25  # what a written film says of itself; every frame has a time of its own
 CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate
 # The same bytes every time: x264's macroblock tree reads memory it never wrote, and two threads share work by chance.
 ENCODING = {"crf": "23", "preset": "veryfast", "threads": "1", "mbtree": "0"}
@@ -43,19 +42,9 @@ def import_av() -> Any:
 
 
 def read_film(path: Path, problems: list[str]) -> Iterator[tuple[int, float, np.ndarray]]:
-    """Decode a film frame by frame.
+    """Decode a film frame by frame: number, seconds from the first frame, (h, w, 3) uint8 RGB, rotation applied.
 
-    Parameters
-    ----------
-    path
-        The file.
-    problems
-        Receives a line for each part that could not be used.
-
-    Yields
-    ------
-    index, time, image
-        Number and time in seconds from the first frame; (h, w, 3) uint8 RGB, rotation applied.
+    `problems` receives a line for each part that could not be used.
     """
     check_regular_file(path)
     with _open_container(path) as (container, stream):
@@ -169,37 +158,30 @@ def describe_error(error: Exception) -> str:
 class FilmWriter:
     """Takes frames and encodes them; made by `open_film_writer`."""
 
-    def __init__(self, container: Any, frame_rate: float) -> None:
-        self._container, self._frame_rate = container, frame_rate
+    def __init__(self, container: Any) -> None:
+        self._container = container
         self._stream: Any = None
-        self._n_frames, self._last = 0, -1
+        self._last = -1
 
-    def write(self, image: np.ndarray, time: float | None = None) -> None:
-        """Add a frame.
+    def write(self, image: np.ndarray, time: float) -> None:
+        """Add a frame, (h, w, 3) uint8 RGB of the size of the first, shown at so many seconds; times must grow.
 
-        Parameters
-        ----------
-        image
-            (h, w, 3) uint8 RGB; every frame of the size of the first. An odd side gains one pixel by repeating its
-            last row or column, because H.264 with halved colours has even sides only.
-        time
-            Seconds at which it is shown; None continues at the frame rate. Times must grow.
+        An odd side gains one pixel by repeating its last row or column, because H.264 with halved colours has even
+        sides only.
         """
         image = _make_even(image)
         if self._stream is None:
             self._stream = self._add_stream(image)
         if image.shape[:2] != (self._stream.height, self._stream.width):
             raise BadInputError(f"all frames of a film have one size; got {image.shape[:2]} after another; resize it")
-        time = self._n_frames / self._frame_rate if time is None else time
         # Two frames may not share a tick, however close a damaged clock puts them.
         self._last = max(round(time / CLOCK), self._last + 1)
-        self._n_frames += 1
         frame = import_av().VideoFrame.from_ndarray(image, format="rgb24")
         frame.pts, frame.time_base = self._last, CLOCK
         self._container.mux(self._stream.encode(frame))
 
     def _add_stream(self, image: np.ndarray) -> Any:
-        stream = self._container.add_stream("libx264", rate=Fraction(self._frame_rate).limit_denominator(1001))
+        stream = self._container.add_stream("libx264", rate=FRAME_RATE)
         stream.height, stream.width = image.shape[:2]
         stream.pix_fmt, stream.options = "yuv420p", dict(ENCODING)
         stream.codec_context.time_base = CLOCK
@@ -213,20 +195,12 @@ class FilmWriter:
 
 
 @contextlib.contextmanager
-def open_film_writer(path: Path | str, frame_rate: float = 25.0) -> Iterator[FilmWriter]:
-    """Write an mp4 that plays in a browser (H.264, yuv420p, index in front), whole or not at all.
-
-    Parameters
-    ----------
-    path
-        Ends in ``.mp4``.
-    frame_rate
-        Frames per second where frames come without times.
-    """
+def open_film_writer(path: Path | str) -> Iterator[FilmWriter]:
+    """Write an mp4 that plays in a browser (H.264, yuv420p, index in front), whole or not at all."""
     av = import_av()
     options = {"movflags": "faststart"}
     with atomic_path(path) as temporary, av.open(str(temporary), "w", format="mp4", options=options) as container:
-        writer = FilmWriter(container, frame_rate)
+        writer = FilmWriter(container)
         yield writer
         writer.finish()
 

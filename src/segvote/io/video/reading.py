@@ -21,16 +21,6 @@ from segvote.io.decoding import check_regular_file
 from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
 from segvote.io.video.files import read_film
 
-__all__ = [
-    "Frame",
-    "VideoStream",
-    "hash_video",
-    "is_frame_folder",
-    "is_video_file",
-    "list_frames",
-    "open_video",
-]
-
 VIDEO_EXTENSIONS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"})
 FRAME_RATE = 25.0  # of a folder of frames, which has no times of its own
 
@@ -45,34 +35,18 @@ THUMBNAIL = (16, 16)
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame of a video.
+    """One frame of a video."""
 
-    Attributes
-    ----------
-    index
-        Its number in the source, from 0; frames that were not asked for are counted.
-    time
-        Seconds since the first frame.
-    image
-        (h, w, 3) uint8 RGB, rotation applied.
-    """
-
-    index: int
-    time: float
-    image: np.ndarray
+    index: int  # its number in the source, from 0; frames that were not asked for are counted
+    time: float  # seconds since the first frame
+    image: np.ndarray  # (h, w, 3) uint8 RGB, rotation applied
 
 
 class VideoStream:
-    """Frames of a video in the order of time; iterating again reads the source again.
+    """Frames of a video, a film file or a folder, in the order of time; iterating again reads the source again.
 
-    Parameters
-    ----------
-    path
-        A film file, or a folder of frames.
-    every
-        Keep every n-th frame.
-    fps
-        Keep about this many frames per second of the video's own time, whatever its frame rate does.
+    Every n-th frame is kept, or about `fps` frames per second of the video's own time, whatever its frame rate does.
+    Afterwards `problem` says what was left out, if anything.
     """
 
     def __init__(self, path: Path | str, every: int = 1, fps: float | None = None) -> None:
@@ -97,20 +71,7 @@ class VideoStream:
 
 
 def open_video(path: Path | str, every: int = 1, fps: float | None = None) -> VideoStream:
-    """Open a video for reading.
-
-    Parameters
-    ----------
-    path
-        A file (mp4, mov, avi, mkv, webm), or a folder of frames.
-    every, fps
-        Sampling; at most one of them.
-
-    Returns
-    -------
-    VideoStream
-        Iterate over it for frames; afterwards its `problem` says what was left out, if anything.
-    """
+    """Open a film (mp4, mov, avi, mkv, webm) or a folder of frames; at most one of `every` and `fps` samples it."""
     path = Path(path)
     if path.is_dir():
         if not list_frames(path):

@@ -9,12 +9,13 @@ import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
-import { applyUpdate, countProgress, formatArea, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
+import { applyUpdate, countProgress, formatArea, isVideo, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
 import { TOOLS } from "./tools.js";
 
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
-let touched = false, opening = false, waiting = 0, asked = null, fetching = false, again = false, toastTimer = 0;
+const BY_SEGMENTS = "Videos are corrected by segments (S), which hold for all frames: a stroke or a cut on one frame would not say how it goes on in the others.";
+let touched = false, opening = false, waiting = 0, asked = null, fetching = null, again = false, toastTimer = 0;
 
 // Status line.
 
@@ -62,18 +63,19 @@ function showFacts() {
   byId("accept").setAttribute("aria-pressed", image.accepted);
 }
 
-// Updates: one fetch at a time, one more if something came meanwhile.
+// Updates: one fetch at a time, one more if something came meanwhile. Who waits has seen all that there was to see.
 
-async function fetchUpdate() {
-  if (fetching) { again = true; return; }
-  fetching = true;
-  try {
-    do {
-      again = false;
-      applyUpdate(decodeUpdate(await getBytes(`api/update?since=${store.version}`)));
-    } while (again);
-  } catch (error) { toast(error.message); }
-  fetching = false;
+function fetchUpdate() {
+  again = true;
+  fetching ??= fetchAll().catch((error) => toast(error.message)).finally(() => { fetching = null; });
+  return fetching;
+}
+
+async function fetchAll() {
+  while (again) {
+    again = false;
+    applyUpdate(decodeUpdate(await getBytes(`api/update?since=${store.version}`)));
+  }
 }
 
 // With the votes the order of the queue is known: who has not begun begins at its top.
@@ -126,6 +128,15 @@ async function act(name, message) {
 
 // What a user does.
 
+// Nobody sees what is undone in another image: say so, and show it.
+async function takeBack(name, text) {
+  const answer = await act(name, { expected: store.status.action });
+  if (!answer || answer.bags.includes(store.current) || !answer.bags.length) return;
+  const [first, ...rest] = answer.bags;
+  toast(`${text}: ${store.run.images[first].name}${rest.length ? ` and ${rest.length} more` : ""}`);
+  if (!isGridOpen()) go(first);
+}
+
 function go(index) {
   if (index === undefined || index === store.current) return;
   const before = store.current;
@@ -136,6 +147,7 @@ function go(index) {
   tell("current", { before });
   showFacts();
   showFrames();
+  showTool(isVideo() ? TOOLS[0] : store.tool);
   show(index);
   const at = store.order.indexOf(index);
   if (at >= 0 && at + 1 < store.order.length) preload(store.order[at + 1]);
@@ -178,8 +190,8 @@ watch("cut", async ({ points, stroke }) => {
 });
 watch("join", (points) => act("join", { bag: store.current, points: points.flat() }));
 watch("ask", (segment) => { asked = segment; openPanel("votes"); showVotes(store.current, segment); });
-watch("undo", () => { if (store.status.nUndo) act("undo", { expected: store.status.action }); });
-watch("redo", () => { if (store.status.nRedo) act("redo", { expected: store.status.action }); });
+watch("undo", () => { if (store.status.nUndo) takeBack("undo", "Undone"); });
+watch("redo", () => { if (store.status.nRedo) takeBack("redo", "Done again"); });
 watch("accept", () => {
   const bag = store.current, image = store.images[bag];
   if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
@@ -216,8 +228,21 @@ function showLabel() {
   for (const button of byId("labels").children) button.disabled = erases || cuts || (draws && button.dataset.label === "toggle");
 }
 
+function showTool(tool) {
+  store.tool = byId("canvas").dataset.tool = tool;
+  press("tools", "tool", tool);
+  for (const button of byId("tools").children) button.setAttribute("aria-disabled", isVideo() && button.dataset.tool !== TOOLS[0]);
+  showSize();
+  showLabel();
+}
+
 watch("view", (view) => { store.view = view; press("views", "view", view); tell("look"); });
-watch("tool", (tool) => { store.tool = tool; press("tools", "tool", tool); byId("canvas").dataset.tool = tool; showSize(); showLabel(); tell("look"); });
+watch("tool", (tool) => {
+  const refused = isVideo() && tool !== TOOLS[0];
+  if (refused) toast(BY_SEGMENTS);
+  showTool(refused ? TOOLS[0] : tool);
+  tell("look");
+});
 watch("level", (level) => { store.level = level; showSize(); tell("look"); });
 watch("radius", (radius) => { store.radius = Math.min(MAX_RADIUS, Math.max(0.5, radius)); showSize(); draw(); });
 watch("labels", (label) => { store.label = label; showLabel(); });

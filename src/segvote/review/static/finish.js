@@ -53,7 +53,10 @@ function makeFormat(name, command) {
     }
   });
   code.title = "Click to copy";
-  code.addEventListener("click", () => navigator.clipboard?.writeText(code.textContent));
+  code.addEventListener("click", async () => {
+    await navigator.clipboard?.writeText(code.textContent);
+    result.textContent = "copied";
+  });
   row.append(make("strong", "", name), code, write, result);
   return row;
 }

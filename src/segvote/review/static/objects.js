@@ -3,7 +3,7 @@
 import { readInstances } from "./api.js";
 import { make } from "./elements.js";
 import { traceLabel } from "./regions.js";
-import { formatShare, store, tell, watch } from "./store.js";
+import { formatShare, isVideo, store, tell, watch } from "./store.js";
 
 const panel = document.getElementById("objects");
 const MAX_NUMBERED = 80; // more would hide the image
@@ -13,7 +13,6 @@ let asked = 0, hovered = 0, fetchedFor = null;
 const chosen = new Set(), paths = new Map();
 
 const isShown = () => !panel.hidden || store.tool === "cut";
-const isVideo = () => store.run.images[store.current].frames.length > 0;
 // Neighbours in the list differ: the golden angle.
 const colourOf = (number) => `hsl(${(number * 137.5) % 360} 90% 68%)`;
 
@@ -53,7 +52,7 @@ function forget() {
 // Ask again where the image, its mask or its divisions may have changed.
 export async function refreshObjects() {
   if (!isShown() || store.current < 0) return;
-  if (isVideo()) { forget(); show("Objects of a video are its connected regions; they cannot be cut or joined here."); return; }
+  if (isVideo()) { forget(); show("Objects of a video are the connected regions of each frame. They cannot be cut or merged: a line on one frame would not say where the object divides in the others."); return; }
   const key = `${store.current} ${store.version} ${store.status.action}`;
   if (key === fetchedFor) return;
   fetchedFor = key;

@@ -14,6 +14,7 @@ export function openPanel(name) {
     panel.hidden = other !== name;
     document.getElementById(`tab-${other}`).setAttribute("aria-selected", other === name);
   }
+  panels[name].scrollIntoView({ block: "nearest" }); // on a narrow screen it lies below the image
   if (name === "doctor") refreshDoctor();
   tell("panel", name);
 }
@@ -66,7 +67,7 @@ function makeSum(votes) {
 
 function makeGroup(title, group) {
   const section = make("section", `group-votes ${title.toLowerCase()}`);
-  section.append(make("h3", "", `${title} · ${group.n} segments`));
+  section.append(make("h3", "", `${title} · ${group.n} ${group.n === 1 ? "segment" : "segments"}`));
   const grid = make("div", "voters");
   for (const line of group.lines) {
     const button = make("button", "voter");

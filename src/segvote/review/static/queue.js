@@ -9,6 +9,7 @@ const filters = document.getElementById("filters");
 const search = document.getElementById("search");
 const items = new Map();
 const seen = observeThumbs(list);
+let place = -1; // in the queue, of the present image when it was opened
 
 function makeItem(index) {
   const item = make("li", "card");
@@ -59,11 +60,12 @@ export function refreshQueue(changed = store.order) {
   changed.forEach(refreshItem);
 }
 
+// From where the image was when it was opened: a correction sends it down the queue, or out of the list.
 export function moveInQueue(step) {
   if (!store.order.length) return;
-  const at = store.order.indexOf(store.current);
-  const next = at < 0 ? 0 : Math.min(store.order.length - 1, Math.max(0, at + step));
-  tell("go", store.order[next]);
+  const stays = store.order.indexOf(store.current) === place;
+  const next = stays || step < 0 ? place + step : place;
+  tell("go", store.order[Math.min(store.order.length - 1, Math.max(0, next))]);
 }
 
 // The first image of the queue that nobody has accepted, other than the present one.
@@ -82,6 +84,7 @@ export function setUpQueue() {
   watch("filter", (name) => { store.filter = name; refreshQueue(); list.scrollTop = 0; tell("listed"); });
   watch("images", (changed) => refreshQueue([...changed]));
   watch("current", ({ before }) => {
+    place = store.order.indexOf(store.current);
     [before, store.current].forEach(refreshItem);
     items.get(store.current)?.scrollIntoView({ block: "nearest" });
   });

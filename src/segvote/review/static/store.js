@@ -94,6 +94,8 @@ export const FILTERS = {
   all: { title: "All", test: () => true },
 };
 
+export const isVideo = () => store.run.images[store.current]?.frames.length > 0;
+
 const nameOf = (image) => store.run.images[image.index].name;
 
 export const SORTS = {

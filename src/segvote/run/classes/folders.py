@@ -15,26 +15,16 @@ from segvote.io.picture_views import Reading
 from segvote.run.bags import Bag, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["NONE", "ClassFolders", "ClassImage", "list_class_images"]
-
 NONE = "none"  # the folder of images that show nothing of all that
 MOST_CLASSES = 254  # numbers of an index mask: 0 is background, 255 is unsure in most formats
 
 
 @dataclass(frozen=True)
 class ClassImage:
-    """One image or video and what it shows.
+    """One image or video and what it shows."""
 
-    Attributes
-    ----------
-    bag
-        The first of its copies; named by class and path below it (``cows/a.jpg``), without bag label.
-    names
-        Class to the name of the copy in that class's folder; empty for an image of ``none``.
-    """
-
-    bag: Bag
-    names: dict[str, str]
+    bag: Bag  # the first of its copies; named by class and path below it (``cows/a.jpg``), without bag label
+    names: dict[str, str]  # class to the name of the copy in that class's folder; empty for an image of ``none``
 
     def make_bag(self, name: str) -> Bag:
         """The bag as the run of one class sees it: *with* below the class's folder, or *without* below the root."""
@@ -45,35 +35,15 @@ class ClassImage:
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """What lies below a root.
+    """What lies below a root."""
 
-    Attributes
-    ----------
-    names
-        The classes, sorted; their numbers in masks and files start at 1.
-    images
-        Each image once, sorted by class folder and name.
-    problems
-        Name and reason of each copy that is left out.
-    """
-
-    names: tuple[str, ...]
-    images: tuple[ClassImage, ...]
-    problems: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]  # the classes, sorted; their numbers in masks and files start at 1
+    images: tuple[ClassImage, ...]  # each image once, sorted by class folder and name
+    problems: tuple[tuple[str, str], ...]  # name and reason of each copy that is left out
 
 
 def list_class_images(root: Path, frames: str = "auto", reading: Reading | None = None) -> ClassFolders:
-    """All images below a folder of class folders.
-
-    Parameters
-    ----------
-    root
-        Holds one folder for each class, and perhaps ``none``; hidden folders do not count.
-    frames
-        Which sub-folders of a class folder are videos; see `segvote.run.video.bags`.
-    reading
-        How files become images.
-    """
+    """All images below a folder that holds one for each class, and perhaps ``none``; hidden ones do not count."""
     folders = _list_folders(root)
     names = tuple(folder for folder in folders if folder != NONE)
     images: dict[str, ClassImage] = {}

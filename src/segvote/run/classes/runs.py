@@ -24,35 +24,21 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.types import Annotation
 
-__all__ = ["ClassRecord", "ClassRuns", "find_class_record"]
-
 
 @dataclass(frozen=True)
 class ClassRecord:
-    """What `classes.json` says of one image.
+    """What `classes.json` says of one image."""
 
-    Attributes
-    ----------
-    name, stem
-        Class folder and path below it; the name of its index mask.
-    classes
-        Classes in whose folders it lies; empty for one of ``none``.
-    areas, scores
-        Class that was found to share of the image that its mask covers (before another class on top of it), and to
-        mean score of its segments.
-    height, width, n_segments, n_frames
-        Displayed size; number of segments; frames of a video, 0 for an image.
-    """
-
-    name: str
-    stem: str
-    classes: list[str]
-    height: int
+    name: str  # class folder and path below it
+    stem: str  # name of its index mask
+    classes: list[str]  # classes in whose folders it lies; empty for one of ``none``
+    height: int  # displayed
     width: int
     n_segments: int
-    n_frames: int = 0
+    n_frames: int = 0  # of a video; 0 for an image
+    # Class that was found to share of the image that its mask covers, before another class on top of it.
     areas: dict[str, float] = field(default_factory=dict)
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)  # the same to the mean score of its segments
 
 
 class ClassRuns:
@@ -139,17 +125,7 @@ class ClassRuns:
 
 
 def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Annotation]:
-    """Annotations of one image, or of the frames of one video, with the parts of all classes.
-
-    Parameters
-    ----------
-    runs
-        Class to its run.
-    index
-        Number of the bag, the same in all of them.
-    name
-        What the image is called.
-    """
+    """Annotations of one image, or of the frames of one video, called `name`, with the parts of all classes."""
     found = [run for run in runs.values() if run.bags[index].has_mask] or [next(iter(runs.values()))]
     for several in zip(*(run.list_bag_annotations(index) for run in found), strict=True):
         rest = several[0].name.removeprefix(found[0].bags[index].name)  # of a frame, its name below the video

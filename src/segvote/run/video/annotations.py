@@ -13,9 +13,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.video.frames import list_frame_stems
 from segvote.types import Annotation, Part
 
-__all__ = ["get_frame_mask_path", "list_frame_annotations"]
-
-
 TRACK = 1  # one object, one track
 
 
@@ -25,17 +22,7 @@ def get_frame_mask_path(run: RunFolder, stem: str, frame: str) -> Path:
 
 
 def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, label: str) -> Iterator[Annotation]:
-    """One annotation for each frame of a video, all of one track; masks are read one at a time.
-
-    Parameters
-    ----------
-    run, record
-        The run and what it says of the video.
-    source
-        The video itself.
-    label
-        What the object is called.
-    """
+    """One annotation for each frame of a video, all of one track; masks are read one at a time."""
     indices = read_arrays(run.segments_path(record.segments))["frame_indices"]
     files = list_frames(source) if source.is_dir() else []
     for index, stem in zip(indices, list_frame_stems(source, indices), strict=True):

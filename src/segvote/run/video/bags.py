@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from segvote.errors import BadInputError
-from segvote.io.video.reading import VIDEO_EXTENSIONS, is_frame_folder, is_video_file, list_frames
-
-__all__ = ["FRAMES", "find_videos", "is_video", "split_videos"]
+from segvote.io.video.reading import is_frame_folder, is_video_file, list_frames
 
 FRAMES = ("auto", "images", "video")
 
@@ -25,21 +23,9 @@ def is_video(path: Path) -> bool:
 
 
 def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> list[Path]:
-    """Replace the pictures of each folder of frames by the folder, and add the film files.
+    """Images and videos, sorted by their path below *with* or *without*, from all pictures there and the film files.
 
-    Parameters
-    ----------
-    folder
-        *With* or *without*.
-    images
-        All pictures below it.
-    frames
-        One of `FRAMES`.
-
-    Returns
-    -------
-    list of Path
-        Images and videos, sorted by their path below the folder.
+    The pictures of each folder of frames are replaced by the folder.
     """
     if frames not in FRAMES:
         raise BadInputError(f"frames must be one of {', '.join(FRAMES)}; got {frames!r}")
@@ -63,9 +49,5 @@ def find_videos(folder: Path) -> list[Path]:
     found = []
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(parent, name) for name in sorted(files) if not name.startswith(".") and _has_extension(name)]
+        found += [Path(parent, name) for name in sorted(files) if not name.startswith(".") and is_video_file(name)]
     return found
-
-
-def _has_extension(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() in VIDEO_EXTENSIONS

@@ -20,36 +20,18 @@ from segvote.io.video.reading import VideoStream, list_frames
 from segvote.run.output_names import name_frames
 from segvote.run.run_folder import RunFolder
 
-__all__ = [
-    "FrameMaps",
-    "StoredFrame",
-    "get_poster_path",
-    "list_frame_stems",
-    "list_stored_frames",
-    "read_ahead",
-    "read_frame_labels",
-    "walk_frames",
-]
-
 FRAMES_PER_FILE = 32
+N_AHEAD = 4  # frames that are decoded before they are asked for
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class StoredFrame:
-    """One segmented frame.
+    """One segmented frame."""
 
-    Attributes
-    ----------
-    index, time
-        Number in the source, seconds from its beginning.
-    labels
-        (h, w) supervoxel numbers at working size.
-    """
-
-    index: int
-    time: float
-    labels: np.ndarray
+    index: int  # number in the source
+    time: float  # seconds from its beginning
+    labels: np.ndarray  # (h, w) supervoxel numbers at working size
 
 
 class FrameMaps:
@@ -116,9 +98,9 @@ def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:
     return [names[index] for index in indices]
 
 
-def read_ahead(items: Iterable[Item], n_ahead: int = 4) -> Iterator[Item]:
+def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
     """The same items, fetched by a thread that runs a little ahead: decoding goes on while frames are worked on."""
-    waiting: queue.Queue[tuple[str, object]] = queue.Queue(maxsize=n_ahead)
+    waiting: queue.Queue[tuple[str, object]] = queue.Queue(maxsize=N_AHEAD)
     stop = threading.Event()
 
     def put(kind: str, value: object) -> None:

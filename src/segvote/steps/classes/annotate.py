@@ -29,12 +29,12 @@ from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, move_bags, read_corrections
+from segvote.run.output_names import remove_stale
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.run.stale import remove_stale
 from segvote.steps.classes.masks import IndexWriter
 from segvote.steps.classes.sharing import share_parts
 from segvote.steps.label_maps import LabelMaps
@@ -50,8 +50,6 @@ from segvote.types import WITH, WITHOUT, Annotation
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
 
-__all__ = ["annotate_classes"]
-
 
 def annotate_classes(
     root: Path | str,
@@ -65,24 +63,7 @@ def annotate_classes(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> ClassRuns:
-    """Find several objects at once.
-
-    Parameters
-    ----------
-    root
-        Holds one folder of images for each class, named like it, and perhaps ``none`` with images of no class. An image
-        that shows two of them lies in both folders.
-    out
-        The folder to write; an unfinished or earlier run on the same root is continued.
-    settings
-        See `Settings`; the labels are the names of the folders.
-    segments, n_jobs, memory, parallel_map, strict, progress
-        As for `annotate`.
-
-    Returns
-    -------
-    ClassRuns
-    """
+    """Find several objects at once; see `segvote.annotate_classes`."""
     resources = make_resources(n_jobs, memory, parallel_map)
     settings = list_levels(settings or Settings())[0]  # one look: what one class wants another may not
     extractor = check_names(settings)
@@ -164,7 +145,7 @@ class _Job:
         user_labels = fix_table(run, bags, corrections)
         annotator = self._annotator.teach(user_labels)
         shares = measure_painted_shares(run, bags, corrections)
-        result = apply_corrections(annotator, table.bags, user_labels, shares)
+        result = apply_corrections(self._annotator, annotator, table.bags, user_labels, shares)
         self.progress(f"vote on {settings.label}", 1, 1)
         return Outcome(settings, self.extractor, bags, table, annotator, result, corrections)
 
@@ -181,7 +162,7 @@ class _Job:
         annotations = self._write_masks(IndexWriter(self.folder, runs), records)
         write_coco_file(annotations, self.folder.coco_path, ExportOptions(labels=tuple(names)))
         _write_votes(self.folder, runs)
-        remove_stale(self.folder, stems.values())
+        remove_stale(self.folder.path, stems.values())
         _write_record(
             self.folder,
             self.root,

@@ -20,23 +20,12 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.types import Annotation
 
-__all__ = ["IndexWriter", "join_masks"]
-
 
 def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
-    """Lay masks over each other.
+    """Lay masks (n_classes, h, w) bool over each other: (h, w) uint8, 0 for none, otherwise 1 + number of the class.
 
-    Parameters
-    ----------
-    masks
-        (n_classes, h, w) bool.
-    sureness
-        (n_classes, h, w), or (n_classes, 1, 1): which class wins where several claim a pixel; of equals the first.
-
-    Returns
-    -------
-    ndarray
-        (h, w) uint8: 0 where no mask is, otherwise 1 + number of the class.
+    Where several claim a pixel, the class of the highest sureness, (n_classes, h, w) or (n_classes, 1, 1), wins; of
+    equals the first.
     """
     claims = np.where(masks, sureness, -np.inf)
     return np.where(masks.any(axis=0), claims.argmax(axis=0) + 1, 0).astype(np.uint8)
@@ -44,18 +33,10 @@ def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class IndexWriter:
-    """Writes the index masks of one image, or of a video and its frames.
+    """Writes the index masks of one image, or of a video and its frames."""
 
-    Attributes
-    ----------
-    folder
-        Where ``masks`` lies.
-    runs
-        Class to its run, in the order of the numbers.
-    """
-
-    folder: RunFolder
-    runs: Mapping[str, Run]
+    folder: RunFolder  # where ``masks`` lies
+    runs: Mapping[str, Run]  # class to its run, in the order of the numbers
 
     def write(self, index: int, record: ClassRecord) -> list[Annotation]:
         """Write what belongs to image `index`; returns its annotations, with overlaps."""

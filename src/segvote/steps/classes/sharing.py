@@ -16,8 +16,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.video.frames import get_poster_path
 
-__all__ = ["share_parts"]
-
 
 def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:
     """Give `target` the segments, superpixels, features and posters that `source` has of some bags."""

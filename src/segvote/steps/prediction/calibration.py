@@ -15,26 +15,16 @@ from segvote.method.table import make_folds
 from segvote.run.settings import Settings
 from segvote.voters import VOTERS
 
-__all__ = ["Calibration", "calibrate", "score_by_refits", "score_images"]
-
 # Groups of images that are left out of the vote together.
 N_FOLDS = 10
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores of training images held out of the vote.
+    """Scores of training images held out of the vote."""
 
-    Attributes
-    ----------
-    negatives
-        (n_without,) best segment's score of each *without* image, ascending.
-    slope, offset
-        Of the logistic curve from score to probability.
-    """
-
-    negatives: np.ndarray
-    slope: float
+    negatives: np.ndarray  # (n_without,) best segment's score of each *without* image, ascending
+    slope: float  # of the logistic curve from score to probability
     offset: float
 
     @property
@@ -57,14 +47,9 @@ class Calibration:
 
 
 def calibrate(scores: np.ndarray, bag_labels: np.ndarray) -> Calibration:
-    """Learn what scores mean.
+    """Learn what scores mean from the best segment's score of each training image, held out of the vote (n_bags,).
 
-    Parameters
-    ----------
-    scores
-        (n_bags,) best segment's score of each training image, held out of the vote.
-    bag labels
-        (n_bags,) bool: the image shows the object.
+    An image shows the object where its bag label (n_bags,) is True.
     """
     if bag_labels.all() or not bag_labels.any():
         raise BadInputError("expected training images with and without the object, got one kind only; annotate again")

@@ -8,27 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["pack", "unpack"]
-
 STEPS = 127  # of int8, on either side of zero
 ROWS_AT_ONCE = 16_384
 
 
 def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of each segment as whole steps of a scale of its own.
-
-    Parameters
-    ----------
-    X
-        (n_segments, d) float32, standardised.
-
-    Returns
-    -------
-    codes
-        (n_segments, d) int8.
-    scales
-        (n_segments,) float32: what one step stands for.
-    """
+    """(n_segments, d) numbers as int8 codes, whole steps of a scale of each segment's own; and these scales."""
     codes, scales = np.empty(X.shape, dtype=np.int8), np.empty(len(X), dtype=np.float32)
     # A few at a time: X may be larger than what is left of memory.
     for start in range(0, len(X), ROWS_AT_ONCE):

@@ -13,7 +13,7 @@ import numpy as np
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
-from segvote.io.regular_files import open_regular
+from segvote.io.files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method import Geometry
@@ -28,8 +28,6 @@ from segvote.steps.voting.making import make_annotator
 
 if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator
-
-__all__ = ["Model", "read_model", "write_model"]
 
 OLDEST_VERSION = 4  # that can be read: earlier ones hold another method's votes
 SEGMENT_ARRAYS = ("bags", "prior", "user_labels")
@@ -51,8 +49,10 @@ def write_model(
     """
     from safetensors.numpy import save
 
+    codes, scales = pack(table.X)
     arrays: dict[str, np.ndarray] = {
-        **_pack(table.X),
+        "codes": codes,
+        "scales": scales,
         "bags": table.bags.astype(np.int32),
         "positive": table.positive.astype(np.uint8),
         "user_labels": result.user_labels.astype(np.int8),
@@ -82,11 +82,6 @@ def _pack_adjacency(table: Table) -> dict[str, np.ndarray]:
     }
 
 
-def _pack(X: np.ndarray) -> dict[str, np.ndarray]:
-    codes, scales = pack(X)
-    return {"codes": codes, "scales": scales}
-
-
 def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays with X as numbers."""
     if "codes" not in arrays or arrays["codes"].ndim != 2 or arrays.get("scales", arrays["codes"]).ndim != 1:
@@ -109,20 +104,13 @@ def _get_state(annotator: SegmentAnnotator, table: Table) -> dict[str, np.ndarra
 
 @dataclass(frozen=True)
 class Model:
-    """A learned decision, ready for images never seen.
+    """A learned decision, ready for images never seen."""
 
-    Attributes
-    ----------
-    settings, extractor, standardiser
-        How images are segmented, their features extracted and put on the scale of the training run.
-    arrays
-        Everything stored; see `write_model`.
-    """
-
+    # How images are segmented, their features extracted and put on the scale of the training run.
     settings: Settings
     extractor: FeatureExtractor
     standardiser: Standardiser
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, np.ndarray]  # everything stored; see `write_model`
 
     def restore(self) -> SegmentAnnotator:
         """The method, fitted: taken over as it was, or another voter fitted again on the stored segments."""
@@ -131,7 +119,7 @@ class Model:
         annotator.n_neighbors = min(annotator.n_neighbors, len(bags))  # a stranger's settings may ask for any number
         X, y = arrays["X"].astype(np.float32), arrays["positive"].astype(bool)[bags]
         if annotator.voter is None:
-            return annotator.set_state(X, y, bags, self._select("method"))
+            return annotator.set_state(X, y, bags, _select(self.arrays, "method"))
         annotator.exclude_mislabelled = False
         return annotator.fit(X, y, images=bags, geometry=self._make_geometry())
 
@@ -153,18 +141,9 @@ class Model:
         contrasts = np.where(arrays["contrasts"] < 0, np.nan, arrays["contrasts"])
         return Geometry(edges=arrays["edges"], lengths=arrays["lengths"], contrasts=contrasts, prior=arrays["prior"])
 
-    def _select(self, prefix: str) -> dict[str, np.ndarray]:
-        return _select(self.arrays, prefix)
-
 
 def read_model(path: Path | str) -> Model:
-    """Open a model.
-
-    Parameters
-    ----------
-    path
-        The ``model`` folder of a run, wherever it lies now, or the run folder.
-    """
+    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder."""
     folder = _find_model(Path(path))
     words = _read_words(folder / "model.json")
     arrays = _unpack(_read_arrays(folder / "model.safetensors", words))

@@ -21,10 +21,10 @@ from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import list_unsorted_bags, name_bags
 from segvote.run.classes.runs import find_class_record
+from segvote.run.output_names import remove_stale
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.stale import remove_stale
 from segvote.steps.extract import BagExtractor
 from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
@@ -33,8 +33,6 @@ from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import gather_table
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
-
-__all__ = ["FALSE_POSITIVE_RATE", "Prediction", "Predictions", "open_model", "predict"]
 
 # Of images without the object, how many may be predicted to show it where a call does not say.
 FALSE_POSITIVE_RATE = 0.01
@@ -119,21 +117,7 @@ def predict(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Predictions:
-    """Say of images never seen whether they show the object, and draw it.
-
-    Parameters
-    ----------
-    model
-        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
-    folder
-        Images and videos, nested as you like.
-    out
-        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
-    false_positive_rate
-        Largest share of images without the object that may be predicted to show it.
-    n_jobs, parallel_map, strict, progress
-        As for `annotate`.
-    """
+    """Say of images never seen whether they show the object, and draw it; see `segvote.predict`."""
     predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
     model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, parallel_map=parallel_map)
     _check_owner(target, Path(folder))
@@ -165,7 +149,7 @@ class _Job:
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
-        remove_stale(self.target, stems.values())
+        remove_stale(self.target.path, stems.values())
         self._write(predictions)
         return predictions
 

@@ -23,44 +23,22 @@ from segvote.steps.prediction.model import Model
 from segvote.steps.superpixels import draw_mask
 from segvote.steps.table import measure_contrasts
 
-__all__ = ["Choice", "Judgement", "Predictor"]
-
 
 @dataclass(frozen=True)
 class Choice:
-    """Which segments of one image are the object.
+    """Which segments of one image are the object."""
 
-    Attributes
-    ----------
-    contains
-        Whether the image shows it at all.
-    decisions
-        (n_segments,) bool; all False where it does not.
-    threshold
-        The score above which segments are selected.
-    heat
-        (n_segments,) float32 in [0, 1].
-    """
-
-    contains: bool
-    decisions: np.ndarray
-    threshold: float
-    heat: np.ndarray
+    contains: bool  # whether the image shows it at all
+    decisions: np.ndarray  # (n_segments,) bool; all False where it does not
+    threshold: float  # the score above which segments are selected
+    heat: np.ndarray  # (n_segments,) float32 in [0, 1]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The result for one image in memory; the words are those of `segvote.steps.prediction.predict.Prediction`.
+    """The result for one image in memory; see `segvote.steps.prediction.predict.Prediction`."""
 
-    Attributes
-    ----------
-    mask
-        (h, w) bool at the size of the image; empty where it does not show the object.
-    contains, probability, p_value, score
-        See `Prediction`.
-    """
-
-    mask: np.ndarray
+    mask: np.ndarray  # (h, w) bool at the size of the image; empty where it does not show the object
     contains: bool
     probability: float
     p_value: float
@@ -97,13 +75,7 @@ class Predictor:
         self.threshold = self.calibration.find_threshold(self.rate)
 
     def judge(self, image: np.ndarray) -> Judgement:
-        """Judge one image.
-
-        Parameters
-        ----------
-        image
-            (h, w, 3) uint8 as displayed.
-        """
+        """Judge one image, (h, w, 3) uint8 as displayed."""
         settings = self.model.settings
         labels = SEGMENTERS[settings.segmenter](
             resize_image(image, settings.size), n_segments=settings.n_segments

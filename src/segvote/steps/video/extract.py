@@ -36,8 +36,6 @@ from segvote.segmentation.supervoxels import SupervoxelFrame, stream_supervoxels
 if TYPE_CHECKING:
     from segvote.steps.extract import BagExtractor
 
-__all__ = ["extract_video", "make_video_key", "open_bag_video"]
-
 VIDEO_VERSION = 1  # raised when supervoxels or their features are computed another way
 # A supervoxel lasts, so a frame may hold more of them than an image has segments.
 SUPERVOXELS_IN_SEGMENTS = 2
@@ -110,7 +108,7 @@ class _VideoSegmenter:
     def _segment(self, frames: Iterator[np.ndarray], n_in_frame: int) -> Iterator[SupervoxelFrame]:
         if self.settings.segmenter == CLIP_SEGMENTER:
             return stream_slic_clip(frames, n_in_frame)
-        return stream_supervoxels(frames, (n_in_frame,))
+        return stream_supervoxels(frames, n_in_frame)
 
     def _feed(self, frames: Iterator[Frame]) -> Iterator[np.ndarray]:
         for frame in frames:

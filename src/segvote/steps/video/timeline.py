@@ -11,25 +11,14 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.tables import read_json, write_json
 from segvote.run.run_folder import RunFolder
 
-__all__ = ["Moment", "get_timeline_path", "measure_moment", "read_timeline", "write_timeline"]
-
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame.
+    """One frame."""
 
-    Attributes
-    ----------
-    time
-        Seconds from the start of the video.
-    area
-        Share of the frame that the mask covers.
-    heat
-        Mean heat of what the mask covers, or of the hottest segment where it covers nothing; the decision is at .5.
-    """
-
-    time: float
-    area: float
+    time: float  # seconds from the start of the video
+    area: float  # share of the frame that the mask covers
+    # Mean heat of what the mask covers, or of the hottest segment where it covers nothing; the decision is at .5.
     heat: float
 
 

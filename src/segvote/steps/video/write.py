@@ -17,19 +17,11 @@ from segvote.io.video.reading import open_video
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.run.video.annotations import get_frame_mask_path
-from segvote.run.video.frames import (
-    StoredFrame,
-    get_poster_path,
-    list_frame_stems,
-    list_stored_frames,
-    walk_frames,
-)
+from segvote.run.video.frames import StoredFrame, get_poster_path, list_frame_stems, list_stored_frames, walk_frames
 from segvote.steps.video.timeline import measure_moment, write_timeline
 
 if TYPE_CHECKING:
     from segvote.steps.write import WriteTask
-
-__all__ = ["get_film_path", "get_track_path", "write_video"]
 
 HEATMAP_SIZE = 640
 FILM_SIZE = 960  # longest side of the overlay film, enough to judge it

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from segvote.errors import BadInputError
+from segvote.method.confidence import UNSURE
 from segvote.run.bags import Bag
 from segvote.run.settings import DETAILS, METHOD, Settings
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["apply_detail", "is_better", "list_levels", "wants_closer_look"]
 
-# A confidence from which on a second look is not worth its time: some way above "high", which is a promise about masks.
-CLEAR = 0.75
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 
@@ -65,10 +64,12 @@ def _set_size(settings: Settings, size: int | None) -> Settings:
 
 def wants_closer_look(annotator: SegmentAnnotator) -> bool:
     """Whether the vote is not quite sure of itself, or what it selected is small for its segments."""
-    return annotator.confidence_.value < CLEAR or annotator.confidence_.is_small
+    return annotator.confidence_.value < UNSURE or annotator.confidence_.is_small
 
 
 def is_better(closer: SegmentAnnotator, wider: SegmentAnnotator) -> bool:
-    """Whether the closer look agrees more with itself."""
+    """Whether the closer look agrees more with itself; a second opinion has to be clearly better, as in each look."""
     assert closer.agreement_ is not None and wider.agreement_ is not None
+    if closer.is_second_opinion or wider.is_second_opinion:
+        return wider.is_overruled_by(closer)
     return bool(closer.agreement_.judgements.max() > wider.agreement_.judgements.max())

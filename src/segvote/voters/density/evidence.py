@@ -8,12 +8,11 @@ quadratic in the number of segments, but without local maxima, and several conce
 from __future__ import annotations
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from segvote.errors import BadInputError
 from segvote.kernels.gaussian import fill_up
-from segvote.voters.base import BaseVoter
-from segvote.voters.kernel_votes import find_typical_distance
-from segvote.voters.limits import MAX_PAIRS, check_pairs
+from segvote.voters.base import BaseVoter, Votes
+from segvote.voters.kernel_votes import MAX_PAIRS, check_pairs, choose_bandwidth
 from segvote.voters.mil.learning_bags import group_bags
 from segvote.voters.segments import Segments
 
@@ -44,8 +43,6 @@ class Evidence(BaseVoter):
     The name is that of arXiv 1812.06228; diverse density: Maron, Lozano-Pérez, NIPS 1997.
     """
 
-    N_TYPICAL = 10
-
     wants_lengths = True
 
     def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
@@ -53,30 +50,19 @@ class Evidence(BaseVoter):
         self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        self._check(len(segments), len(segments))
+        check_pairs("evidence confidence", len(segments), len(segments), self.max_pairs)
         X, bags = segments.X, segments.bags
-        if self.bandwidth is None:
-            self.bandwidth_ = find_typical_distance(X, X, self.N_TYPICAL, bags, bags)
-        else:
-            self.bandwidth_ = float(self.bandwidth)
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
         self._groups = group_bags(segments)
         self._group_bags = bags[self._groups.rows[self._groups.starts]]
         self._center = self._groups.X.mean(axis=0)
         self._voters = _append_norms(self._groups.X - self._center)
         return self._score(X, bags, segments.prior)
 
-    def _check(self, n_queries: int, n_voters: int) -> None:
-        if self.bandwidth is not None and not self.bandwidth > 0:
-            raise BadInputError(f"bandwidth must be above 0 or None; got {self.bandwidth}")
-        check_pairs("evidence confidence", n_queries, n_voters, self.max_pairs)
-
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        self._check(len(X), len(self._voters))
-        votes = np.empty(len(X))
-        for start in range(0, len(X), QUERIES_PER_BLOCK):
-            rows = slice(start, start + QUERIES_PER_BLOCK)
-            votes[rows] = self._list_bag_votes(X[rows], bags[rows]).sum(axis=1)
-        return votes
+        check_pairs("evidence confidence", len(X), len(self._voters), self.max_pairs)
+        blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
+        return np.concatenate([self._list_bag_votes(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
 
     def _list_bag_votes(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
         """(n, n_bags) what every bag adds to log DD; 0 for one's own."""
@@ -97,7 +83,7 @@ class Evidence(BaseVoter):
         half *= np.float32(1 / self.bandwidth_**2)
         return np.minimum(np.exp(np.minimum(half, 0, out=half), out=half), np.float32(LARGEST_KERNEL))[: len(X)]
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         """A bag speaks through its most similar segment."""
         amounts = self._list_bag_votes(x[None, :], np.array([bag]))[0]
         speakers = self._groups.find_best(self._measure(x[None, :])[0])

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from segvote.errors import BadInputError
 from segvote.kernels import build_vote_graph, search_neighbours
-from segvote.voters.base import N_NEIGHBORS
+from segvote.method.graph import N_NEIGHBORS
 from segvote.voters.density.sskde import SSKDE
 from segvote.voters.segments import Segments
 
@@ -49,21 +50,10 @@ class Tangents:
 
 
 def learn_tangents(X: np.ndarray, indices: np.ndarray, n_tangent: int) -> Tangents:
-    """Principal directions of the neighbours around every segment.
-
-    Parameters
-    ----------
-    X
-        (n, d).
-    indices
-        (n, k) neighbours; -1 where there are fewer.
-    n_tangent
-        Directions of each, at most d and k.
-    """
+    """Principal directions, at most `n_tangent`, of the neighbours (n, k) of every row of X; -1: no neighbour."""
     n_kept = min(n_tangent, X.shape[1], indices.shape[1])
     axes, shares = np.zeros((len(X), n_kept, X.shape[1]), dtype=np.float32), np.zeros((len(X), n_kept))
-    for start in range(0, len(X), ROWS_PER_BLOCK):
-        rows = slice(start, start + ROWS_PER_BLOCK)
+    for rows in gen_batches(len(X), ROWS_PER_BLOCK):
         axes[rows], shares[rows] = _find_axes(X[rows].astype(np.float64), X, indices[rows], n_kept)
     return Tangents(axes, shares)
 
@@ -124,9 +114,10 @@ class ManifoldSSKDE(SSKDE):
         self._tangents = learn_tangents(segments.X, indices, self.n_tangent)
         return super()._learn(segments)
 
-    def _build_graph(self, X: np.ndarray, bags: np.ndarray, segments: Segments) -> sparse.csr_matrix:
-        squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
-        squared = self._tangents.shorten(X, segments.X, squared, indices)
+    def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
+        voters = self._voters
+        squared, indices = search_neighbours(X, voters.X, self.n_neighbors, bags, voters.bags)
+        squared = self._tangents.shorten(X, voters.X, squared, indices)
         order = np.argsort(squared, axis=1, kind="stable")
         squared, indices = (np.take_along_axis(one, order, axis=1) for one in (squared, indices))
-        return build_vote_graph(squared, indices, len(segments))
+        return build_vote_graph(squared, indices, len(voters))

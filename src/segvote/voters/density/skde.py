@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from segvote.errors import BadInputError
-from segvote.kernels import sum_kernel
-from segvote.voters.base import BaseVoter
-from segvote.voters.kernel_votes import find_typical_distance, sum_votes
-from segvote.voters.limits import MAX_PAIRS, check_pairs
+from segvote.voters.kernel_votes import MAX_PAIRS, KernelVoter, check_pairs, choose_bandwidth, sum_votes
 from segvote.voters.mil.learning_bags import sort_bags
 from segvote.voters.segments import Segments
 
@@ -24,7 +20,7 @@ SMALLEST_STEP = 1e-3
 TINY = np.finfo(float).tiny
 
 
-class SKDE(BaseVoter):
+class SKDE(KernelVoter):
     """Supervised kernel density estimation with supervised mean shift, our reading.
 
     Parameters
@@ -48,8 +44,6 @@ class SKDE(BaseVoter):
     The method as arXiv 1812.06228 describes it beside SSKDE; mean shift: Comaniciu, Meer, PAMI 2002.
     """
 
-    N_TYPICAL = 10
-
     wants_lengths = True
 
     def __init__(
@@ -65,14 +59,10 @@ class SKDE(BaseVoter):
         self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        if self.bandwidth is not None and not self.bandwidth > 0:
-            raise BadInputError(f"bandwidth must be above 0 or None; got {self.bandwidth}")
         check_pairs("SKDE", len(segments), len(segments), self.max_pairs)
-        X, bags = segments.X, segments.bags
-        chosen = find_typical_distance(X, X, self.N_TYPICAL, bags, bags) if self.bandwidth is None else self.bandwidth
-        self.bandwidth_ = float(chosen)
-        self._voters, self._voter_bags = X, bags
-        positive = segments.positive
+        X, bags, positive = segments.X, segments.bags, segments.positive
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
+        self._rows, self._voters, self._voter_bags = np.arange(len(X)), X, bags
         self._amounts = np.where(positive, 1 / max(positive.sum(), 1), -1 / max((~positive).sum(), 1))
         votes = self._score(X, bags, segments.prior)
         self._climb(segments, votes)
@@ -88,23 +78,11 @@ class SKDE(BaseVoter):
         heights = sum_votes(points, self._voters, self.bandwidth_, self._amounts)
         self.modes_, self.mode_scores_ = _merge(points, heights, SAME_MODE * self.bandwidth_)
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return sum_votes(X, self._voters, self.bandwidth_, self._amounts, bags, self._voter_bags)
-
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        kernels = sum_kernel(self._voters, x[None, :], [self.bandwidth_], None, self._voter_bags, np.array([bag]))[0]
-        return np.arange(len(kernels)), self._amounts * kernels, -self.threshold_
-
 
 def shift_to_modes(
     starts: np.ndarray, voters: np.ndarray, amounts: np.ndarray, bandwidth: float, max_iter: int = 100
 ) -> tuple[np.ndarray, int]:
-    """Climb ``f(x) = sum_i a_i k(x, x_i)`` from every start by supervised mean shift; f never falls.
-
-    Returns
-    -------
-    (n_starts, d) where the climbs end, and the number of steps taken.
-    """
+    """(n_starts, d) where climbs of ``f(x) = sum_i a_i k(x, x_i)`` by mean shift end, and how many steps were taken."""
     climbing = _Climb(starts.astype(np.float64), voters.astype(np.float64), amounts, bandwidth)
     n_iter = 0
     while n_iter < max_iter and climbing.step():

@@ -11,36 +11,30 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from segvote.errors import BadInputError
-from segvote.kernels import build_vote_graph, search_neighbours
-from segvote.voters.base import N_NEIGHBORS, BaseVoter
+from segvote.method.graph import N_NEIGHBORS
+from segvote.voters.base import Votes
+from segvote.voters.neighbour_votes import NeighbourVoter
 from segvote.voters.segments import Segments
 
 __all__ = ["SSKDE", "solve_labels", "spread_labels"]
 
+# The iteration ends when no label changes by more than this, or after so many rounds.
+SAME_LABELS = 1e-10
+MAX_ROUNDS = 10_000
 
-def spread_labels(
-    graph: sparse.csr_matrix, given: np.ndarray, shares: np.ndarray, tol: float = 1e-10, max_iter: int = 10_000
-) -> tuple[np.ndarray, int]:
-    """Solve ``P = (I - T K)^-1 (I - T) Y`` by iterating its fixed point, a contraction by max t.
 
-    Parameters
-    ----------
-    graph
-        (n, n) K, rows sum to at most one.
-    given, shares
-        (n,) Y and t in [0, 1).
+def spread_labels(graph: sparse.csr_matrix, given: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, int]:
+    """(n,) P by iterating its fixed point, a contraction by max t, and the number of rounds.
 
-    Returns
-    -------
-    (n,) P and the number of rounds.
+    `graph` is K (n, n), rows sum to at most one; `given` and `shares` are Y and t in [0, 1), (n,).
     """
     own = (1 - shares) * given
     values = given.astype(np.float64)
-    for n_iter in range(1, max_iter + 1):  # noqa: B007
+    for n_iter in range(1, MAX_ROUNDS + 1):  # noqa: B007
         updated = own + shares * (graph @ values)
         change = np.abs(updated - values).max(initial=0.0)
         values = updated
-        if change <= tol:
+        if change <= SAME_LABELS:
             break
     return values, n_iter
 
@@ -51,7 +45,7 @@ def solve_labels(graph: sparse.csr_matrix, given: np.ndarray, shares: np.ndarray
     return splu(sparse.csc_matrix(system)).solve((1 - shares) * given)
 
 
-class SSKDE(BaseVoter):
+class SSKDE(NeighbourVoter):
     """Semi-supervised kernel density estimation.
 
     The method is made for labelled segments: user labels are its labels, and all segments of *without* bags. A segment
@@ -95,7 +89,8 @@ class SSKDE(BaseVoter):
 
     def _learn(self, segments: Segments) -> np.ndarray:
         self._check_parameters()
-        graph = self._build_graph(segments.X, segments.bags, segments)
+        self._voters = segments
+        graph = self._build_graph(segments.X, segments.bags)
         has_label = ~segments.positive | (segments.user_labels >= 0)
         shares = np.where(has_label, self.trust_votes_labelled, self.trust_votes)
         given = segments.positive.astype(np.float64)
@@ -112,14 +107,8 @@ class SSKDE(BaseVoter):
         if self.solver not in self.SOLVERS:
             raise BadInputError(f"solver must be one of {', '.join(self.SOLVERS)}; got {self.solver!r}")
 
-    def _build_graph(self, X: np.ndarray, bags: np.ndarray, segments: Segments) -> sparse.csr_matrix:
-        squared, indices = search_neighbours(X, segments.X, self.n_neighbors, bags, segments.bags)
-        return build_vote_graph(squared, indices, len(segments))
-
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return self._build_graph(X, bags, self._segments) @ self.labels_
+        return self._build_graph(X, bags) @ self.labels_
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        row = self._build_graph(x[None, :], np.array([bag]), self._segments)
-        amounts = row.data * (self.labels_[row.indices] - self.threshold_)
-        return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        return self._split_row(self._build_graph(x[None, :], np.array([bag])), self.labels_)

@@ -76,14 +76,8 @@ class Bags:
 def sort_bags(X: np.ndarray, codes: np.ndarray, labels: np.ndarray) -> Bags:
     """Sort segments by bag and, within a bag, by their features: the order they came in cannot matter.
 
-    Parameters
-    ----------
-    X
-        (n, d).
-    codes
-        (n,) integer bag ids; rows with a negative id are left out.
-    labels
-        (n,) bool, the label of the row's bag.
+    `codes` (n,) are integer bag ids, rows with a negative one are left out; `labels` (n,) bool is that of the row's
+    bag.
     """
     kept = np.flatnonzero(codes >= 0)
     points = np.ascontiguousarray(X[kept], dtype=np.float64) + 0.0  # -0 and 0 are one value but not one byte string

@@ -8,18 +8,20 @@ landmarks, and the machine by a linear one.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
+from sklearn.utils import gen_batches
 
 from segvote.voters.mil.learning_bags import Bags, BagVoter, spread_out
 from segvote.voters.mil.linear_machine import fit_linear_machine
+from segvote.voters.mil.prototypes import QUERIES_PER_BLOCK, Prototypes, PrototypeVoter, measure_kernel
 from segvote.voters.segments import Segments
 from segvote.voters.standard import learn_standard
 
 __all__ = ["BagMISVM", "MiSVM"]
 
-QUERIES_PER_BLOCK = 2048
 # The kernel's gamma times the number of features. A kernel as narrow as one over them remembers every segment of a
 # *with* bag, and the guess confirms itself.
 WIDTH = 0.2
@@ -27,49 +29,49 @@ WIDTH = 0.2
 WEAK_DIRECTION = 1e-10
 
 
-class _Machine:
-    """A Gaussian SVM, exact or on a Nyström map. Its votes are ``sum_k amounts_k k(x, t_k) + intercept``."""
+class _ExactMachine:
+    """A Gaussian SVM."""
 
-    def __init__(self, C: float, gamma: float, landmarks: np.ndarray | None) -> None:
-        self._C, self._gamma, self._is_exact = C, gamma, landmarks is None
-        self.support: np.ndarray | None = None
-        self._answer: np.ndarray | None = None
-        if landmarks is not None:
-            self.points = landmarks
-            self._root = _invert_root(self._measure(landmarks, landmarks))
+    def __init__(self, C: float, gamma: float) -> None:
+        self._C, self._gamma = C, gamma
 
     def map(self, X: np.ndarray) -> np.ndarray:
-        """The points as `fit` and `vote_mapped` want them; done once, however often they are asked about."""
-        if self._is_exact:
-            return X
-        return np.concatenate([self._measure(X[rows], self.points) @ self._root for rows in _split(len(X))])
+        return X
 
-    def fit(self, mapped: np.ndarray, labels: np.ndarray) -> _Machine:
-        if self._is_exact:
-            model = SVC(C=self._C, gamma=self._gamma, class_weight="balanced").fit(mapped, labels)
-            self.support, self.points, self.amounts = model.support_, mapped[model.support_], model.dual_coef_[0]
-            self.intercept = float(model.intercept_[0])
-        else:
-            self._answer = fit_linear_machine(mapped, labels, self._C, start=self._answer)
-            self.amounts, self.intercept = self._root @ self._answer[:-1], float(self._answer[-1])
+    def fit(self, X: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> _ExactMachine:
+        """Train on X, whose numbers among all points are `rows`."""
+        model = SVC(C=self._C, gamma=self._gamma, class_weight="balanced").fit(X, labels)
+        kept, amounts = model.support_, model.dual_coef_[0]
+        self.prototypes = Prototypes(X[kept], amounts, rows[kept], self._gamma, float(model.intercept_[0]))
         return self
 
-    def vote_mapped(self, mapped: np.ndarray) -> np.ndarray:
-        return self.vote(mapped) if self._answer is None else mapped @ self._answer[:-1] + self.intercept
-
     def vote(self, X: np.ndarray) -> np.ndarray:
-        return np.concatenate([self.list_votes(X[rows]).sum(axis=1) for rows in _split(len(X))]) + self.intercept
-
-    def list_votes(self, X: np.ndarray) -> np.ndarray:
-        """(n, n_points) what every point adds."""
-        return self._measure(X, self.points) * self.amounts
-
-    def _measure(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.exp(-self._gamma * cdist(left, right, "sqeuclidean"))
+        return self.prototypes.vote(X)
 
 
-def _split(length: int) -> list[slice]:
-    return [slice(start, start + QUERIES_PER_BLOCK) for start in range(0, length, QUERIES_PER_BLOCK)]
+class _MappedMachine:
+    """A linear SVM on the Nyström map of a Gaussian kernel: every point by its kernels with some landmarks."""
+
+    def __init__(self, C: float, gamma: float, landmarks: np.ndarray, rows: np.ndarray) -> None:
+        self._C, self._root = C, _invert_root(measure_kernel(landmarks, landmarks, gamma))
+        self.prototypes = Prototypes(landmarks, np.zeros(len(rows)), rows, gamma)
+        self._answer: np.ndarray | None = None
+
+    def map(self, X: np.ndarray) -> np.ndarray:
+        """The points as `fit` and `vote` want them; done once, however often they are asked about."""
+        points, gamma = self.prototypes.points, self.prototypes.gamma
+        blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
+        return np.concatenate([measure_kernel(X[part], points, gamma) @ self._root for part in blocks])
+
+    def fit(self, mapped: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> _MappedMachine:
+        self._answer = fit_linear_machine(mapped, labels, self._C, start=self._answer)
+        amounts, intercept = self._root @ self._answer[:-1], float(self._answer[-1])
+        self.prototypes = replace(self.prototypes, amounts=amounts, intercept=intercept)
+        return self
+
+    def vote(self, mapped: np.ndarray) -> np.ndarray:
+        assert self._answer is not None
+        return mapped @ self._answer[:-1] + self.prototypes.intercept
 
 
 def _invert_root(kernel: np.ndarray) -> np.ndarray:
@@ -79,7 +81,7 @@ def _invert_root(kernel: np.ndarray) -> np.ndarray:
     return (vectors[:, strong] / np.sqrt(values[strong])) @ vectors[:, strong].T
 
 
-class _GuessingSVM(BagVoter):
+class _GuessingSVM(PrototypeVoter, BagVoter):
     """Guess, train and guess again; the subclass says what a guess is and which examples it makes."""
 
     wants_lengths = True
@@ -102,24 +104,26 @@ class _GuessingSVM(BagVoter):
         self._standard = learn_standard(bags.X)
         points = self._standard.apply(bags.X)
         self.gamma_ = WIDTH / points.shape[1] if self.gamma is None else float(self.gamma)
-        landmark_rows = spread_out(len(points), self.n_landmarks) if len(points) > self.max_exact else None
-        self._machine = _Machine(self.C, self.gamma_, None if landmark_rows is None else points[landmark_rows])
-        learned = self._guess_and_train(points, bags)
-        self._voter_rows = bags.rows[learned[self._machine.support] if landmark_rows is None else landmark_rows]
+        self._machine: _ExactMachine | _MappedMachine = _ExactMachine(self.C, self.gamma_)
+        if len(points) > self.max_exact:
+            rows = spread_out(len(points), self.n_landmarks)
+            self._machine = _MappedMachine(self.C, self.gamma_, points[rows], rows)
+        self._guess_and_train(points, bags)
+        found = self._machine.prototypes
+        self._prototypes = replace(found, rows=bags.rows[found.rows])
 
-    def _guess_and_train(self, points: np.ndarray, bags: Bags) -> np.ndarray:
-        """Take turns until the guess comes back; returns the rows trained on last."""
+    def _guess_and_train(self, points: np.ndarray, bags: Bags) -> None:
+        """Take turns until the guess comes back."""
         mapped, seen = self._machine.map(points), set()
         guess = self._guess_first(points, mapped, bags)
         for n_iter in range(1, max(self.max_iter, 1) + 1):
             rows, labels = self._list_examples(guess, bags)
-            self._machine.fit(mapped[rows], labels)
+            self._machine.fit(mapped[rows], labels, rows)
             self.n_iter_ = n_iter
             seen.add(guess.tobytes())
-            guess = self._guess(self._machine.vote_mapped(mapped), bags)
+            guess = self._guess(self._machine.vote(mapped), bags)
             if guess.tobytes() in seen:
                 break
-        return rows
 
     def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:
         raise NotImplementedError
@@ -131,15 +135,8 @@ class _GuessingSVM(BagVoter):
         """Rows to train on and their labels."""
         raise NotImplementedError
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return self._machine.vote(self._standard.apply(X))
-
     def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
         return 0.0
-
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        amounts = self._machine.list_votes(self._standard.apply(x[None, :]))[0]
-        return self._voter_rows, amounts, self._machine.intercept
 
 
 class MiSVM(_GuessingSVM):
@@ -197,8 +194,8 @@ class BagMISVM(_GuessingSVM):
     """
 
     def _guess_first(self, points: np.ndarray, mapped: np.ndarray, bags: Bags) -> np.ndarray:
-        self._machine.fit(self._machine.map(bags.mean(points)), bags.labels)
-        return self._guess(self._machine.vote_mapped(mapped), bags)
+        self._machine.fit(self._machine.map(bags.mean(points)), bags.labels, np.arange(len(bags)))
+        return self._guess(self._machine.vote(mapped), bags)
 
     def _guess(self, votes: np.ndarray, bags: Bags) -> np.ndarray:
         return bags.find_best(votes)[bags.labels]

@@ -28,57 +28,10 @@ NO_WEIGHT = 1e-9
 BLOCK = 1 << 22
 
 
-class _NoisyOr:
-    """A bag is *without* if each of its segments is background, independently."""
-
-    @staticmethod
-    def start(size: float) -> float:
-        """The y_0 at which a bag of this size has probability PRIOR: from y = 0 large bags would have no gradient."""
-        background = (1 - PRIOR) ** (1 / size)
-        return float(np.log1p(-background) - np.log(background))
-
-    @staticmethod
-    def log_odds(y: np.ndarray, bags: Bags) -> np.ndarray:
-        """(n_bags,) log(p_i / (1 - p_i))."""
-        against = bags.sum(np.logaddexp(0, y))  # -log(1 - p_i)
-        return _log_expm1(against)
-
-    @staticmethod
-    def weigh(y: np.ndarray, bags: Bags) -> np.ndarray:
-        odds = np.exp(np.minimum(_NoisyOr.log_odds(y, bags), 700.0))  # p_i / (1 - p_i)
-        factor = np.where(bags.labels, 1 / np.maximum(odds, np.finfo(float).tiny), -1.0)
-        return expit(y) * np.repeat(factor, bags.sizes)
-
-
-class _ISR:
-    """The odds of a bag are the sum of its segments' odds."""
-
-    @staticmethod
-    def start(size: float) -> float:
-        return float(np.log(PRIOR / (1 - PRIOR)) - np.log(size))
-
-    @staticmethod
-    def log_odds(y: np.ndarray, bags: Bags) -> np.ndarray:
-        return np.logaddexp.reduceat(y, bags.starts)
-
-    @staticmethod
-    def weigh(y: np.ndarray, bags: Bags) -> np.ndarray:
-        log_odds = _ISR.log_odds(y, bags)
-        share = np.exp(y - np.repeat(log_odds, bags.sizes))  # chi_ij / S_i
-        factor = np.where(bags.labels, expit(-log_odds), -expit(log_odds))
-        return share * np.repeat(factor, bags.sizes)
-
-
 def _log_expm1(x: np.ndarray) -> np.ndarray:
     """log(exp(x) - 1) without overflow."""
     x = np.maximum(x, np.finfo(float).tiny)
     return np.where(x > 30, x, np.log(np.expm1(np.minimum(x, 30.0))))
-
-
-def measure_likelihood(y: np.ndarray, bags: Bags, model: type) -> float:
-    """log L = sum over *with* bags of log p_i + sum over *without* bags of log(1 - p_i)."""
-    log_odds = model.log_odds(y, bags)  # type: ignore[attr-defined]
-    return float(-np.logaddexp(0, np.where(bags.labels, -log_odds, log_odds)).sum())
 
 
 @dataclass(frozen=True)
@@ -122,25 +75,44 @@ class StumpSearch:
 
 
 class _Boost(BagVoter):
-    """Rounds of boosting; the subclass names the model of a bag."""
+    """Rounds of boosting; the subclass is the model of a bag."""
 
     wants_lengths = True
 
-    _model: type
-
     def __init__(self, n_rounds: int = 100) -> None:
         self.n_rounds = n_rounds
+
+    @staticmethod
+    def _start(size: float) -> float:
+        """The y_0 at which a bag of this size has probability PRIOR: from y = 0 large bags would have no gradient."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _measure_odds(y: np.ndarray, bags: Bags) -> np.ndarray:
+        """(n_bags,) log(p_i / (1 - p_i))."""
+        raise NotImplementedError
+
+    @classmethod
+    def _differentiate(cls, y: np.ndarray, bags: Bags) -> np.ndarray:
+        """(n,) derivative of the log-likelihood by every y_ij."""
+        raise NotImplementedError
+
+    @classmethod
+    def _measure_likelihood(cls, y: np.ndarray, bags: Bags) -> float:
+        """log L = sum over *with* bags of log p_i + sum over *without* bags of log(1 - p_i)."""
+        log_odds = cls._measure_odds(y, bags)
+        return float(-np.logaddexp(0, np.where(bags.labels, -log_odds, log_odds)).sum())
 
     def _fit_bags(self, bags: Bags) -> None:
         if self.n_rounds < 1:
             raise BadInputError(f"n_rounds must be at least 1; got {self.n_rounds}")
         search = StumpSearch(bags.X)
-        self.start_ = self._model.start(float(bags.sizes.mean()))  # type: ignore[attr-defined]
+        self.start_ = self._start(float(bags.sizes.mean()))
         self.stumps_: list[Stump] = []
         self.steps_: list[float] = []
         y = np.full(len(bags.X), self.start_)
         for _ in range(self.n_rounds):
-            weights = self._model.weigh(y, bags)  # type: ignore[attr-defined]
+            weights = self._differentiate(y, bags)
             stump = search.find(weights) if np.abs(weights).sum() > NO_WEIGHT * len(bags) else None
             if stump is None:
                 break
@@ -153,7 +125,7 @@ class _Boost(BagVoter):
 
     def _search_line(self, y: np.ndarray, direction: np.ndarray, bags: Bags) -> float:
         def lose(step: float) -> float:
-            return -measure_likelihood(y + step * direction, bags, self._model)
+            return -self._measure_likelihood(y + step * direction, bags)
 
         return float(minimize_scalar(lose, bounds=(0, LONGEST_STEP), method="bounded", options={"xatol": 1e-3}).x)
 
@@ -164,8 +136,7 @@ class _Boost(BagVoter):
         return y
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
-        votes = self._score(bags.X, bags.codes, np.ones(len(bags.X)))
-        return self._model.log_odds(votes, bags)  # type: ignore[attr-defined]
+        return self._measure_odds(self._score(bags.X, bags.codes, np.ones(len(bags.X))), bags)
 
     def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
         return 0.0  # p_ij = 1/2
@@ -175,7 +146,7 @@ class _Boost(BagVoter):
 
 
 class MILBoost(_Boost):
-    """Boosting of stumps under the noisy-OR model of a bag.
+    """Boosting of stumps under the noisy-OR model: a bag is *without* if each segment is background, independently.
 
     Parameters
     ----------
@@ -187,11 +158,24 @@ class MILBoost(_Boost):
     Viola, Platt, Zhang: Multiple instance boosting for object detection. NIPS 2005.
     """
 
-    _model = _NoisyOr
+    @staticmethod
+    def _start(size: float) -> float:
+        background = (1 - PRIOR) ** (1 / size)
+        return float(np.log1p(-background) - np.log(background))
+
+    @staticmethod
+    def _measure_odds(y: np.ndarray, bags: Bags) -> np.ndarray:
+        return _log_expm1(bags.sum(np.logaddexp(0, y)))  # of -log(1 - p_i)
+
+    @classmethod
+    def _differentiate(cls, y: np.ndarray, bags: Bags) -> np.ndarray:
+        odds = np.exp(np.minimum(cls._measure_odds(y, bags), 700.0))  # p_i / (1 - p_i)
+        factor = np.where(bags.labels, 1 / np.maximum(odds, np.finfo(float).tiny), -1.0)
+        return expit(y) * np.repeat(factor, bags.sizes)
 
 
 class MILBoostISR(_Boost):
-    """Boosting of stumps under the ISR model of a bag.
+    """Boosting of stumps under the ISR model: the odds of a bag are the sum of its segments' odds.
 
     Parameters
     ----------
@@ -204,4 +188,17 @@ class MILBoostISR(_Boost):
     Rumelhart and Leow (NIPS 1990).
     """
 
-    _model = _ISR
+    @staticmethod
+    def _start(size: float) -> float:
+        return float(np.log(PRIOR / (1 - PRIOR)) - np.log(size))
+
+    @staticmethod
+    def _measure_odds(y: np.ndarray, bags: Bags) -> np.ndarray:
+        return np.logaddexp.reduceat(y, bags.starts)
+
+    @classmethod
+    def _differentiate(cls, y: np.ndarray, bags: Bags) -> np.ndarray:
+        log_odds = cls._measure_odds(y, bags)
+        share = np.exp(y - np.repeat(log_odds, bags.sizes))  # chi_ij / S_i
+        factor = np.where(bags.labels, expit(-log_odds), -expit(log_odds))
+        return share * np.repeat(factor, bags.sizes)

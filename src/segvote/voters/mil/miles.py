@@ -12,57 +12,41 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from segvote.errors import BadInputError
-from segvote.voters.kernel_votes import find_typical_distance, sum_votes
+from segvote.voters.kernel_votes import choose_bandwidth, sum_votes
 from segvote.voters.mil.learning_bags import Bags, BagVoter, spread_out
-from segvote.voters.mil.prototypes import QUERIES_PER_BLOCK, check_embedding, embed_bags, measure_similarity
+from segvote.voters.mil.prototypes import Prototypes, PrototypeVoter, check_embedding, embed_bags
 
 __all__ = ["MILES", "MILIS"]
 
-N_TYPICAL = 10
+# Segments of which the typical distance is taken; of more, an evenly spaced sample.
+MAX_TYPICAL = 2000
 # Negatives whose density the first prototypes are chosen by; of more, an evenly spaced sample.
 MAX_NEGATIVES = 10_000
 
 
-class _PrototypeVoter(BagVoter):
-    """Linear votes of prototypes; the subclass chooses them and their weights."""
+class _EmbeddedBags(PrototypeVoter, BagVoter):
+    """A linear SVM on bags as prototypes see them; the subclass chooses the prototypes."""
 
     C: float
     bandwidth: float | None
 
     def _choose_bandwidth(self, bags: Bags) -> float:
-        if self.bandwidth is None:
-            sample = bags.X[spread_out(len(bags.X), 2000)]
-            return find_typical_distance(sample, bags.X, N_TYPICAL)
-        if not self.bandwidth > 0:
-            raise BadInputError(f"bandwidth must be above 0 or None; got {self.bandwidth}")
-        return float(self.bandwidth)
+        return choose_bandwidth(self.bandwidth, bags.X[spread_out(len(bags.X), MAX_TYPICAL)], bags.X)
 
     def _keep(self, bags: Bags, rows: np.ndarray, model: LinearSVC) -> None:
         """Keep the prototypes that have a weight."""
         used = np.flatnonzero(model.coef_[0])
         self.prototypes_, self.prototype_weights_ = bags.X[rows[used]], model.coef_[0][used]
-        self._prototype_rows, self.intercept_ = bags.rows[rows[used]], float(model.intercept_[0])
-
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        votes = np.full(len(X), self.intercept_)
-        for start in range(0, len(X), QUERIES_PER_BLOCK):
-            rows = slice(start, start + QUERIES_PER_BLOCK)
-            votes[rows] += np.einsum("ij,j->i", self._measure(X[rows]), self.prototype_weights_)
-        return votes
-
-    def _measure(self, X: np.ndarray) -> np.ndarray:
-        return measure_similarity(X, self.prototypes_, self.bandwidth_)
+        self.intercept_ = float(model.intercept_[0])
+        self._prototypes = Prototypes(
+            self.prototypes_, self.prototype_weights_, bags.rows[rows[used]], 0.5 / self.bandwidth_**2, self.intercept_
+        )
 
     def _score_bags(self, bags: Bags) -> np.ndarray:
         return embed_bags(bags, self.prototypes_, self.bandwidth_) @ self.prototype_weights_ + self.intercept_
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        amounts = self._measure(x[None, :])[0] * self.prototype_weights_
-        return self._prototype_rows, amounts, self.intercept_ - self.threshold_
 
-
-class MILES(_PrototypeVoter):
+class MILES(_EmbeddedBags):
     """Multiple-instance learning via embedded instance selection: a sparse (1-norm) SVM picks the segments that matter.
 
     The loss is the squared hinge, which scikit-learn's solver offers with the 1-norm.
@@ -107,7 +91,7 @@ def _fit_sparse(table: np.ndarray, labels: np.ndarray, C: float) -> LinearSVC:
         return model.fit(table, labels)
 
 
-class MILIS(_PrototypeVoter):
+class MILIS(_EmbeddedBags):
     """Multiple-instance learning with instance selection: one prototype per bag, chosen again as the classifier learns.
 
     The first prototype of a *without* bag is its most typical segment, by the density of the negatives, that of a

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.voters.kernel_votes import check_bandwidth, find_typical_distance
+from segvote.voters.kernel_votes import choose_bandwidth
 from segvote.voters.mil.learning_bags import Bags, BagVoter, spread_out
-from segvote.voters.mil.prototypes import embed_bags, measure_similarity
+from segvote.voters.mil.prototypes import Prototypes, PrototypeVoter, embed_bags
 
 __all__ = ["PrototypeVoting", "select_prototypes"]
 
 
-class PrototypeVoting(BagVoter):
+class PrototypeVoting(PrototypeVoter, BagVoter):
     """Class-specific prototypes that vote, our reading: ``f(x) = sum_p v_p k(x, p)``.
 
     A prototype is a *with* segment. How much bag b shows it is ``s_bp``, the kernel at the nearest segment of b. It
@@ -40,8 +40,6 @@ class PrototypeVoting(BagVoter):
     Krapac, Perronnin, Furon, Jégou: Instance classification with prototype selection. ICMR 2014.
     """
 
-    N_TYPICAL = 10
-
     def __init__(self, n_prototypes: int = 50, n_candidates: int = 2000, bandwidth: float | None = None) -> None:
         self.n_prototypes = n_prototypes
         self.n_candidates = n_candidates
@@ -52,8 +50,7 @@ class PrototypeVoting(BagVoter):
             raise BadInputError(
                 f"there must be a prototype and a candidate; got {self.n_prototypes}, {self.n_candidates}"
             )
-        typical = find_typical_distance(bags.X, bags.X, self.N_TYPICAL, bags.codes, bags.codes)
-        self.bandwidth_ = check_bandwidth(typical if self.bandwidth is None else self.bandwidth)
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, bags.X, bags.X, bags.codes, bags.codes)
         shown = np.flatnonzero(bags.positive)
         candidates = shown[spread_out(len(shown), self.n_candidates)]
         similarity = embed_bags(bags, bags.X[candidates], self.bandwidth_)
@@ -61,15 +58,8 @@ class PrototypeVoting(BagVoter):
         odds = _measure_odds(similarity, bags.labels)
         chosen = select_prototypes(similarity, bags.labels, self.n_prototypes)
         self.prototypes_, self.votes_ = bags.X[candidates[chosen]], odds[chosen]
-        self._rows = bags.rows[candidates[chosen]]
-
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        # A sum over columns, not a product: a row's rounding then does not depend on how many rows there are.
-        return np.einsum("ij,j->i", measure_similarity(X, self.prototypes_, self.bandwidth_), self.votes_)
-
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        kernels = measure_similarity(x[None, :], self.prototypes_, self.bandwidth_)[0]
-        return self._rows, self.votes_ * kernels, -self.threshold_
+        rows = bags.rows[candidates[chosen]]
+        self._prototypes = Prototypes(self.prototypes_, self.votes_, rows, 0.5 / self.bandwidth_**2)
 
 
 def _measure_odds(similarity: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -79,21 +69,10 @@ def _measure_odds(similarity: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def select_prototypes(similarity: np.ndarray, labels: np.ndarray, n_prototypes: int) -> np.ndarray:
-    """Choose prototypes one by one.
+    """Choose prototypes one by one: (m,) candidates, at least one, by s (n_bags, n_candidates), 0 in their own bags.
 
-    Parameters
-    ----------
-    similarity
-        (n_bags, n_candidates) s in [0, 1], 0 in a candidate's own bag.
-    labels
-        (n_bags,) bool.
-    n_prototypes
-        At most so many are chosen, and at least one.
-
-    Returns
-    -------
-    (m,) candidates. Each adds the largest ``mean_with u_b s_bp - mean_without s_bp``, u_b the part of bag b that those
-    chosen before leave uncovered, ``prod (1 - s_bp)``; the last is the one before the first that adds nothing.
+    Each adds the largest ``mean_with u_b s_bp - mean_without s_bp``, u_b the part of bag b that those chosen before
+    leave uncovered, ``prod (1 - s_bp)``; the last is the one before the first that adds nothing.
     """
     shown, cost = similarity[labels], similarity[~labels].mean(axis=0)
     uncovered = np.ones(len(shown))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from segvote.errors import BadInputError
 from segvote.kernels import search_neighbours
-from segvote.voters.base import BaseVoter
-from segvote.voters.limits import MAX_PAIRS, check_pairs
+from segvote.voters.base import BaseVoter, Votes
+from segvote.voters.kernel_votes import MAX_PAIRS, check_pairs
 from segvote.voters.segments import Segments
 
 __all__ = ["CRANE"]
@@ -74,11 +75,8 @@ class CRANE(BaseVoter):
 
     def _count_penalties(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
         """How many negatives are as near to x as to their nearest *with* segment of the training set, or nearer."""
-        counts = np.empty(len(X))
-        for start in range(0, len(X), QUERIES_PER_BLOCK):
-            rows = slice(start, start + QUERIES_PER_BLOCK)
-            counts[rows] = self._list_drawn(X[rows], bags[rows]).sum(axis=1)
-        return counts
+        blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
+        return np.concatenate([self._list_drawn(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
 
     def _list_drawn(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
         return self._reach.list_reached(X) & (bags[:, None] != self._voter_bags)
@@ -93,7 +91,7 @@ class CRANE(BaseVoter):
     def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
         return self._break_ties(self._count_penalties(X, bags), X, bags)
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
         bags = np.array([bag])
         drawn = np.flatnonzero(self._list_drawn(x[None, :], bags)[0])
         tie_break = self._break_ties(np.zeros(1), x[None, :], bags)[0]

@@ -7,19 +7,72 @@ from collections.abc import Iterator
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.kernels import SampledKernel, search_neighbours, sum_kernel
-from segvote.voters.base import N_NEIGHBORS, BaseVoter
-from segvote.voters.kernel_votes import check_bandwidth, find_typical_distance, measure_relative_error, sum_votes
-from segvote.voters.limits import MAX_PAIRS
+from segvote.kernels import SampledKernel, search_neighbours
+from segvote.method.graph import N_NEIGHBORS
+from segvote.voters.base import BaseVoter, Votes
+from segvote.voters.kernel_votes import (
+    MAX_PAIRS,
+    KernelVoter,
+    check_pairs,
+    choose_bandwidth,
+    measure_relative_error,
+    sum_votes,
+)
 from segvote.voters.segments import Segments
 
-__all__ = ["NegMin", "NegativeVotes"]
-
-# The bandwidth is the median distance to the negative of this rank.
-N_TYPICAL = 10
+__all__ = ["KNNNegatives", "NegMin", "NegativeVotes", "WeightedNegatives"]
 
 
-class NegMin(BaseVoter):
+class _NearestNegatives(BaseVoter):
+    """Mean distance to the nearest *without* segments of other bags."""
+
+    n_neighbors = 1
+    wants_lengths = True
+
+    def _keep_negatives(self, segments: Segments) -> None:
+        self._negatives = np.flatnonzero(~segments.positive)
+        self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
+
+    def _measure_shares(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What each neighbour adds, (n, k), 0 where there is none; and which negatives they are."""
+        squared, indices = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
+        found = indices >= 0
+        distances = np.sqrt(np.where(found, squared, 0.0))
+        return distances / np.maximum(found.sum(axis=1, keepdims=True), 1), indices
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return self._measure_shares(X, bags)[0].sum(axis=1)
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        shares, indices = self._measure_shares(x[None, :], np.array([bag]))
+        found = indices[0] >= 0
+        return self._negatives[indices[0][found]], shares[0][found], -self.threshold_
+
+
+class KNNNegatives(_NearestNegatives):
+    """Mean distance to the nearest *without* segments of other bags; with one neighbour it is NegMin.
+
+    Parameters
+    ----------
+    n_neighbors
+        How many of the nearest negatives count.
+
+    References
+    ----------
+    Roth, Pemula, Zepeda, Schölkopf, Brox, Gehler: Towards total recall in industrial anomaly detection. CVPR 2022.
+    """
+
+    def __init__(self, n_neighbors: int = 5) -> None:
+        self.n_neighbors = n_neighbors
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if self.n_neighbors < 1:
+            raise BadInputError(f"n_neighbors must be at least 1; got {self.n_neighbors}")
+        self._keep_negatives(segments)
+        return self._score(segments.X, segments.bags, segments.prior)
+
+
+class NegMin(_NearestNegatives):
     """Negative mining: the less like any *without* segment, the more object.
 
     Parameters
@@ -29,14 +82,12 @@ class NegMin(BaseVoter):
         minus any similarity to it does; ``"bag"``: minus the sum over the *without* bags of the Gaussian similarity to
         the nearest segment of that bag (its eq. 1 as printed).
     bandwidth
-        Of the similarity, for ``"bag"``; None: the median distance from a segment to its tenth nearest negative.
+        Of the similarity, for ``"bag"``; None: the median distance from a segment to its ten nearest negatives.
 
     References
     ----------
     Siva, Russell, Xiang: In defence of negative mining for annotating weakly labelled data. ECCV 2012.
     """
-
-    wants_lengths = True
 
     READINGS = ("global", "bag")
 
@@ -44,30 +95,29 @@ class NegMin(BaseVoter):
         self.reading = reading
         self.bandwidth = bandwidth
 
-    def _learn(self, segments: Segments) -> np.ndarray:
-        if self.reading not in self.READINGS:
-            raise BadInputError(f"reading must be one of {', '.join(self.READINGS)}; got {self.reading!r}")
-        self._negatives = np.flatnonzero(~segments.positive)
-        self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
-        if self.reading == "bag":
-            self.bandwidth_ = _choose_bandwidth(self.bandwidth, segments, self._voters, self._voter_bags)
-        if not self.has_neighbours:
-            return self._score(segments.X, segments.bags, segments.prior)
-        squared = self._find_neighbours(segments).find_nearest(~segments.positive)
-        scores, missed = np.sqrt(squared), np.isinf(squared)
-        scores[missed] = self._score(segments.X[missed], segments.bags[missed], segments.prior[missed])
-        return scores
-
     @property
     def n_searched(self) -> int:
         # Most have a negative among as many neighbours as other voters ask for.
         return N_NEIGHBORS if self.reading == "global" else 0
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if self.reading not in self.READINGS:
+            raise BadInputError(f"reading must be one of {', '.join(self.READINGS)}; got {self.reading!r}")
+        self._keep_negatives(segments)
+        X, bags = segments.X, segments.bags
         if self.reading == "bag":
-            return -sum((one for _, one in self._compare_bags(X, bags)), start=np.zeros(len(X)))
-        squared = search_neighbours(X, self._voters, 1, bags, self._voter_bags)[0][:, 0]
-        return _fill_missing(np.sqrt(squared))
+            self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
+        if not self.has_neighbours:
+            return self._score(X, bags, segments.prior)
+        squared = self._find_neighbours(segments, self.n_searched).find_nearest(~segments.positive)
+        scores, missed = np.sqrt(squared), np.isinf(squared)
+        scores[missed] = self._score(X[missed], bags[missed], segments.prior[missed])
+        return scores
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        if self.reading == "global":
+            return super()._score(X, bags, prior)
+        return -sum((one for _, one in self._compare_bags(X, bags)), start=np.zeros(len(X)))
 
     def _compare_bags(self, X: np.ndarray, bags: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For each *without* bag: (n,) its segment nearest to each x, and the similarity to it; 0 in x's own bag."""
@@ -77,34 +127,20 @@ class NegMin(BaseVoter):
             similarity = np.exp(-squared[:, 0].astype(np.float64) / (2 * self.bandwidth_**2))
             yield self._negatives[rows[found[:, 0]]], np.where(bags != bag, similarity, 0.0)
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        if self.reading == "bag":
-            voters, amounts = zip(*self._compare_bags(x[None, :], np.array([bag])), strict=True)
-            return np.concatenate(voters), -np.concatenate(amounts), -self.threshold_
-        squared, index = search_neighbours(x[None, :], self._voters, 1, np.array([bag]), self._voter_bags)
-        if index[0, 0] < 0:
-            return np.empty(0, dtype=np.int64), np.empty(0), -self.threshold_
-        return self._negatives[index[0]], np.sqrt(squared[0]), -self.threshold_
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        if self.reading == "global":
+            return super()._list_votes(x, bag, prior)
+        voters, amounts = zip(*self._compare_bags(x[None, :], np.array([bag])), strict=True)
+        return np.concatenate(voters), -np.concatenate(amounts), -self.threshold_
 
 
-def _choose_bandwidth(given: float | None, segments: Segments, voters: np.ndarray, voter_bags: np.ndarray) -> float:
-    if given is not None:
-        return check_bandwidth(given)
-    return find_typical_distance(segments.X, voters, N_TYPICAL, segments.bags, voter_bags)
-
-
-def _fill_missing(distances: np.ndarray) -> np.ndarray:
-    """A segment of the only *without* bag has no negative in another bag: it is as near to them as can be."""
-    return np.where(np.isfinite(distances), distances, 0.0)
-
-
-class NegativeVotes(BaseVoter):
+class NegativeVotes(KernelVoter):
     """Votes against, summed over all *without* segments: ``f_neg(x) = -sum_n k(x, n)`` (eq. 8).
 
     Parameters
     ----------
     bandwidth
-        Of the Gaussian kernel; None: the median distance from a segment to its tenth nearest negative.
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
     max_pairs
         Above this many pairs of segments the sums of a fit are estimated: near negatives exactly, the far ones by a
         sample (see `segvote.kernels.sampled`).
@@ -122,25 +158,70 @@ class NegativeVotes(BaseVoter):
         self.max_pairs = max_pairs
 
     def _learn(self, segments: Segments) -> np.ndarray:
-        self._negatives = np.flatnonzero(~segments.positive)
-        self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
-        self.bandwidth_ = _choose_bandwidth(self.bandwidth, segments, self._voters, self._voter_bags)
+        X, bags = segments.X, segments.bags
+        self._choose_voters(segments, np.flatnonzero(~segments.positive))
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
+        self._amounts = np.full(len(self._voters), -1.0)
         self.kernel_error_: float | None = None
-        if len(segments) * len(self._voters) > self.max_pairs:
-            return self._estimate(segments)
-        return self._score(segments.X, segments.bags, segments.prior)
-
-    def _estimate(self, segments: Segments) -> np.ndarray:
-        kernel = SampledKernel(segments.X, self._voters, self.bandwidth_, segments.bags, self._voter_bags)
-        ones = np.ones(len(self._voters))
-        sums = kernel.multiply(ones)
-        self.kernel_error_ = measure_relative_error(kernel.measure_error(ones), sums)
+        if len(X) * len(self._voters) <= self.max_pairs:
+            return self._score(X, bags, segments.prior)
+        kernel = SampledKernel(X, self._voters, self.bandwidth_, bags, self._voter_bags)
+        sums = kernel.multiply(-self._amounts)
+        self.kernel_error_ = measure_relative_error(kernel.measure_error(-self._amounts), sums)
         return -sums
 
-    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return -sum_votes(X, self._voters, self.bandwidth_, None, bags, self._voter_bags)
 
-    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> tuple[np.ndarray, np.ndarray, float]:
-        # One column per voter: the sum of one kernel each.
-        kernels = sum_kernel(self._voters, x[None, :], [self.bandwidth_], None, self._voter_bags, np.array([bag]))[0]
-        return self._negatives, -kernels, -self.threshold_
+class WeightedNegatives(KernelVoter):
+    """Negative-weighted voting, our reading: ``f(x) = -sum_n v_n^power k(x, n)``.
+
+    The paper names the system as the one whose reduced form is f_neg (eq. 8); its formula is not public. Here the
+    weight ``v_n = B_n / (A_n + B_n)`` is the share of the negatives among the votes for n itself, A_n and B_n the mean
+    kernels of the *with* and of the other *without* segments of other bags: a negative in the midst of *with* segments,
+    by a wrong bag label or because the background is shared, says little.
+
+    Parameters
+    ----------
+    bandwidth
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
+    power
+        Of the weights; 0 makes all of them 1, which is f_neg.
+    max_pairs
+        More pairs of segments than this are refused.
+
+    Attributes
+    ----------
+    negative_weights_
+        (n_negatives,) v, in the order of the training segments.
+
+    References
+    ----------
+    Wang et al. 2018, as arXiv 1812.06228 mentions it.
+    """
+
+    wants_lengths = True
+
+    def __init__(self, bandwidth: float | None = None, power: float = 1.0, max_pairs: int = MAX_PAIRS) -> None:
+        self.bandwidth = bandwidth
+        self.power = power
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if self.power < 0:
+            raise BadInputError(f"power must be 0 or above; got {self.power}")
+        X, bags, negatives = segments.X, segments.bags, np.flatnonzero(~segments.positive)
+        check_pairs("negative-weighted voting", len(X), len(negatives), self.max_pairs)
+        self._choose_voters(segments, negatives)
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
+        votes_for, against = (self._average(segments, side) for side in (segments.positive, ~segments.positive))
+        total = votes_for + against
+        # Where nobody votes, nothing says that a negative is not background.
+        self.negative_weights_ = np.divide(against, total, out=np.ones(len(total)), where=total > 0)
+        self._amounts = -(self.negative_weights_**self.power)
+        return self._score(X, bags, segments.prior)
+
+    def _average(self, segments: Segments, side: np.ndarray) -> np.ndarray:
+        """(n_negatives,) mean kernel of the segments of one side, own bag left out, at every negative."""
+        side_bags = segments.bags[side]
+        n_own = np.bincount(side_bags, minlength=segments.n_bags)[self._voter_bags]
+        sums = sum_votes(self._voters, segments.X[side], self.bandwidth_, None, self._voter_bags, side_bags)
+        return sums / np.maximum(side.sum() - n_own, 1)

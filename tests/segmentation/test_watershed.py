@@ -1,0 +1,62 @@
+"""Basins: those of the watershed cut, by whichever way they are found."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from segvote.kernels.quick_higra import hg
+from segvote.segmentation import watershed
+from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.watershed import find_basins
+
+
+def follow_lowest(gradient: np.ndarray) -> np.ndarray:
+    """The formula plainly: from every pixel to its lowest neighbour until two pixels are each other's lowest."""
+    ends = {}
+    for place in np.ndindex(gradient.shape):
+        seen = [place]
+        while True:
+            beside = [(seen[-1][0] + y, seen[-1][1] + x) for y, x in ((-1, 0), (1, 0), (0, -1), (0, 1))]
+            inside = [one for one in beside if 0 <= one[0] < gradient.shape[0] and 0 <= one[1] < gradient.shape[1]]
+            seen.append(min(inside, key=lambda one: gradient[one]))
+            if len(seen) > 2 and seen[-1] == seen[-3]:
+                break
+        ends[place] = min(seen[-2:])
+    numbers = {end: number for number, end in enumerate(dict.fromkeys(ends.values()))}
+    return np.array([numbers[ends[place]] for place in np.ndindex(gradient.shape)]).reshape(gradient.shape)
+
+
+def cut_grid(gradient: np.ndarray) -> np.ndarray:
+    """higra's watershed cut of the whole image."""
+    graph = hg.get_4_adjacency_graph(gradient.shape)
+    weights = hg.weight_graph(graph, gradient, hg.WeightFunction.mean)
+    return relabel_connected(hg.labelisation_watershed(graph, weights).reshape(gradient.shape))
+
+
+shapes = st.tuples(st.integers(1, 12), st.integers(1, 12)).filter(lambda shape: shape[0] * shape[1] > 1)
+
+
+@given(shapes, st.integers(0, 1000))
+def test_where_no_two_gradients_are_equal_every_pixel_follows_its_lowest_neighbour(shape, seed):
+    gradient = np.random.default_rng(seed).permutation(shape[0] * shape[1]).reshape(shape).astype(np.float32)
+    assert np.array_equal(find_basins(gradient), follow_lowest(gradient))
+
+
+@given(shapes, st.integers(1, 6), st.integers(0, 1000))
+def test_basins_are_those_of_higra_also_where_gradients_are_equal(shape, n_values, seed):
+    gradient = np.random.default_rng(seed).integers(0, n_values, shape).astype(np.float32)
+    found = find_basins(gradient)
+    assert found.dtype == np.int32
+    assert np.array_equal(found, cut_grid(gradient))
+
+
+def test_higra_is_asked_only_where_a_pixel_has_ways_into_two_basins(monkeypatch):
+    monkeypatch.setattr(watershed.hg, "labelisation_watershed", lambda *graph: pytest.fail("asked"))
+    assert find_basins(np.array([[5, 1, 1, 1, 7, 2, 2]], np.float32)).tolist() == [[0, 0, 0, 0, 0, 1, 1]]
+    with pytest.raises(pytest.fail.Exception):
+        find_basins(np.array([[1, 1, 7, 1, 1]], np.float32))
+
+
+def test_one_pixel_is_one_basin():
+    assert find_basins(np.zeros((1, 1), np.float32)).tolist() == [[0]]
