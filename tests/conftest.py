@@ -1,6 +1,13 @@
 """Scenes and runs that many tests look at, made once."""
 
 import os
+
+# Before anything loads numpy: on small arrays the threads of its libraries mostly wait for each other, which takes
+# twice the processor time. Tests of what several threads compute say so themselves.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
+
 import shutil
 from pathlib import Path
 

@@ -54,7 +54,6 @@ def test_a_terminal_that_may_go_is_let_go(listening):
     stopping.check_stop()
 
 
-@pytest.mark.timeout(120)
 def test_a_command_that_is_told_to_end_takes_its_workers_along():
     code = """
 from segvote.cli.terminal.stopping import listen_for_stop

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from calling import call
 
 from segvote.cli.app import COMMANDS
 
@@ -25,7 +26,7 @@ def test_alone_it_says_what_to_do_first():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_examples(command):
-    done = run(command, "--help")
+    done = call(command, "--help")
     assert done.returncode == 0
     assert "Examples:" in done.stdout
 
@@ -43,13 +44,13 @@ def test_an_error_is_one_line_and_not_zero(tmp_path, scenes):
 
 
 def test_an_unknown_voter_lists_the_known_ones(tmp_path, scenes):
-    done = run("annotate", scenes / "with", scenes / "without", "-o", tmp_path / "out", "--voter", "nobody")
+    done = call("annotate", scenes / "with", scenes / "without", "-o", tmp_path / "out", "--voter", "nobody")
     assert done.returncode == 2
     assert "ekde" in done.stderr
 
 
 def test_evaluate_prints_the_promised_keys(finished_run, scenes):
-    done = run("evaluate", finished_run.folder.path, "--truth", scenes / "masks", "--json")
+    done = call("evaluate", finished_run.folder.path, "--truth", scenes / "masks", "--json")
     assert done.returncode == 0, done.stderr
     promised = {"corloc", "miou", "segment_ap", "limit_corloc", "limit_miou", "n_images"}
     assert promised <= set(json.loads(done.stdout))

@@ -3,10 +3,9 @@
 import io
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
+from calling import call
 from rich.console import Console
 from rich.progress import Progress as Bar
 
@@ -18,11 +17,6 @@ from segvote.steps.annotate import annotate
 from segvote.steps.classes.annotate import annotate_classes
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "segvote", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"})
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +38,7 @@ def classes(scenes, tmp_path_factory):
     ],
 )
 def test_a_run_on_classes_says_which_folder_to_give(classes, command, more):
-    done = run(command, classes, *more)
+    done = call(command, classes, *more)
     assert done.returncode == 2
     assert done.stderr.strip().splitlines()[-1] == (
         f"segvote: {classes} is a run on several classes; give the folder of one: {classes / 'classes' / 'cup'}"
@@ -52,13 +46,13 @@ def test_a_run_on_classes_says_which_folder_to_give(classes, command, more):
 
 
 def test_missing_folders_are_not_reported_as_a_missing_out():
-    done = run("annotate", "photos/with")
+    done = call("annotate", "photos/with")
     assert done.returncode == 2
     assert done.stderr.startswith("segvote: expected two folders, WITH and WITHOUT")
 
 
 def test_a_missing_out_is_told_once_the_folders_are_there(scenes):
-    done = run("annotate", scenes / "with", scenes / "without")
+    done = call("annotate", scenes / "with", scenes / "without")
     assert done.returncode == 2
     assert done.stderr == "segvote: expected a run folder to write to; add -o DIR\n"
 
@@ -73,7 +67,7 @@ def test_dev_null_is_refused_in_one_line(scenes, finished_run, command):
         "predict": [finished_run.folder.path, scenes / "with"],
         "benchmark": ["neutral", scenes, "--voters", "ekde"],
     }
-    done = run(command, *inputs.get(command, [scenes / "with", scenes / "without"]), "-o", "/dev/null")
+    done = call(command, *inputs.get(command, [scenes / "with", scenes / "without"]), "-o", "/dev/null")
     assert done.returncode == 2
     assert "/dev/null" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -90,7 +84,7 @@ def test_one_with_image_warns(scenes, tmp_path):
     (tmp_path / "with").mkdir()
     shutil.copy(sorted((scenes / "with").iterdir())[0], tmp_path / "with")
     options = ["--features", "color", "--n-segments", "40", "--size", "160", "--jobs", "1"]
-    done = run("annotate", tmp_path / "with", scenes / "without", "-o", tmp_path / "out", *options)
+    done = call("annotate", tmp_path / "with", scenes / "without", "-o", tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
     assert "warning: one *with* image only" in done.stderr
 

@@ -1,4 +1,4 @@
-"""The notebook and the gallery run from top to bottom, each in a process of its own."""
+"""The notebook and the gallery run from top to bottom."""
 
 import ast
 import importlib
@@ -6,9 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
+import matplotlib.pyplot
 import pytest
 from markdown_pages import DOCS, PAGES, list_blocks
+
+from segvote.steps.annotate import annotate
 
 EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
 SCRIPTS = [*EXAMPLES, *sorted((DOCS / "gallery").glob("plot_*.py"))]
@@ -17,7 +21,7 @@ TUTORIAL = DOCS / "tutorial.ipynb"
 EXECUTE = """
 import sys, nbformat, nbclient
 notebook = nbformat.read(sys.argv[1], as_version=4)
-nbclient.NotebookClient(notebook, timeout=200).execute()
+nbclient.NotebookClient(notebook, timeout=None).execute()
 """
 
 
@@ -32,7 +36,22 @@ def list_code_cells():
     return [cell for cell in json.loads(TUTORIAL.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
-def test_the_tutorial_runs_from_top_to_bottom():
+def test_the_tutorial_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setitem(annotate.__kwdefaults__, "n_jobs", 1)  # a kernel is a main program, a test is none
+    first, *others = ["".join(cell["source"]) for cell in list_code_cells()]
+    names, few = {"__name__": "__main__"}, first.replace("n_with=8, n_without=20", "n_with=4, n_without=4")
+    assert few != first
+    with matplotlib.rc_context({"backend": "agg"}):
+        for code in (few, *others):
+            exec(code, names)  # noqa: S102 - our own
+    matplotlib.pyplot.close("all")
+    assert (len(names["run"]), len(names["found"].images)) == (8, 8)
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_as_a_notebook():
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     run_python("-c", EXECUTE, TUTORIAL)

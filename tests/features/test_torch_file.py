@@ -268,7 +268,6 @@ ENDLESS = {
 }
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("kind", ENDLESS)  # by what the refusal says
 def test_pickles_that_would_work_for_ever_or_drown_do_not(kind, path):
     write_archive(path, ENDLESS[kind])

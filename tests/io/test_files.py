@@ -30,7 +30,6 @@ READERS = {
 }
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "/dev/null", "folder"])
 @pytest.mark.parametrize("reader", READERS)
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path, reader, kind):

@@ -68,7 +68,6 @@ def test_a_lock_that_is_somebody_s_file_is_not_written_to(tmp_path, kind):
     assert (tmp_path / "precious").read_text() == "keep me"
 
 
-@pytest.mark.timeout(20)
 def test_a_pipe_for_a_lock_is_not_waited_for(tmp_path):
     (tmp_path / "run").mkdir()
     os.mkfifo(tmp_path / "run" / ".lock")

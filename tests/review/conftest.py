@@ -95,7 +95,7 @@ def serve(folder):
             yield address
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join()
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +105,7 @@ def serve_in_thread():
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
-PATIENCE = 60_000  # milliseconds; a busy machine is slow, not wrong
+PATIENCE = 600_000  # milliseconds; a busy machine is slow, not wrong
 
 
 @pytest.fixture(scope="module")

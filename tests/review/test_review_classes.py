@@ -51,7 +51,6 @@ def test_each_class_has_its_page_and_only_the_one_looked_at_counts_votes(class_r
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(180)
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
 def test_keys_lead_from_class_to_class_at_the_same_image(class_runs, open_page, serve_in_thread, wait_heard):
     with serve_in_thread(class_runs.folder.path) as address:

@@ -28,7 +28,7 @@ from segvote.steps.update import update
 
 def wait_for(engine, action):
     """Until the vote on an action is published."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         if engine.status == "failed":
             raise AssertionError(engine.problem)
@@ -39,7 +39,7 @@ def wait_for(engine, action):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -19,10 +19,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.timeout(180),
 ]
 
-PATIENCE = 60_000  # milliseconds; a busy machine is slow, not wrong
+PATIENCE = 600_000  # milliseconds; a busy machine is slow, not wrong
 
 
 class Server:
@@ -291,7 +290,9 @@ def test_a_click_before_the_new_image_is_there_labels_nothing_in_it(address, ope
     page.keyboard.press("ArrowRight")
     page.keyboard.press("b")
     wait_until(page, "() => segvote.getRegions() === null")
-    for _ in range(500):  # requests are intercepted while something is asked of the page, this one perhaps later
+    for _ in range(
+        PATIENCE // 20
+    ):  # requests are intercepted while something is asked of the page, this one perhaps later
         if held:
             break
         page.wait_for_timeout(20)
@@ -377,7 +378,6 @@ def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_cop
 
 
 @pytest.mark.real_data
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["cows", "coffee-lesions"])
 def test_page_report_and_files_tell_the_same_numbers_of_photographs(
     name, data_folder, open_page, serve_in_thread, tmp_path

@@ -17,7 +17,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.timeout(180),
 ]
 
 
@@ -41,7 +40,7 @@ def wait_until_drawn(wait_heard):
 
 
 def wait_until(page, condition, argument=None):
-    for _ in range(1200):
+    for _ in range(12_000):
         if page.evaluate(condition, argument):
             return
         page.wait_for_timeout(50)

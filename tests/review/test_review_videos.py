@@ -62,7 +62,7 @@ def engine(copy):
 
 
 def wait_for(engine, action):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while engine.last_voted < action:
         assert engine.status != "failed", engine.problem
         assert time.monotonic() < deadline
@@ -119,7 +119,6 @@ def test_pixels_and_objects_of_videos_are_refused_with_the_reason(engine, copy):
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(180)
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
 def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread, wait_heard):
     bag = copy.find("with/v0")
@@ -129,7 +128,7 @@ def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serv
         page.locator("#frames").wait_for()
         page.locator("#frame-slider").fill(str(N_FRAMES - 1))
         page.locator("#frame-text", has_text=f"frame {N_FRAMES - 1} of {N_FRAMES - 1}").wait_for()
-        for _ in range(400):
+        for _ in range(12_000):
             if page.evaluate("() => segvote.getRegions()?.segmentAt(12, 60) >= 0"):
                 break
             page.wait_for_timeout(50)

@@ -93,7 +93,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_log_with_programs_in_it_is_refused(tmp_path, kind):
     path = tmp_path / "review.sqlite"
@@ -104,7 +103,6 @@ def test_a_log_with_programs_in_it_is_refused(tmp_path, kind):
             use(path)
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["review.sqlite", "review.sqlite-wal", "review.sqlite-shm"])
 @pytest.mark.parametrize("place", [None, "/dev/zero"])
 def test_a_pipe_or_a_device_in_the_place_of_the_log_is_refused(tmp_path, name, place):

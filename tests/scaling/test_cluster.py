@@ -210,7 +210,6 @@ def lonely():
         yield cluster_module.Cluster(client)
 
 
-@pytest.mark.timeout(60)
 def test_a_scheduler_whose_workers_are_all_gone_is_not_waited_for_for_ever(lonely, monkeypatch):
     monkeypatch.setattr(cluster_module, "PATIENCE", 0.2)
     monkeypatch.setattr(cluster_module, "LOOK_EVERY", 0.1)
@@ -218,7 +217,6 @@ def test_a_scheduler_whose_workers_are_all_gone_is_not_waited_for_for_ever(lonel
         list(lonely.map(str, [1]))
 
 
-@pytest.mark.timeout(60)
 def test_a_scheduler_that_is_gone_is_told_in_one_line(lonely, monkeypatch):
     monkeypatch.setattr(cluster_module, "LOOK_EVERY", 0.1)
 
@@ -256,7 +254,7 @@ def test_a_scheduler_and_workers_of_their_own_write_the_same_bytes(scenes, tmp_p
 def call_annotate(scenes, out, *options, cwd):
     command = [sys.executable, "-m", "segvote", "annotate", str(scenes / "with"), str(scenes / "without"), "-o", out]
     command += ["--features", "color", "--n-segments", "40", "--size", "160", *options]
-    subprocess.run(command, check=True, timeout=300, cwd=cwd, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, cwd=cwd, stdout=subprocess.DEVNULL)
 
 
 def test_workers_that_die_at_their_start_are_told_in_one_line(monkeypatch):

@@ -187,7 +187,7 @@ class Fuzzer:
         return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1", "replace") + body
 
 
-def send(host, request, time_limit=20.0):
+def send(host, request, time_limit=600.0):
     """What the server answers until it closes; b"" where it hangs up without a word, None where it does neither."""
     name, port = host.rsplit(":", 1)
     answer = b""

@@ -17,7 +17,7 @@ from threading import Timer
 class Reader:
     """The side of the test. A process that hangs is ended, one that died is started again; both are counted."""
 
-    def __init__(self, time_limit=20):
+    def __init__(self, time_limit=600):
         self.time_limit, self._process = time_limit, None
 
     def read(self, path):

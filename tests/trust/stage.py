@@ -42,17 +42,17 @@ class Stage:
         order = {"arguments": [str(argument) for argument in arguments], "fault": fault}
         return self._order({"start": order})
 
-    def wait(self, started, time_limit=240):
+    def wait(self, started, time_limit=1200):
         """Until it ends: exit code (negative: the signal), output, errors, number of moments it had, seconds."""
         return self._order({"wait": {**started, "time_limit": time_limit}})
 
-    def run(self, *arguments, time_limit=240, **fault):
+    def run(self, *arguments, time_limit=1200, **fault):
         return self.wait(self.start(*arguments, **fault), time_limit)
 
     def close(self):
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(timeout=120)
+        self._process.wait()
         self._cache.cleanup()
 
     def _order(self, order):

@@ -135,7 +135,7 @@ def test_a_killed_worker_is_replaced(world, ledger, tmp_path):
     while process.poll() is None and (not segments.exists() or len(list(segments.iterdir())) < 2):
         time.sleep(0.01)
     killed = [os.kill(worker, signal.SIGKILL) for worker in list_workers(process.pid)[:1]]
-    code = process.wait(timeout=120)
+    code = process.wait()
     n_masks = len(list((world.work / "out" / "masks").rglob("*.png")))
     ledger.note("a worker process killed", max(1, len(killed)), int(code != 0 or n_masks != 24))
 

@@ -49,7 +49,7 @@ def test_a_hundred_bad_files_are_read_or_named(tmp_path, ledger):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(7200)
 def test_two_thousand_bad_files_are_read_or_named(tmp_path, ledger):
     judge(ledger, read_corpus(tmp_path / "corpus", 2100, seed=1))
 
@@ -68,7 +68,7 @@ def test_a_run_names_every_bad_file_in_one_line_each(stage, world, ledger):
     for path in (world.scenes / "with").iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
     arguments = [folder, world.scenes / "without", "-o", world.work / "out", "--jobs", "1", "--features", "color"]
-    done = stage.run("annotate", *arguments, "--n-segments", "8", "--size", "48", time_limit=120)
+    done = stage.run("annotate", *arguments, "--n-segments", "8", "--size", "48")
     assert done["code"] == 0, done["errors"]
     record = json.loads((world.work / "out" / "run.json").read_text())
     named = {problem["name"] for problem in record["problems"]}

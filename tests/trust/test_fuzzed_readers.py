@@ -2,7 +2,8 @@
 
 Values of a JSON file are replaced or lost, or bytes of any file are turned, cut or doubled, from a seed. `make test`
 tries a few of each, `make trust` ten thousand; SEGVOTE_FUZZ in the environment says another number. Readers that vote
-or write pages share them: the eleven of `run.json` have ten thousand together.
+or write pages share them: the eleven of `run.json` have ten thousand together, the whole review of `review.sqlite` a
+quarter, after all of them went through the readers it uses.
 """
 
 import json
@@ -40,9 +41,11 @@ from segvote.io.imports.detect import read_any
 from segvote.io.masks import write_mask
 from segvote.io.tables import format_json
 from segvote.report import write_report
+from segvote.report.timings import format_timings
 from segvote.review.session import Session
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.corrections import fix_table, measure_painted_shares, read_corrections
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
@@ -51,7 +54,8 @@ from segvote.steps.export import export
 from segvote.steps.importing import import_corrections
 from segvote.steps.prediction.model import read_model
 from segvote.steps.prediction.predict import predict
-from segvote.steps.reopening import reopen, vote
+from segvote.steps.prediction.predictor import Predictor
+from segvote.steps.reopening import list_segmented_images, reopen, vote
 from segvote.steps.update import update
 from segvote.types import Annotation, Part
 
@@ -107,15 +111,21 @@ def spoil_rows(path, bag):
     strange = (*STRANGE, "set", "move", "look", "paint", "undo", "redo", bag.digest, 2**40, b"\xff", "0@", "05l1")
     texts = [one for one in strange if isinstance(one, int | float | str | bytes) and (one != 2**70 and one != 2**63)]
 
+    path.unlink(missing_ok=True)
+    with closing(CorrectionLog(path)) as log:
+        log.append(Action("set", bag.digest, bag.name, 1, 4, 4, "0@"))
+    whole = path.read_bytes()
+
     def spoil(rng):
-        path.unlink(missing_ok=True)
-        with closing(CorrectionLog(path)) as log:
-            log.append(Action("set", bag.digest, bag.name, 1, 4, 4, "0@"))
+        for end in ("", "-wal", "-shm"):  # a reader that refused the last one may still hold it
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        path.write_bytes(whole)
         row = [["set", "paint"][rng.integers(2)], bag.digest, bag.name, 1, 4, 4, "0@", 0, -1]
         for place in rng.integers(0, len(row), 2):
             row[place] = texts[rng.integers(len(texts))]
         names = "number, time, kind, image, name, value, height, width, counts, batch, frame"
         with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("PRAGMA synchronous = OFF")
             connection.execute(f"INSERT INTO actions ({names}) VALUES (2, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     return spoil
@@ -128,6 +138,19 @@ def explain(folder):
     run = Run(folder)
     voted = vote(reopen(run))
     return format_explanation(explain_segment(voted, 0, 0), run)
+
+
+def read_user_labels(folder):
+    """All that a vote takes from the log."""
+    run = Run(folder)
+    corrections = read_corrections(run.folder)
+    bags = list_segmented_images(run, corrections)
+    return fix_table(run.folder, bags, corrections), measure_painted_shares(run.folder, bags, corrections)
+
+
+def predict_one(model, image):
+    """What predict does to each image, without segments and masks on the disk."""
+    return Predictor(read_model(model)).judge(image)
 
 
 def review(folder):
@@ -198,7 +221,7 @@ def list_record_readers(run, scenes, tiny_run, work):
 
 def list_run_readers(run, scenes, work):
     """The other files of a run folder."""
-    model, bag = run / "model", Run(run).bags[0]
+    model, bag, image = run / "model", Run(run).bags[0], Run(run).read_image(0)
     words = json.loads((model / "model.json").read_text())
     del words["sha256"]
     (model / "model.json").write_text(json.dumps(words))
@@ -211,14 +234,14 @@ def list_run_readers(run, scenes, work):
             spoil_json(model / "model.json"), lambda: predict(model, scenes / "with", work / "predicted", n_jobs=1)
         ),
         "`model.safetensors`, read by predict": Reader(
-            spoil_bytes(model / "model.safetensors"),
-            lambda: predict(model, scenes / "with", work / "predicted", n_jobs=1),
-            n_sharing=4,
+            spoil_bytes(model / "model.safetensors"), lambda: predict_one(model, image)
         ),
         "`votes.npz`": Reader(spoil_bytes(run / "votes" / "votes.npz"), lambda: read_arrays(run / "votes/votes.npz")),
-        "`log.jsonl`, read by the report": Reader(spoil_lines(run / "log.jsonl"), lambda: write_report(Run(run)), 4),
+        "`log.jsonl`, read by the report": Reader(
+            spoil_lines(run / "log.jsonl"), lambda: format_timings(Run(run).folder.read_log())
+        ),
         "`review.sqlite`": Reader(spoil_bytes(log), lambda: read_actions(log)),
-        "`review.sqlite`, rows of it": Reader(spoil_rows(log, bag), lambda: reopen(Run(run)), 4),
+        "`review.sqlite`, rows of it": Reader(spoil_rows(log, bag), lambda: read_user_labels(run)),
         "`review.sqlite`, read by review": Reader(spoil_rows(log, bag), lambda: review(run), 4),
     }
 

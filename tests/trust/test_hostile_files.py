@@ -377,7 +377,7 @@ def list_crowded(folder, n_shapes, size):
 
 
 @pytest.mark.parametrize(("n_shapes", "size"), [(60, 1000), pytest.param(1200, 3000, marks=pytest.mark.slow)])
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(7200)
 def test_files_of_many_shapes_take_the_memory_of_one(tmp_path, ledger, n_shapes, size):
     lost, allowed = 0, 12 * size * size + (64 << 20)
     for path in list_crowded(tmp_path, n_shapes, size):

@@ -95,10 +95,10 @@ class Page:
         self.host, self.promised = host, []
 
     def click(self):
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 600
         # The address is printed a moment before anybody listens there.
         while not self.promised and time.monotonic() < limit:
-            with closing(HTTPConnection(self.host, timeout=20)) as connection:
+            with closing(HTTPConnection(self.host, timeout=600)) as connection:
                 self._click_on(connection)
             time.sleep(0.01)
 
@@ -135,7 +135,7 @@ def kill_review(stage, run, seconds):
 
 
 def wait_for_address(started):
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 600
     while time.monotonic() < limit:
         with open(started["output"]) as file:
             if found := re.search(r"http://\S+", file.read()):

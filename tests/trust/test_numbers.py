@@ -83,7 +83,7 @@ def test_odd_images_give_numbers_or_a_refusal(tmp_path, ledger, case):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("counts", [(5000, 1), (1, 5000)])
 def test_five_thousand_and_one(tmp_path, ledger, counts):
     for name, n_images in zip(("with", "without"), counts, strict=True):

@@ -77,7 +77,7 @@ def test_the_wheel_holds_the_page_and_the_types(wheel):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(7200)
 def test_the_wheel_runs_in_an_empty_environment(wheel, tiny_scenes, tmp_path, ledger):
     """A new environment outside the checkout; the other packages are those of this one, to need no network."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)

@@ -30,8 +30,9 @@ def make_planted(n_with=10, n_without=10, n_segments=12, n_object=2, n_dims=6, s
     return Planted(X, y, bags, truth)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def planted():
+    """Only for reading."""
     return make_planted()
 
 

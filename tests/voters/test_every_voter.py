@@ -27,9 +27,16 @@ def make_voter(name):
     return voter.set_params(n_starts=2) if name in FEW_STARTS else voter
 
 
-@pytest.fixture(params=NAMES)
+# One after the other, so that each is fitted to the planted bags once for all tests that only look at it.
+@pytest.fixture(scope="module", params=NAMES)
 def voter(request):
     return make_voter(request.param)
+
+
+@pytest.fixture(scope="module")
+def fitted(voter, planted):
+    """The voter after the planted bags; only for reading."""
+    return fit(voter, planted)
 
 
 def fit(voter, planted, **changes):
@@ -45,16 +52,14 @@ def test_every_voter_passes_the_checks_of_scikit_learn(name):
     check_estimator(voter, on_skip=None)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_voter_ranks_the_planted_object_above_its_margin(name, planted):
-    fitted = fit(make_voter(name), planted)
+def test_every_voter_ranks_the_planted_object_above_its_margin(request, fitted, planted):
     precision = average_precision_score(planted.truth[planted.candidates], fitted.scores_[planted.candidates])
-    assert precision >= MARGINS.get(name, USUAL_MARGIN)
+    assert precision >= MARGINS.get(request.node.callspec.params["voter"], USUAL_MARGIN)
 
 
-def test_the_order_of_segments_does_not_matter(voter, planted, rng):
+def test_the_order_of_segments_does_not_matter(voter, fitted, planted, rng):
     order = rng.permutation(len(planted.X))
-    here = fit(voter, planted).scores_
+    here = fitted.scores_
     there = clone(voter).fit(planted.X[order], planted.y[order], bags=planted.bags[order]).scores_
     np.testing.assert_allclose(there, here[order], atol=1e-5 * np.ptp(here))
 
@@ -69,13 +74,12 @@ def test_inputs_are_not_modified(voter, planted):
     np.testing.assert_array_equal(X, planted.X)
 
 
-def test_equal_input_gives_equal_scores_to_the_bit(voter, planted):
-    np.testing.assert_array_equal(fit(voter, planted).scores_, fit(voter, planted).scores_)
+def test_equal_input_gives_equal_scores_to_the_bit(voter, fitted, planted):
+    np.testing.assert_array_equal(fit(voter, planted).scores_, fitted.scores_)
 
 
 @pytest.mark.parametrize("segment", [0, 5, -1])
-def test_the_explanation_of_a_training_segment_sums_to_its_score(voter, planted, segment):
-    fitted = fit(voter, planted)
+def test_the_explanation_of_a_training_segment_sums_to_its_score(fitted, planted, segment):
     segment %= len(planted.X)
     explained = fitted.explain(segment)
     tolerance = 1e-5 * np.ptp(fitted.scores_)
@@ -85,8 +89,7 @@ def test_the_explanation_of_a_training_segment_sums_to_its_score(voter, planted,
     assert np.isin(explained.bags, planted.bags[explained.voters]).all()
 
 
-def test_the_explanation_of_a_new_segment_sums_to_its_score(voter, planted):
-    fitted = fit(voter, planted)
+def test_the_explanation_of_a_new_segment_sums_to_its_score(fitted, planted):
     new = planted.X[:1] + 0.1
     score = fitted.decision_function(new)[0]
     assert fitted.explain(new[0]).score == pytest.approx(score, abs=1e-5 * np.ptp(fitted.scores_))
@@ -100,11 +103,11 @@ def test_corrections_fix_the_weights(voter, planted):
     np.testing.assert_array_equal(weights[user_labels >= 0], user_labels[user_labels >= 0])
 
 
-def test_corrections_count_as_votes(voter, planted):
+def test_corrections_count_as_votes(voter, fitted, planted):
     """Calling the object background in all bags but one lowers it in that one, in rank or in score."""
     called = planted.truth & (planted.bags != 0)
     rest = planted.truth & ~called
-    before = fit(voter, planted).scores_
+    before = fitted.scores_
     after = fit(voter, planted, user_labels=np.where(called, 0, -1)).scores_
     others = planted.candidates & ~planted.truth
 
@@ -114,16 +117,22 @@ def test_corrections_count_as_votes(voter, planted):
     assert lead(after) < lead(before) or after[rest].mean() < before[rest].mean()
 
 
-@pytest.mark.parametrize("form", ["sign", "bool", "words"])
-def test_labels_may_be_signs_bools_or_words(voter, planted, form):
-    labels = {
-        "sign": 2 * planted.y - 1,
-        "bool": planted.y == 1,
-        "words": np.where(planted.y == 1, "with", "without"),
-    }[form]
-    fitted = fit(voter, planted, y=labels)
-    np.testing.assert_array_equal(fitted.scores_, fit(voter, planted).scores_)
-    assert fitted.classes_[1] == labels[0]
+def check_labels(fitted, planted, labels):
+    """As with zeros and ones."""
+    other = fit(fitted, planted, y=labels)
+    np.testing.assert_array_equal(other.scores_, fitted.scores_)
+    assert other.classes_[1] == labels[0]
+
+
+def test_labels_may_be_words(fitted, planted):
+    check_labels(fitted, planted, np.where(planted.y == 1, "with", "without"))
+
+
+# The frame that all voters share turns labels into numbers.
+@pytest.mark.parametrize("form", ["sign", "bool"])
+def test_labels_may_be_signs_or_bools(planted, form):
+    labels = {"sign": 2 * planted.y - 1, "bool": planted.y == 1}[form]
+    check_labels(fit(make_voter("ekde"), planted), planted, labels)
 
 
 def test_bags_of_two_labels_are_refused(voter, planted):
@@ -133,9 +142,8 @@ def test_bags_of_two_labels_are_refused(voter, planted):
         fit(voter, planted, y=y)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if issubclass(VOTERS[name], BagVoter)])
-def test_bag_voters_judge_bags_whatever_their_order(name, planted, rng):
-    fitted = fit(make_voter(name), planted)
+@pytest.mark.parametrize("voter", [name for name in NAMES if issubclass(VOTERS[name], BagVoter)], indirect=True)
+def test_bag_voters_judge_bags_whatever_their_order(fitted, planted, rng):
     order = rng.permutation(len(planted.X))
     scores = fitted.decision_bags(planted.X, planted.bags)
     np.testing.assert_allclose(fitted.decision_bags(planted.X[order], planted.bags[order]), scores, rtol=1e-9)

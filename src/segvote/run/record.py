@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -70,10 +71,12 @@ def make_record(
 
 def list_versions() -> dict[str, str]:
     """Versions of everything that may change a mask."""
-    versions = {"python": platform.python_version()}
-    for package in DECIDING_PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed"
-    return versions
+    return {"python": platform.python_version(), **{package: _find_version(package) for package in DECIDING_PACKAGES}}
+
+
+@cache  # a process keeps what it has loaded, and to read it takes as long as to write a mask
+def _find_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
