@@ -41,3 +41,27 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     """Somebody clears `features/` to make room, and asks for an explanation."""
     with pytest.raises(DamagedFileError, match=r"gone\.npz is missing"):
         read_arrays(tmp_path / "gone.npz")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=np.uint16).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.array(3.5),
+        np.zeros((0, 2), dtype=np.int32),
+        np.array([True, False]),
+        np.array(["a", "bc"]),
+        np.arange(3, dtype=">i4"),
+        np.zeros(300_000),
+    ],
+    ids=["plain", "columns first", "one number", "empty", "truth values", "text", "other byte order", "large"],
+)
+def test_an_array_is_read_as_numpy_reads_it(tmp_path, array):
+    write_arrays(tmp_path / "x.npz", compress=True, array=array, again=array)
+    found = read_arrays(tmp_path / "x.npz")
+    with np.load(tmp_path / "x.npz") as wanted:
+        for name in ("array", "again"):
+            assert found[name].dtype == wanted[name].dtype
+            assert found[name].flags.writeable
+            np.testing.assert_array_equal(found[name], wanted[name], strict=True)

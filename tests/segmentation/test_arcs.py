@@ -1,10 +1,11 @@
-"""Arcs: lengths, directions, and what is read along them."""
+"""Arcs: lengths, directions, what is read along them, and merging, against sets of basins merged one by one."""
 
 import numpy as np
 import pytest
 
-from segvote.segmentation.arcs import average_along, find_arcs
-from segvote.segmentation.labels import find_neighbours, relabel_connected
+from segvote.segmentation.arcs import average_along, find_arcs, link_boundaries
+from segvote.segmentation.hierarchy import cut_tree
+from segvote.segmentation.labels import find_neighbours, measure_areas, relabel_connected
 
 
 @pytest.fixture
@@ -36,3 +37,59 @@ def test_a_straight_arc_reads_its_own_direction_and_a_short_one_the_strongest():
     corner = np.zeros((9, 9), int)
     corner[0, 0] = 1
     np.testing.assert_allclose(average_along(find_arcs(corner), maps, strongest), 5)
+
+
+def merge_slow(arcs, strengths, areas, size_prior, n_regions):
+    """Sets of basins left when the weakest boundary has been merged over and over."""
+    regions = [{basin} for basin in range(len(areas))]
+    while len(regions) > n_regions:
+        i, j = find_weakest_slow(regions, arcs, strengths, areas, size_prior)
+        regions = [region for k, region in enumerate(regions) if k not in (i, j)] + [regions[i] | regions[j]]
+    return sorted(sorted(region) for region in regions)
+
+
+def find_weakest_slow(regions, arcs, strengths, areas, size_prior):
+    odds = {}
+    for j, second in enumerate(regions):
+        for i, first in enumerate(regions[:j]):
+            between = [len({a, b} & first) == 1 == len({a, b} & second) for a, b in arcs.pairs.tolist()]
+            if any(between):
+                smaller = min(areas[list(first)].sum(), areas[list(second)].sum()) / areas.sum()
+                odds[i, j] = np.average(strengths[between], weights=arcs.lengths[between]) + size_prior * np.log(
+                    smaller
+                )
+    return min(odds, key=odds.get)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size_prior", [0.0, 0.4, 2.0])
+def test_the_merging_order_is_that_of_sets_merged_one_by_one(seed, size_prior):
+    rng = np.random.default_rng(seed)
+    basins = relabel_connected(rng.integers(0, 3, (5, 6)))
+    arcs, areas = find_arcs(basins), measure_areas(basins)
+    strengths = rng.normal(size=len(arcs.lengths))
+    parents, altitudes = link_boundaries(arcs, strengths, areas, size_prior)
+    n_basins = len(areas)
+    assert len(parents) == 2 * n_basins - 1 and (altitudes[parents] >= altitudes).all()
+    for n_regions in (2, 4, n_basins // 2):
+        # Nodes are numbered in merging order, so their numbers cut as the merging went.
+        regions = cut_tree(parents, np.arange(len(parents)), n_regions)
+        found = sorted(np.flatnonzero(regions == k).tolist() for k in range(n_regions))
+        assert found == merge_slow(arcs, strengths, areas, size_prior, n_regions)
+
+
+def test_the_size_prior_merges_specks_first():
+    basins = np.zeros((20, 20), int)
+    basins[:, 10:] = 1
+    basins[5, 5] = 2
+    arcs = find_arcs(basins)
+    strengths = np.where((arcs.pairs == 2).any(axis=1), 1.0, 0.5)  # the speck has the stronger boundary
+    plain, prior = (link_boundaries(arcs, strengths, measure_areas(basins), size_prior) for size_prior in (0.0, 0.4))
+    assert cut_tree(*plain, 2).tolist() == [0, 0, 1]
+    assert cut_tree(*prior, 2).tolist() == [0, 1, 0]
+
+
+def test_one_basin_is_its_own_root():
+    basins = np.zeros((3, 3), int)
+    parents, altitudes = link_boundaries(find_arcs(basins), np.zeros(0), measure_areas(basins), 0.4)
+    assert parents.tolist() == [0] and altitudes.tolist() == [0]

@@ -206,7 +206,7 @@ def test_a_damaged_frame_is_told_and_the_rest_used(data, tmp_path):
 
 
 def test_reading_ahead_keeps_order_and_hands_errors_on():
-    assert list(read_ahead(range(50), 3)) == list(range(50))
+    assert list(read_ahead(range(50))) == list(range(50))
 
     def fail():
         yield 1
@@ -219,7 +219,7 @@ def test_reading_ahead_keeps_order_and_hands_errors_on():
 
 
 def test_reading_ahead_can_be_left_early():
-    items = read_ahead(iter(range(10_000)), 2)
+    items = read_ahead(iter(range(10_000)))
     assert next(items) == 0
     items.close()
 

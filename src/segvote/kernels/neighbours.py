@@ -10,11 +10,12 @@ in memory or in files: see `Workspace`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
+from segvote.kernels.all_pairs import propose_nearest
 from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
 from segvote.kernels.centring import centre_points
 from segvote.kernels.checks import check_finite
@@ -25,10 +26,14 @@ __all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_r
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
+# From so many points on it pays to measure every pair of one set only once.
+LEAST_PAIRED = 4096
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2
 # A large set is searched approximately only if that finds this part of the true neighbours of a sample.
 LEAST_RECALL = 0.9
+# Bytes of gaps between queries and candidates that are measured at once: they stay in the processor's cache.
+ORDERED_BYTES = 1 << 21
 # Rows of the vote graph, or of centred points, that are computed at once.
 ROWS_PER_BLOCK = 65_536
 
@@ -131,7 +136,19 @@ def _search_exactly(
     asked = points if queries is voters else _centre_in(workspace, queries, centre)
     shared = bags and (workspace.share(bags[0]), workspace.share(bags[1]))
     search = _ExactSearch(workspace.share(asked), workspace.share(points), k, shared)
+    is_one_set = queries is voters and bags is not None and bags[0] is bags[1]
+    # In files, or for other processes, queries are searched by themselves: what is near all of them is not held.
+    if is_one_set and len(points) >= LEAST_PAIRED and workspace.folder is None and workspace.parallel_map is None:
+        return _search_pairs(search, workspace)
     return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k, workspace)
+
+
+def _search_pairs(search: _ExactSearch, workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
+    """The same for one set of points, every pair of which is measured once."""
+    assert search.bags is not None
+    proposed = propose_nearest(search.voters.array, search.bags[0].array, search.k + SPARE_CANDIDATES, workspace)
+    search = replace(search, proposed=proposed)
+    return search_in_blocks(search, split_numbers(np.arange(len(proposed)), QUERIES_PER_BLOCK), search.k, workspace)
 
 
 def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -143,16 +160,33 @@ def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class _ExactSearch:
-    """Numbers of queries to their nearest voters of all, here or elsewhere."""
+    """Numbers of queries to their nearest voters of all, here or elsewhere.
+
+    Attributes
+    ----------
+    queries, voters, k, bags
+        As in `search_neighbours`.
+    proposed
+        (n_queries, m) voters among which the nearest are, if that is known; rows of -1 where it is not.
+    """
 
     queries: SharedArray
     voters: SharedArray
     k: int
     bags: tuple[SharedArray, SharedArray] | None
+    proposed: np.ndarray | None = None
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bags = self.bags and (self.bags[0].array[rows], self.bags[1].array)
-        return _search_block(self.queries.array[rows], self.voters.array, self.k, bags)
+        squared, indices = np.empty((len(rows), self.k)), np.empty((len(rows), self.k), dtype=np.int64)
+        known = np.zeros(len(rows), dtype=bool)
+        queries, voters = self.queries.array[rows], self.voters.array
+        if self.proposed is not None:
+            known = self.proposed[rows, 0] >= 0
+            candidates = self.proposed[rows[known]]
+            squared[known], indices[known] = _order(queries[known], voters, candidates, candidates >= 0, self.k)
+        bags = self.bags and (self.bags[0].array[rows[~known]], self.bags[1].array)
+        squared[~known], indices[~known] = _search_block(queries[~known], voters, self.k, bags)
+        return squared, indices
 
 
 def _search_block(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None) -> tuple[np.ndarray, np.ndarray]:
@@ -189,12 +223,16 @@ def _order(
     """Measure candidates in float64 and keep the k nearest, ties by index."""
     squared = np.full((len(queries), k), np.inf)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
-    for row, query in enumerate(queries):
-        found = candidates[row][foreign[row]]
-        gap = voters[found].astype(np.float64) - query
-        distances = np.einsum("ij,ij->i", gap, gap)
-        order = np.lexsort((found, distances))[:k]
-        squared[row, : len(order)], indices[row, : len(order)] = distances[order], found[order]
+    n_at_once = max(1, ORDERED_BYTES // (8 * voters.shape[1] * max(candidates.shape[1], 1)))
+    for rows in list_blocks(len(queries), n_at_once):
+        gap = voters[candidates[rows]].astype(np.float64)
+        gap -= queries[rows, None]
+        distances = np.where(foreign[rows], np.einsum("ijk,ijk->ij", gap, gap), np.inf)
+        order = np.lexsort((candidates[rows], distances), axis=1)[:, :k]
+        found = np.take_along_axis(distances, order, axis=1)
+        squared[rows, : found.shape[1]] = found
+        nearest = np.take_along_axis(candidates[rows], order, axis=1)
+        indices[rows, : found.shape[1]] = np.where(np.isfinite(found), nearest, -1)
     return squared, indices
 
 

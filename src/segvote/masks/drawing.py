@@ -1,4 +1,4 @@
-"""From decided segments to the mask of one image: sharpened along the picture's edges, at the displayed size."""
+"""From the scores of segments to the heat map and the mask of one image, sharpened along the picture's edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import numpy as np
 from segvote.kernels.resizing import resize_labels
 from segvote.masks.sharpen import Superpixels, sharpen
 
-__all__ = ["SuperpixelMap", "draw_mask_along"]
+__all__ = ["SuperpixelMap", "draw_mask_along", "scale_heat"]
+
+
+def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
+    """Bring scores to [0, 1]: `low` and less become 0, `threshold` one half, `high` and more 1."""
+    above = 0.5 + 0.5 * (scores - threshold) / max(high - threshold, 1e-12)
+    below = 0.5 * (scores - low) / max(threshold - low, 1e-12)
+    return np.clip(np.where(scores > threshold, above, below), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ def draw_mask_along(
     fixed: np.ndarray,
     shape: tuple[int, int],
 ) -> np.ndarray:
-    """As `draw_mask`, with the superpixels of the image (None: whole segments) and its displayed size."""
+    """(h, w) bool at the displayed size: decided segments, redrawn along superpixels (None: whole segments)."""
     if not decisions.any():
         return np.zeros(shape, dtype=bool)
     if found is None:

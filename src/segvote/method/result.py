@@ -35,7 +35,7 @@ class Result:
         What the user's corrections added to the scores.
     kept : (n_images,) bool, optional
         Images that have the scores of the vote without corrections, because those turn none of their segments; None:
-        there were no corrections.
+        none has, or there were no corrections.
     """
 
     scores: np.ndarray

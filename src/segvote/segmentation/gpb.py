@@ -20,8 +20,7 @@ from importlib.resources import files
 import cv2
 import numpy as np
 
-from segvote.segmentation.arcs import Arcs, average_along, find_arcs
-from segvote.segmentation.boundary_merging import link_boundaries
+from segvote.segmentation.arcs import Arcs, average_along, find_arcs, link_boundaries
 from segvote.segmentation.colour import check_image, convert_to_lab
 from segvote.segmentation.half_discs import N_DIRECTIONS, compare_histograms, compare_means, double_map, halve_map
 from segvote.segmentation.hierarchy import crop_segmentation

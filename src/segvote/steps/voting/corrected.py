@@ -3,7 +3,7 @@
 A click says what a region is, and what is like it in the same image is mostly wrong in the same way. Whoever outlines
 an error says where it ends, too: what lies beside the stroke was seen and left as it is. An image in which corrections
 turn no segment keeps its scores: masks are redrawn along the picture's edges, where a drift of a thousandth can turn a
-superpixel, and nobody asked for that.
+superpixel, and nobody asked for that. On a run of low confidence, whose vote is begun anew, nothing is kept.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
+
+from segvote.method.confidence import LEVELS
 
 if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator
@@ -44,6 +46,8 @@ def apply_corrections(
     if user_labels is None and painted_shares is None:
         return first
     found = _spare_painted(taught, images, user_labels, painted_shares)
+    if untaught.confidence_.level == LEVELS[0]:
+        return found
     own = untaught.correct(user_labels, painted_shares)
     return _keep_unturned(found, _hold(first, own, images), images)
 

@@ -1,4 +1,4 @@
-"""What a network is awake at: maps of activation, read at every segment, with hardly a label.
+"""Maps of a network's activation, read at every segment; of the labels only the mean of the *without* segments is used.
 
 Both systems were made for maps behind a rectifier, whose zero means that nothing is seen. Ours are standardised over
 the segments of a run, so activation is what a channel shows above its mean over the *without* segments.
@@ -52,7 +52,7 @@ class AggregationMap(BaseVoter):
 
 
 class ActivationMask(AggregationMap):
-    """Foreground by the activations of several layers, each with the same say, our reading.
+    """Foreground by the activations of several layers, each with the same weight, our reading.
 
     The score is the mean over layers of the mean activation of the layer's channels, which are on one scale already.
     The original fuses the fourth and the fifth group of layers of VGG-16 and smooths with a dense CRF, for which the
