@@ -353,7 +353,6 @@ NAMES = (
     "import of label-studio",
     "import of labelme",
     "network, .onnx",
-    "network, .onnx as VGG-19",
     "truth of boxes, coco",
     "truth of boxes, csv",
     "truth of boxes, voc",
