@@ -5,18 +5,6 @@ do. The command line shows such a message as one line; anything that is not a `S
 traceback.
 """
 
-__all__ = [
-    "BadInputError",
-    "BusyRunError",
-    "DamagedFileError",
-    "MissingPartError",
-    "SegvoteError",
-    "TooLargeError",
-    "UnknownNameError",
-    "UnreadableImageError",
-    "UnwritableFileError",
-]
-
 
 class SegvoteError(Exception):
     """Base of every error that segvote raises on purpose."""

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from segvote.errors import BadInputError, TooLargeError
 
-__all__ = ["DEFAULT_MB", "VARIABLE", "check_budget", "get_budget", "measure_on_disk"]
-
 DEFAULT_MB = 2048
 VARIABLE = "SEGVOTE_READ_MB"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["make_plain"]
-
 # Controls, formats (among them those that turn the direction of text), and bytes that are no text.
 STRANGE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 

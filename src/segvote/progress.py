@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["Progress", "count_along", "ignore_progress"]
-
 Item = TypeVar("Item")
 
 # step, done, total

@@ -8,8 +8,6 @@ from typing import Any
 
 from segvote.errors import UnknownNameError
 
-__all__ = ["Registry"]
-
 
 class Registry(Mapping[str, Any]):
     """A read-only mapping from names to parts that are imported when first asked for.

@@ -9,8 +9,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["WITH", "WITHOUT", "Annotation", "Part", "Segmentation"]
-
 WITH = "with"  # the bag label of a bag that shows the object
 WITHOUT = "without"  # the bag label of a bag that does not
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 
-__all__ = ["FeatureExtractor", "check_inputs", "check_outputs"]
-
 
 class FeatureExtractor(ABC):
     """Extracts features of the segments of an image.

@@ -19,8 +19,6 @@ from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.resizing import resize_image
 from segvote.features.sift import N_DIMS, DenseSift, compute_dense_sift
 
-__all__ = ["BowFeatures", "count_words", "learn_words", "sample_rows"]
-
 N_SAMPLES = 256_000  # descriptors that the words are learned from: more changed the error by less than 1 %
 N_ROUNDS = 10
 SEED = 1  # of faiss, as in the measurements

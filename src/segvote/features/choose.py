@@ -10,8 +10,6 @@ from segvote.features.base import FeatureExtractor
 from segvote.features.joined import JoinedFeatures
 from segvote.registry import Registry
 
-__all__ = ["FEATURES", "make_features"]
-
 FEATURES = Registry(
     "feature",
     {

@@ -17,8 +17,6 @@ import numpy as np
 from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.resizing import resize_image
 
-__all__ = ["ColorFeatures", "count_color_words"]
-
 LIGHTNESS = np.array([0, 20, 40, 60, 80, 100], np.float32)
 CHROMA = np.array([-60, -20, -6, 6, 20, 60], np.float32)  # along a* and along b*
 GRID = (len(LIGHTNESS), len(CHROMA), len(CHROMA))

@@ -9,8 +9,6 @@ import numpy as np
 
 from segvote.features.base import FeatureExtractor
 
-__all__ = ["JoinedFeatures"]
-
 
 class JoinedFeatures(FeatureExtractor):
     """The concatenation of extractors.

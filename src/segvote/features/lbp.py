@@ -14,8 +14,6 @@ import numpy as np
 from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.resizing import resize_image
 
-__all__ = ["LbpFeatures", "find_patterns"]
-
 RADII = (1, 2, 4)
 N_PATTERNS = 59
 CIRCLE = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))  # rows and columns, in radii

@@ -9,8 +9,6 @@ import numpy as np
 
 from segvote.features.video_pooling import grow_rows
 
-__all__ = ["MotionPooler"]
-
 N_DIRECTIONS = 8
 N_MOTION_DIMS = N_DIRECTIONS + 1  # the last one: pixels that stand still
 STILL = 0.5  # pixels per frame, below which a direction is noise

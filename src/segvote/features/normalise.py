@@ -15,8 +15,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["Standardiser", "fit_standardiser"]
-
 
 @dataclass(frozen=True)
 class Standardiser:

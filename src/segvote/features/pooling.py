@@ -12,8 +12,6 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 
-__all__ = ["POOLINGS", "check_pooling", "make_edges", "measure_overlaps", "pool", "pool_max", "pool_mean"]
-
 LARGEST_TABLE = 4_000_000  # segments times cells: 32 MB
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-__all__ = ["choose_sides", "resize_image"]
-
 
 def choose_sides(height: int, width: int, size: int, multiple: int) -> tuple[int, int]:
     """Choose the input's sides: the longest about `size`, the aspect kept, each a multiple of `multiple`."""

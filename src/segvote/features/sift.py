@@ -14,8 +14,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["DenseSift", "compute_dense_sift"]
-
 N_ORIENTATIONS = 8
 N_BINS = 4  # along each side of a descriptor
 N_DIMS = N_BINS * N_BINS * N_ORIENTATIONS

@@ -10,8 +10,6 @@ import numpy as np
 
 from segvote.features.base import FeatureExtractor
 
-__all__ = ["FramePooler", "borrow_from_neighbours", "grow_rows"]
-
 
 class FramePooler:
     """Averages the features of single frames over a video; the extractor is fitted where it needs that."""

@@ -14,8 +14,6 @@ from scipy import sparse
 
 from segvote.kernels.workspace import Workspace, list_blocks
 
-__all__ = ["propose_nearest"]
-
 # Of how many points one is in the sample.
 SAMPLED = 16
 # Points of a side of a block: its distances stay in the processor's cache. Points that are compared with the sample, or

@@ -17,8 +17,6 @@ import numpy as np
 from segvote.kernels.centring import centre_points
 from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
-__all__ = ["Bags", "estimate_lists", "search_all", "search_approximately", "search_in_blocks", "split_numbers"]
-
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
 

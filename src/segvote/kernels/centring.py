@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["centre_points"]
-
 
 def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """Points about a centre in float32."""

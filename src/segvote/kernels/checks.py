@@ -6,8 +6,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["check_finite"]
-
 
 def check_finite(**arrays: np.ndarray) -> None:
     """Refuse NaN and infinity, naming the array and the first row that has one."""

@@ -17,8 +17,6 @@ from threadpoolctl import threadpool_limits
 
 from segvote.kernels.checks import check_finite
 
-__all__ = ["KernelMatrix", "fill_up", "sum_kernel"]
-
 # One row alone goes through another routine of the BLAS than many rows, and is rounded differently.
 ROWS_TOGETHER = 16
 QUERIES_PER_BLOCK = 512

@@ -21,8 +21,6 @@ from segvote.kernels.centring import centre_points
 from segvote.kernels.checks import check_finite
 from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
-__all__ = ["Neighbours", "build_vote_graph", "search_neighbours", "search_with_recall"]
-
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["otsu_threshold", "split_each", "split_otsu"]
-
 
 def otsu_threshold(values: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Split values in two so that the variance between the parts is greatest.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["hg"]
-
 ONLY_FOR_DRAWING = ("matplotlib.pyplot", "scipy.cluster.hierarchy")
 
 

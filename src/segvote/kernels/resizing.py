@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["resize_labels"]
-
 
 def resize_labels(labels: ArrayLike, size: tuple[int, int]) -> np.ndarray:
     """Nearest-neighbour scaling, for label maps and masks.

@@ -19,8 +19,6 @@ from segvote.kernels.gaussian import KernelMatrix, fill_kernel
 from segvote.kernels.neighbours import search_neighbours
 from segvote.kernels.workspace import list_blocks
 
-__all__ = ["SampledKernel", "make_kernel"]
-
 N_NEAR = 64
 N_STRATA = 32
 # The kernels of the sample are kept: so many bytes of them, within these sizes of the sample.

@@ -22,8 +22,6 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import UnwritableFileError
 
-__all__ = ["MEMORY", "ParallelMap", "SharedArray", "Workspace", "list_blocks"]
-
 # Takes a function and items, yields the results in the order of the items.
 ParallelMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 

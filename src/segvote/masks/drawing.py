@@ -9,8 +9,6 @@ import numpy as np
 from segvote.kernels.resizing import resize_labels
 from segvote.masks.sharpen import Superpixels, sharpen
 
-__all__ = ["SuperpixelMap", "draw_mask_along", "scale_heat"]
-
 
 def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
     """Bring scores to [0, 1]: `low` and less become 0, `threshold` one half, `high` and more 1."""

@@ -14,8 +14,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-__all__ = ["Superpixels", "sharpen"]
-
 # Weight of a boundary without an edge, against the heat of a superpixel of mean area.
 SMOOTHNESS = 2.0
 # Lab distance at which a colour difference counts as an edge, and at which two colours count as alike.
@@ -60,12 +58,12 @@ def sharpen(superpixels: Superpixels, heat: np.ndarray) -> np.ndarray:
     The decision by heat alone where the cut would leave nothing.
     """
     areas = superpixels.areas / superpixels.areas.mean()
-    evidence = measure_logit(heat) + weigh_colours(superpixels, heat)
+    evidence = _measure_logit(heat) + weigh_colours(superpixels, heat)
     selected = cut_graph(areas * evidence, superpixels.edges, weigh_boundaries(superpixels))
     return selected if selected.any() else heat > 0.5
 
 
-def measure_logit(heat: np.ndarray) -> np.ndarray:
+def _measure_logit(heat: np.ndarray) -> np.ndarray:
     clipped = np.clip(heat, LEAST_HEAT, 1 - LEAST_HEAT)
     return np.log(clipped / (1 - clipped))
 

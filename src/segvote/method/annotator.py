@@ -51,8 +51,6 @@ from segvote.method.support import find_unsupported
 from segvote.method.table import N_FOLDS, Geometry, SegmentTable, make_folds, make_table
 from segvote.method.walk import Voice, walk
 
-__all__ = ["SegmentAnnotator", "Voter"]
-
 # Rounds of a walk that leaves some images out: enough to rank segments.
 N_HELD_OUT_STEPS = 20
 
@@ -94,6 +92,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
     allow_empty : bool
         Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
         p-value of 0.05; otherwise every one keeps at least its best.
+    second_opinion : bool
+        Whether a vote that is not sure of itself asks for a second opinion.
 
     Attributes
     ----------
@@ -139,6 +139,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         exclude_mislabelled: bool = True,
         decision: str = "otsu",
         allow_empty: bool = False,
+        second_opinion: bool = True,
     ) -> None:
         self.voter = voter
         self.n_neighbors = n_neighbors
@@ -148,6 +149,7 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         self.exclude_mislabelled = exclude_mislabelled
         self.decision = decision
         self.allow_empty = allow_empty
+        self.second_opinion = second_opinion
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -211,8 +213,8 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             self._ask_voter()
         self._decide(user_labels)
         # Where *with* images may be without the object, the labels of the folders tell too little apart.
-        may_seek = self.voter is None and not self.allow_empty and len(table) <= MOST_SEGMENTS
-        if may_seek and self.confidence_.value < UNSURE:
+        may_seek = self.second_opinion and not self.allow_empty and len(table) <= MOST_SEGMENTS
+        if self.voter is None and may_seek and self.confidence_.value < UNSURE:
             self._seek_second_opinion(user_labels)
 
     def _vote(self, user_labels: np.ndarray, seeded: bool = False) -> None:
@@ -586,6 +588,9 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         """Bytes of what a fit makes beside the features: arrays that may lie on disk; what it holds while it learns."""
         found, votes = 16 * self.n_neighbors * n_segments, 12 * self.n_neighbors * n_segments
         codes, held = estimate_lists(n_segments, n_dims)
+        if self.second_opinion and n_segments <= MOST_SEGMENTS:
+            # Features once more, stretched, and the votes by them.
+            held += 4 * n_dims * n_segments + found + votes
         # The walk's own graph, at most as large as all votes.
         return found + max(votes, codes), max(held, votes)
 

@@ -10,8 +10,6 @@ from scipy import sparse
 from segvote.method.decide import choose_power, decide
 from segvote.method.table import SegmentTable
 
-__all__ = ["Ballot"]
-
 
 @dataclass(frozen=True)
 class Ballot:

@@ -11,7 +11,7 @@ correlation with the true mean overlap is 0.74 (`benchmarks/confidence.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,6 @@ from segvote.method.ballot import Ballot
 from segvote.method.consistency import measure_evidence, measure_outline_contrast, measure_overlap
 from segvote.method.hypotheses import Agreement
 from segvote.method.table import SegmentTable
-
-__all__ = [
-    "HIGH",
-    "LEVELS",
-    "LOW",
-    "UNCERTAIN",
-    "UNSURE",
-    "Confidence",
-    "format_confidence",
-    "measure_confidence",
-    "measure_uncertainty",
-]
 
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
@@ -103,6 +91,8 @@ class Confidence:
         The signs, each in [0, 1].
     size : float
         How many segments of the mean size the object covers, in the median image.
+    contradicted : bool
+        Whether this is a second opinion that contradicts the first.
     cause : str
         The weakest sign, or ``few``, a key of `REASONS`; "" where the confidence is high.
     """
@@ -114,6 +104,7 @@ class Confidence:
     power: float = np.nan
     shared: float = np.nan
     size: float = np.nan
+    contradicted: bool = False
     cause: str = ""
 
     @property
@@ -147,7 +138,8 @@ class Confidence:
         if np.isnan(self.value):
             return {}
         figures = {name: round(value, 4) for name, value in asdict(self).items() if isinstance(value, float)}
-        return {"level": self.level, **figures, "cause": self.cause, "reason": self.reason, "advice": self.advice}
+        words = {"cause": self.cause, "reason": self.reason, "advice": self.advice}
+        return {"level": self.level, **figures, "contradicted": self.contradicted, **words}
 
 
 def format_confidence(found: Mapping[str, Any]) -> str:
@@ -197,10 +189,9 @@ def measure_confidence(
         # Adjacent segments without colours: videos.
         most = _limit_by_number(int(table.positive.sum())) if inside.any() else 1.0
     value = min(float(np.prod(list(signs.values()))), most)
-    if contradicted:
-        return Confidence(min(value, HIGH - 1e-4), **signs, size=size, cause="scene")
     cause = "" if value >= HIGH else "few" if most < 1 else _find_cause(signs, size)
-    return Confidence(value, **signs, size=size, cause=cause)
+    found = Confidence(value, cause=cause, size=size, **signs)  # type: ignore[arg-type]
+    return replace(found, value=min(value, HIGH - 1e-4), contradicted=True, cause="scene") if contradicted else found
 
 
 def _limit_by_number(n_videos: int) -> float:

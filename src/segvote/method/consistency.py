@@ -12,8 +12,6 @@ import numpy as np
 
 from segvote.method.table import SegmentTable
 
-__all__ = ["Consistency", "measure_consistency", "measure_evidence", "measure_outline_contrast", "measure_overlap"]
-
 # The best part of a *without* image that is looked at.
 TOP_SHARE = 0.05
 

@@ -14,8 +14,6 @@ from segvote.errors import UnknownNameError
 from segvote.kernels import otsu_threshold
 from segvote.kernels.otsu import split_each
 
-__all__ = ["DECISIONS", "check_decision", "choose_power", "decide", "select_above"]
-
 # Exponents that are tried on the votes of the walk, which span orders of magnitude for objects that vary.
 POWERS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
 

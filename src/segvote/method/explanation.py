@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Explanation", "group_by_bag"]
-
 
 @dataclass(frozen=True)
 class Explanation:

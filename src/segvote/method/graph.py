@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-__all__ = ["N_NEIGHBORS", "exclude_voters", "subgraph"]
-
 N_NEIGHBORS = 40
 
 

@@ -17,8 +17,6 @@ from segvote.method.ballot import Ballot
 from segvote.method.consistency import Consistency, measure_consistency, measure_outline_contrast
 from segvote.method.walk import Voice, walk
 
-__all__ = ["HYPOTHESES", "Agreement", "Hypothesis", "select_seeded", "walk_from_labels", "weigh_hypotheses"]
-
 # How much self-consistency makes one hypothesis e times as heavy as another.
 TEMPERATURE = 0.02
 # What an outline with e times the contrast is worth, in self-consistency.

@@ -6,8 +6,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["check_user_labels", "encode_labels", "label_images", "number_images"]
-
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The two classes, the positive one last, and which segments carry it."""

@@ -10,8 +10,6 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Likeness"]
-
 # Width of the kernel, in squared distances from a segment to its tenth neighbour in other images. Sharp: at that
 # distance a segment of the same image gets a twentieth of a correction.
 WIDTH = 1 / 3

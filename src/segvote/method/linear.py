@@ -13,8 +13,6 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-__all__ = ["LinearPosterior", "fit_direction", "fit_posterior"]
-
 # Added to the diagonal of the covariance, in units of its mean.
 RIDGE = 0.3
 # How far the curve corrects for the classes' sizes: 1 keeps them, 0 makes object and background as common.

@@ -13,8 +13,6 @@ from threadpoolctl import threadpool_limits
 from segvote.method.consistency import measure_evidence
 from segvote.method.table import SegmentTable
 
-__all__ = ["LIKELY", "choose_excluded", "classify_held_out", "measure_suspicion"]
-
 # A suspicion from which an image counts as likely mislabelled. One half is midway between the folders; of 972 clean
 # *without* images of eleven sets 0.7 % lie above this one, and of those put into the wrong folder four out of five do.
 LIKELY = float(expit(0.15 * 4))

@@ -14,8 +14,6 @@ from scipy.sparse.csgraph import dijkstra
 
 from segvote.method.table import SegmentTable
 
-__all__ = ["measure_border_prior", "measure_connectivity", "measure_motion_prior"]
-
 # Lab contrasts up to here are noise, and a geodesic distance at which two segments count as apart.
 FREE_CONTRAST = 3.0
 APART = 10.0

@@ -16,8 +16,6 @@ from scipy.sparse.linalg import cg
 
 from segvote.method.likeness import Likeness
 
-__all__ = ["RESIDUAL_VERSION", "ResidualVotes", "pass_on"]
-
 # Raised when the same corrections lead to other masks.
 RESIDUAL_VERSION = 5
 # A user label holds for its segment; how far it holds for equal ones is less sure.

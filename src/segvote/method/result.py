@@ -8,8 +8,6 @@ import numpy as np
 
 from segvote.method.residual import ResidualVotes
 
-__all__ = ["Result"]
-
 
 @dataclass(frozen=True)
 class Result:

@@ -18,8 +18,6 @@ from segvote.method.hypotheses import CONTRAST_WEIGHT, Agreement
 from segvote.method.linear import fit_direction
 from segvote.method.table import SegmentTable
 
-__all__ = ["build_stretched_graph", "contradicts", "judge_opinion", "stretch"]
-
 # A second opinion costs a search of its own; so many segments come from enough images for the first one.
 MOST_SEGMENTS = 50_000
 # How far features are stretched.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["MAX_P_VALUE", "find_unsupported", "measure_p_value"]
-
 # Part of the images without the object that may keep a selection.
 MAX_P_VALUE = 0.05
 

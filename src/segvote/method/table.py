@@ -10,8 +10,6 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 
-__all__ = ["N_FOLDS", "Geometry", "SegmentTable", "make_folds", "make_table"]
-
 N_FOLDS = 5  # groups in which images are left out of the vote
 
 

@@ -12,8 +12,6 @@ from scipy import sparse
 
 from segvote.method.graph import subgraph
 
-__all__ = ["Voice", "find_weights", "walk"]
-
 TINY = np.finfo(float).tiny
 
 

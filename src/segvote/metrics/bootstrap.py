@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
 
-__all__ = ["Difference", "Interval", "bootstrap_difference", "bootstrap_mean"]
-
 N_BLOCK = 1 << 22  # numbers drawn at once: 32 MB, however many images and rounds there are
 
 

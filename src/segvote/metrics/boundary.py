@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from segvote.errors import BadInputError
 from segvote.metrics.overlap import split_truth
 
-__all__ = ["find_boundary", "measure_boundary_f"]
-
 CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
 
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 from segvote.errors import BadInputError
 from segvote.metrics.overlap import split_truth
 
-__all__ = ["INSTANCE_THRESHOLD", "InstanceCounts", "match_instances", "sum_instances"]
-
 # From one half on an overlap can belong to one pair only, so that no assignment has to be chosen.
 INSTANCE_THRESHOLD = 0.5
 EIGHT_NEIGHBOURS = np.ones((3, 3), dtype=bool)

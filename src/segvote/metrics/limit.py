@@ -13,8 +13,6 @@ from segvote.errors import BadInputError
 from segvote.kernels.resizing import resize_labels
 from segvote.metrics.overlap import measure_iou, split_truth
 
-__all__ = ["label_by_truth", "measure_areas", "measure_limit"]
-
 
 def measure_areas(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
     """Count the visible (not ignored) pixels of every segment, at the truth's size: the weights of a segment AP.

@@ -11,18 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
 
-__all__ = [
-    "IGNORE",
-    "IMAGE_THRESHOLD",
-    "OBJECT",
-    "VIDEO_THRESHOLD",
-    "find_box",
-    "measure_box_iou",
-    "measure_corloc",
-    "measure_iou",
-    "split_truth",
-]
-
 OBJECT = 255
 IGNORE = 128
 IMAGE_THRESHOLD = 0.5  # the paper's criterion for images; for videos it asks less of the overlap

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
 
-__all__ = ["average_precision", "measure_auc", "precision_recall"]
-
 Array = NDArray[np.float64]
 
 

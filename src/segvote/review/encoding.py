@@ -10,8 +10,6 @@ from segvote.masks import scale_heat
 from segvote.review.ranking import rank_images
 from segvote.review.snapshot import Snapshot
 
-__all__ = ["encode_update", "measure_heat", "scale_bag"]
-
 MAGIC = 0x31305653  # "SV01", little endian
 SELECTED = 4
 ACCEPTED, POSITIVE, MOVED, CORRECTED, MEASURED = 1, 2, 4, 8, 16

@@ -48,8 +48,6 @@ from segvote.steps.reopening import Voted
 from segvote.steps.superpixels import fetch_superpixels
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["Engine"]
-
 # How long an action waits for another process that writes to the log; the page shows the error and can try again.
 PATIENCE_SECONDS = 2.0
 # How often the log is asked whether another process (a second server, `segvote import`) wrote to it.

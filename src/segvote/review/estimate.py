@@ -14,8 +14,6 @@ from segvote.review.masks import draw_segments
 from segvote.review.snapshot import Snapshot
 from segvote.run.run import Run
 
-__all__ = ["Estimate", "Overlaps", "estimate_rest"]
-
 # Fewer accepted masks say nothing.
 FEWEST = 3
 CONFIDENCE = 0.95

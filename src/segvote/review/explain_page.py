@@ -12,8 +12,6 @@ from segvote.io.overlays import encode_jpeg
 from segvote.review.pictures import Pictures
 from segvote.run.run import Run
 
-__all__ = ["format_page", "write_explanation"]
-
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2.5rem auto; padding: 0 1.25rem; color: light-dark(#1a1c2b, #e8e9f1);

@@ -11,8 +11,6 @@ from segvote.steps.outcome import Outcome, write_files
 from segvote.steps.reopening import Voted
 from segvote.steps.resources import Resources
 
-__all__ = ["export_run", "is_written"]
-
 
 def is_written(voted: Voted) -> bool:
     """Whether the files of the run are those of this vote and these corrections."""

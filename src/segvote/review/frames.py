@@ -14,8 +14,6 @@ from segvote.io.video.reading import open_video
 from segvote.run.run import Run
 from segvote.run.video.frames import read_frame_labels
 
-__all__ = ["Frames"]
-
 PICTURE_SIZE, QUALITY = 1280, 85
 # A film can only be read from its beginning: whoever looks at one frame will look at the next ones.
 N_AHEAD = 16

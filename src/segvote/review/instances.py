@@ -15,8 +15,6 @@ from segvote.review.masks import fit_size
 from segvote.run.correction_log import Action
 from segvote.run.instances import label_instances
 
-__all__ = ["MAX_LISTED", "check_divides", "encode_instances", "find_joined", "measure_instances"]
-
 # Instances that the page is told of; a mask in crumbs has more, and nobody reads so long a list.
 MAX_LISTED = 1000
 

@@ -19,8 +19,6 @@ from segvote.run.corrections import Canvas
 from segvote.run.run import Run
 from segvote.steps.superpixels import fetch_superpixels
 
-__all__ = ["PAGE_SIZE", "THUMB_SIZE", "Masks", "draw_segments", "encode_mask", "fit_size", "measure_redrawn"]
-
 # Longest sides of what the page is sent.
 PAGE_SIZE, THUMB_SIZE = 1600, 240
 # Drawn masks at working size, and canvases of painted pixels at the size of the image, that are kept.

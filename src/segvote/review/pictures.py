@@ -16,8 +16,6 @@ from segvote.io.overlays import encode_jpeg
 from segvote.run.run import Run
 from segvote.segmentation.hierarchy import cut_tree
 
-__all__ = ["Pictures", "encode_map", "list_levels"]
-
 IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
 LEVELS = (14, 7, 4, 2, 1)

@@ -6,8 +6,6 @@ import numpy as np
 
 from segvote.review.snapshot import Snapshot
 
-__all__ = ["measure_closeness", "rank_images"]
-
 # Scores this near to the threshold, in shares of the run's range, could as well be on its other side.
 NEARNESS = 0.02
 # An image that was corrected but not accepted comes later: the first correction helps most.

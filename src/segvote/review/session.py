@@ -25,8 +25,6 @@ from segvote.review.strokes import check_stroke
 from segvote.run.run import Run
 from segvote.steps.export import export
 
-__all__ = ["Session"]
-
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14

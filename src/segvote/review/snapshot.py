@@ -10,20 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-__all__ = [
-    "Snapshot",
-    "UserInput",
-    "Written",
-    "apply_user",
-    "apply_votes",
-    "drop_labels",
-    "make_snapshot",
-    "measure_disagreement",
-    "note_measured",
-    "note_signs",
-    "note_written",
-]
-
 # A score may drift this share of the run's range before the page is told.
 QUIET = 1e-4
 

@@ -16,8 +16,6 @@ from segvote.errors import BadInputError
 from segvote.io.encodings.polygons import rasterise
 from segvote.io.images import resize_labels
 
-__all__ = ["TOOLS", "Stroke", "check_stroke", "draw_stroke", "snap_to_superpixels"]
-
 TOOLS = ("brush", "fill", "polygon")
 MAX_POINTS = 1 << 13
 # Half the diagonal of a pixel: a line of this radius has no gaps at corners, so that the thinnest cut separates.

@@ -12,8 +12,6 @@ from segvote.run.corrections import Canvas, Corrections, fix_supervoxels
 from segvote.run.run import Run
 from segvote.types import WITH
 
-__all__ = ["UserReader"]
-
 
 class UserReader:
     """Reads corrections for one run; strokes that were laid before are not laid again."""

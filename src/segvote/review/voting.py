@@ -21,8 +21,6 @@ from segvote.voters import VOTERS
 if TYPE_CHECKING:
     from segvote.method import Result
 
-__all__ = ["Voting"]
-
 # Whose masks are set beside those of a voter that keeps no votes: quick, and of another kind.
 RIVAL = "cam"
 

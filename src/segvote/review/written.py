@@ -14,8 +14,6 @@ from segvote.run.run import Run
 from segvote.steps.reopening import list_segmented_images
 from segvote.types import WITH
 
-__all__ = ["find_written", "read_written"]
-
 
 def find_written(run: Run, actions: Sequence[Action], corrections: Corrections, user: UserInput) -> Written:
     """What a run was written from, when it is opened.

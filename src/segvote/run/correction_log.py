@@ -18,8 +18,6 @@ from pathlib import Path
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnwritableFileError
 from segvote.run.log_checks import check_log_file, check_log_tables
 
-__all__ = ["Action", "CorrectionLog", "read_actions"]
-
 # What a user can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("cut", "join", "look", "move", "paint", "redo", "set", "undo")
 UNDECIDED_KINDS = ("paint", "set")  # the value of which may be -1

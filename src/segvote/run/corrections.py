@@ -23,20 +23,6 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.video.frames import read_frame_labels
 from segvote.types import WITH, WITHOUT
 
-__all__ = [
-    "Canvas",
-    "Corrections",
-    "find_painted",
-    "fix_segments",
-    "fix_supervoxels",
-    "fix_table",
-    "lay_over",
-    "measure_painted_shares",
-    "move_bags",
-    "read_corrections",
-    "replay",
-]
-
 UNDECIDED = -1
 # Share of a segment that painted pixels of one value must cover to be its user label.
 COVERED = 0.8

@@ -16,8 +16,6 @@ from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
 from segvote.run.correction_log import Action
 
-__all__ = ["label_instances"]
-
 # A line may leave a few pixels on the rim alone: fewer than this are no object that anybody cut off.
 SLIVER = 8
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from segvote.errors import DamagedFileError
 from segvote.memory_budget import check_budget, measure_on_disk
 
-__all__ = ["check_log_file", "check_log_tables"]
-
 # What SQLite puts beside a database; it opens them without asking what they are.
 COMPANIONS = ("", "-journal", "-shm", "-wal")
 

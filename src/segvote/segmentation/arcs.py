@@ -18,8 +18,6 @@ import numpy as np
 
 from segvote.segmentation.half_discs import N_DIRECTIONS
 
-__all__ = ["Arcs", "average_along", "find_arcs", "link_boundaries"]
-
 SHORT = 4  # faces; a shorter arc has no direction of its own
 COMMON_PART = 50  # a region of a fiftieth of the image is neither small nor large
 

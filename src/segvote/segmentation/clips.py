@@ -12,8 +12,6 @@ from segvote.segmentation.labels import relabel_connected
 from segvote.segmentation.slic import ASKED_FOR_ONE
 from segvote.segmentation.supervoxels import SupervoxelFrame
 
-__all__ = ["LONGEST_CLIP", "segment_slic_clip", "stream_slic_clip"]
-
 LONGEST_CLIP = 200  # frames; at working size some 200 MB
 
 

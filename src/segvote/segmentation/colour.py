@@ -10,8 +10,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["check_image", "convert_to_lab", "measure_gradient", "smooth_colour"]
-
 
 def check_image(image: np.ndarray, n_segments: int = 1) -> np.ndarray:
     """The image (h, w, 3) uint8 as a contiguous array, or what is wrong with it or with the number of segments."""

@@ -14,8 +14,6 @@ from segvote.segmentation.hierarchy import build_segmentation
 from segvote.segmentation.labels import absorb_small, relabel_connected
 from segvote.types import Segmentation
 
-__all__ = ["segment_felzenszwalb"]
-
 # On BSDS photographs a mean segment is about four times the smallest; five leaves a few too many, which are merged.
 SMALLEST_IN_MEAN = 5
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 import cv2
 import numpy as np
 
-__all__ = ["measure_flow", "remove_camera"]
-
 SMALLEST_SIDE = 32  # below this the flow's pyramid has no level to start from
 GRID_STEP = 8
 N_ROUNDS = 5

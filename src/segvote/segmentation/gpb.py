@@ -30,16 +30,6 @@ from segvote.segmentation.textons import assign_textons
 from segvote.segmentation.ward import find_basins
 from segvote.types import Segmentation
 
-__all__ = [
-    "Contrasts",
-    "GpbModel",
-    "load_model",
-    "measure_contrasts",
-    "parse_model",
-    "segment_gpb",
-    "segment_with_model",
-]
-
 BINS = {"L": (0, 100, 12), "a": (-45, 45, 14), "b": (-45, 45, 14)}  # lowest, highest, number
 FINE_UNIT = np.float32(20)  # colour units that make a fine contrast of one
 STEP_WEIGHT = np.float32(0.2)  # of spectral steps against the log-odds of contrasts, where basins are looked for

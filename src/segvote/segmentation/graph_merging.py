@@ -11,16 +11,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "find_root",
-    "link_pixels",
-    "list_region_pairs",
-    "may_merge",
-    "merge_pixels",
-    "number_regions",
-    "order_by_weight",
-]
-
 # Contrast in Lab units is counted in hundredths, so that edges are sorted by counting.
 STEPS_PER_UNIT = 100
 N_STEPS = 1 << 15

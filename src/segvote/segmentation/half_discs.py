@@ -13,8 +13,6 @@ from functools import cache
 import cv2
 import numpy as np
 
-__all__ = ["N_DIRECTIONS", "compare_histograms", "compare_means", "double_map", "halve_map"]
-
 N_DIRECTIONS = 8
 SAMPLES = 9  # per pixel side, when a wedge cuts through a pixel
 EMPTY = 1e-6  # below this a bin holds nothing and cannot differ

@@ -14,8 +14,6 @@ from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.labels import list_edges, measure_areas
 from segvote.types import Segmentation
 
-__all__ = ["build_segmentation", "build_tree", "crop_segmentation", "crop_tree", "cut_tree", "link_ward"]
-
 
 def cut_tree(parents: np.ndarray, altitudes: np.ndarray, n_regions: int) -> np.ndarray:
     """Merge segments, the most alike first, until n_regions are left.

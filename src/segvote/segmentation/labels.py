@@ -15,17 +15,6 @@ from scipy import sparse
 from segvote.errors import BadInputError
 from segvote.kernels.resizing import resize_labels
 
-__all__ = [
-    "absorb_small",
-    "check_labels",
-    "connect_pixels",
-    "find_neighbours",
-    "list_edges",
-    "measure_areas",
-    "measure_border",
-    "relabel_connected",
-]
-
 
 def relabel_connected(labels: np.ndarray) -> np.ndarray:
     """Give every connected piece of equal label its own number.

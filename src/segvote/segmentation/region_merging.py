@@ -14,8 +14,6 @@ from numba import njit
 
 from segvote.segmentation.graph_merging import find_root, may_merge
 
-__all__ = ["N_BINS", "fill_histograms", "measure_chi_square", "merge_regions"]
-
 N_BINS = 20  # per channel
 # Lab values of the first and the last bin's centre; colours beyond are rare and count as the last.
 LOWEST = np.array([0.0, -60.0, -60.0])

@@ -9,8 +9,6 @@ from segvote.segmentation.hierarchy import build_segmentation
 from segvote.segmentation.labels import relabel_connected
 from segvote.types import Segmentation
 
-__all__ = ["segment_slic"]
-
 # On BSDS photographs about a third of the grid's seeds come to nothing, so that many more are asked for.
 ASKED_FOR_ONE = 1.4
 

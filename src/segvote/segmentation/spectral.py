@@ -15,8 +15,6 @@ from scipy.sparse.linalg import eigsh
 
 from segvote.segmentation.half_discs import N_DIRECTIONS
 
-__all__ = ["cut_softly", "link_pixels", "measure_steps"]
-
 N_VECTORS = 16
 REACH = 5  # pixels of the boundary map
 TOLERANCE = 0.2  # a boundary of this probability divides the likeness by e
@@ -93,11 +91,11 @@ def list_lines(boundary: np.ndarray) -> Iterator[tuple[tuple[slice, slice], tupl
             rows, columns = slice(0, height - down), slice(max(0, -right), width - max(0, right))
             steps = np.linspace(0, 1, max(down, abs(right)) + 1)
             offsets = [(round(down * step), round(right * step)) for step in steps]
-            strongest = np.max([boundary[shift(rows, y), shift(columns, x)] for y, x in offsets], axis=0)
-            yield (rows, columns), (shift(rows, down), shift(columns, right)), strongest
+            strongest = np.max([boundary[_shift(rows, y), _shift(columns, x)] for y, x in offsets], axis=0)
+            yield (rows, columns), (_shift(rows, down), _shift(columns, right)), strongest
 
 
-def shift(part: slice, offset: int) -> slice:
+def _shift(part: slice, offset: int) -> slice:
     return slice(part.start + offset, part.stop + offset)
 
 

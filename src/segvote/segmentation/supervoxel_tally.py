@@ -9,8 +9,6 @@ import numpy as np
 from segvote.segmentation.labels import list_faces, measure_border
 from segvote.segmentation.supervoxels import SupervoxelFrame
 
-__all__ = ["SupervoxelTally", "Tally"]
-
 
 @dataclass(frozen=True)
 class Tally:

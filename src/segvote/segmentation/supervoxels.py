@@ -19,8 +19,6 @@ from segvote.segmentation.colour import check_image, convert_to_lab, smooth_colo
 from segvote.segmentation.flow import measure_flow
 from segvote.segmentation.labels import compress_numbers
 
-__all__ = ["SupervoxelFrame", "stream_supervoxels"]
-
 LONGEST_WINDOW = 62  # frames are bits of an int64
 # Later windows stop at the first window's cost; a window with much more to see may have this many times its number.
 MOST_IN_WANTED = 2

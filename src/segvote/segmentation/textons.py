@@ -13,8 +13,6 @@ import numpy as np
 
 from segvote.segmentation.half_discs import N_DIRECTIONS
 
-__all__ = ["N_FILTERS", "assign_textons", "filter_texture"]
-
 N_FILTERS = 2 * N_DIRECTIONS + 1
 SIGMA = 2.0  # pixels across an edge
 ELONGATION = 3.0
@@ -46,14 +44,14 @@ def make_filters() -> list[np.ndarray]:
         across, along = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
         bell = np.exp(-((across / SIGMA) ** 2 + (along / (ELONGATION * SIGMA)) ** 2) / 2)
         filters += [across * bell, ((across / SIGMA) ** 2 - 1) * bell]
-    filters.append(make_bell(x, y, SIGMA) - make_bell(x, y, 1.6 * SIGMA))
-    return [balance_filter(kernel) for kernel in filters]
+    filters.append(_make_bell(x, y, SIGMA) - _make_bell(x, y, 1.6 * SIGMA))
+    return [_balance_filter(kernel) for kernel in filters]
 
 
-def make_bell(x: np.ndarray, y: np.ndarray, sigma: float) -> np.ndarray:
+def _make_bell(x: np.ndarray, y: np.ndarray, sigma: float) -> np.ndarray:
     return np.exp(-(x**2 + y**2) / (2 * sigma**2)) / sigma**2
 
 
-def balance_filter(kernel: np.ndarray) -> np.ndarray:
+def _balance_filter(kernel: np.ndarray) -> np.ndarray:
     balanced = kernel - kernel.mean()
     return (balanced / np.abs(balanced).sum()).astype(np.float32)

@@ -11,8 +11,6 @@ from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.labels import relabel_connected
 from segvote.types import Segmentation
 
-__all__ = ["segment_ucm"]
-
 
 def segment_ucm(ucm2: np.ndarray, n_segments: int | None = 200, shape: tuple[int, int] | None = None) -> Segmentation:
     """Cut an ultrametric contour map into n_segments regions.
@@ -32,7 +30,7 @@ def segment_ucm(ucm2: np.ndarray, n_segments: int | None = 200, shape: tuple[int
     -------
     Segmentation of the (h, w) image; altitudes are the map's strengths.
     """
-    ucm2 = check_ucm(ucm2)
+    ucm2 = _check_ucm(ucm2)
     own_shape = (ucm2.shape[0] // 2, ucm2.shape[1] // 2)
     graph = hg.get_4_adjacency_graph(own_shape)
     labels, parents, altitudes = merge_regions(graph, read_faces(ucm2, graph, own_shape[1]), own_shape)
@@ -63,7 +61,7 @@ def resize_regions(
     return merge_regions(graph, np.where(first == second, 0.0, altitudes[meeting]), shape)
 
 
-def check_ucm(ucm2: np.ndarray) -> np.ndarray:
+def _check_ucm(ucm2: np.ndarray) -> np.ndarray:
     ucm2 = np.asarray(ucm2, np.float64)
     if ucm2.ndim != 2 or min(ucm2.shape) < 3 or not all(size % 2 for size in ucm2.shape):
         raise BadInputError(

@@ -15,8 +15,6 @@ from segvote.segmentation.hierarchy import crop_segmentation, link_ward
 from segvote.segmentation.labels import connect_pixels, relabel_connected
 from segvote.types import Segmentation
 
-__all__ = ["find_basins", "segment_ward"]
-
 # Edges along rows and along columns, as bool arrays (h, w - 1) and (h - 1, w).
 Edges = tuple[np.ndarray, np.ndarray]
 

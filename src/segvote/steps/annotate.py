@@ -19,8 +19,6 @@ from segvote.steps.prepare import check_names
 from segvote.steps.resources import N_JOBS, make_resources
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["annotate"]
-
 
 def annotate(
     with_folder: Path | str,

@@ -22,8 +22,6 @@ from segvote.run.run_folder import RunFolder
 from segvote.steps.instances import divide_instances
 from segvote.types import WITH, Annotation
 
-__all__ = ["export", "find_unsure"]
-
 
 def export(
     run: Run | ClassRuns | Path | str,

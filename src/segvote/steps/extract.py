@@ -25,8 +25,6 @@ from segvote.steps.superpixels import SUPERPIXEL_SEGMENTER, measure_superpixels,
 from segvote.steps.video.extract import extract_video
 from segvote.types import WITH, Segmentation
 
-__all__ = ["BagExtractor", "make_segments_key"]
-
 # Raised when the way segments or features are computed changes: old files are then not used.
 SEGMENTS_VERSION = 3
 FEATURES_VERSION = 2

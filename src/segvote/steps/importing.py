@@ -23,8 +23,6 @@ from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run
 from segvote.types import Annotation
 
-__all__ = ["Imported", "import_corrections"]
-
 # In a mask of another size than the image, by how much its share of a segment must differ to be a correction.
 SHARE = 0.1
 # Tools resize pictures; more than this much in the ratio of the sides is another picture, or one that was turned.

@@ -12,8 +12,6 @@ from segvote.run.instances import label_instances
 from segvote.run.run import Run
 from segvote.types import Annotation
 
-__all__ = ["Divisions", "divide_instances", "read_divisions"]
-
 # Name of an image and of a class to its *cut* and *join* actions.
 Divisions = dict[tuple[str, str], Sequence[Action]]
 

@@ -33,8 +33,6 @@ from segvote.steps.voting.making import load_method
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
 
-__all__ = ["annotate_bags"]
-
 N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections applied
 
 

@@ -17,8 +17,6 @@ from segvote.segmentation.hierarchy import build_segmentation
 from segvote.segmentation.labels import check_labels
 from segvote.types import Segmentation
 
-__all__ = ["LabelMaps", "SegmentByMap"]
-
 CONTOURS = ".mat"
 EXTENSIONS = (".png", ".tif", ".tiff", ".npy", CONTOURS)
 # From the image at working size, (h, w, 3), and the most segments, to its segmentation.

@@ -17,8 +17,6 @@ from segvote.run.settings import METHOD, Settings
 from segvote.steps.resources import Resources, format_size
 from segvote.steps.voting.making import make_annotator
 
-__all__ = ["Need", "choose_workspace", "estimate_need"]
-
 # Python and all packages, and the blocks in which features are centred and weighed.
 BASE = 250 * 10**6
 # Of one thread's block of queries: candidates, their bags, those measured.

@@ -23,8 +23,6 @@ from segvote.steps.write import write_results
 if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator
 
-__all__ = ["Outcome", "is_done", "write_files", "write_outcome"]
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -26,8 +26,6 @@ from segvote.types import WITH, WITHOUT
 from segvote.voters import VOTERS
 from segvote.voters.options import check_options
 
-__all__ = ["check_names", "check_strict", "extract_bags", "extract_with", "keep_readable", "list_problems"]
-
 # Frames of a video from which words are learned: neighbours show the same.
 LEARNED_EVERY = 10
 

@@ -21,8 +21,6 @@ from segvote.steps.voting.knn_cache import fetch_neighbours
 if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator
 
-__all__ = ["Reopened", "Voted", "list_segmented_images", "reopen", "teach", "vote"]
-
 
 @dataclass(frozen=True)
 class Reopened:
@@ -114,7 +112,9 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
     """
     settings, folder = opened.run.settings, opened.run.folder
     neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)
-    annotator = fit_annotator(opened.table, settings, neighbours)
+    # A second opinion costs a search of its own: it is asked for again only where it was adopted, or may be now.
+    second_opinion = bool(opened.corrections.moved) or opened.run.confidence.get("contradicted", True)
+    annotator = fit_annotator(opened.table, settings, neighbours, second_opinion=second_opinion)
     return teach(opened, annotator)
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from segvote.errors import BadInputError
 from segvote.kernels import ParallelMap
 
-__all__ = ["N_JOBS", "Resources", "format_size", "make_resources", "parse_size"]
-
 # Processes, where a call does not say how many.
 N_JOBS = 2
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

@@ -13,8 +13,6 @@ from segvote.io.picture_views import split_name
 from segvote.run.bag_record import BagRecord
 from segvote.run.run_folder import RunFolder
 
-__all__ = ["write_stacks"]
-
 
 def write_stacks(run: RunFolder, records: Sequence[BagRecord]) -> list[Path]:
     """Write ``stacks/NAME.tif``, (n_pages, h, w) uint8, 255 is object; those of stacks that are gone are deleted.

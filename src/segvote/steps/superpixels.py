@@ -16,16 +16,6 @@ from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import measure_means
 from segvote.segmentation.labels import list_edges, measure_areas
 
-__all__ = [
-    "SUPERPIXEL_SEGMENTER",
-    "draw_mask",
-    "fetch_superpixels",
-    "get_superpixels_path",
-    "measure_superpixels",
-    "segment_superpixels",
-    "store_superpixels",
-]
-
 # Raised when superpixels come out otherwise: old files are then not used.
 SUPERPIXELS_VERSION = 1
 # Whatever the segmenter, superpixels follow colour alone.

@@ -21,8 +21,6 @@ from segvote.steps.resources import Resources
 from segvote.types import WITH
 from segvote.voters import VOTERS
 
-__all__ = ["Table", "gather_table", "measure_contrasts"]
-
 # What is read of a bag's segments: not the label map, which is the most of them.
 GEOMETRY = ("areas", "border", "edges", "distinct", "lengths", "colours")
 

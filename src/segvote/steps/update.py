@@ -24,8 +24,6 @@ from segvote.steps.label_maps import LabelMaps
 from segvote.steps.resources import N_JOBS, make_resources
 from segvote.types import WITH, WITHOUT
 
-__all__ = ["update"]
-
 PENDING = "pending"  # in the record of a run: inputs of an update that is under way
 
 

@@ -15,11 +15,13 @@ from segvote.steps.voting.making import count_neighbours, make_annotator
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
 
-__all__ = ["decide_votes", "fit_annotator"]
-
 
 def fit_annotator(
-    table: Table, settings: Settings, neighbours: Neighbours | None = None, user_labels: np.ndarray | None = None
+    table: Table,
+    settings: Settings,
+    neighbours: Neighbours | None = None,
+    user_labels: np.ndarray | None = None,
+    second_opinion: bool = True,
 ) -> SegmentAnnotator:
     """Let the segments vote.
 
@@ -31,8 +33,11 @@ def fit_annotator(
         Those that `count_neighbours` asks for, if they are known; else they are searched.
     user_labels
         (n_segments,) corrections: -1 unknown, 0 background, 1 object; None: there are none.
+    second_opinion
+        False where it is known that the first one stands.
     """
     annotator, n_neighbors = make_annotator(settings), count_neighbours(settings)
+    annotator.set_params(second_opinion=second_opinion)
     if neighbours is None and n_neighbors:
         neighbours = table.find_neighbours(n_neighbors)
     if neighbours is not None and annotator.voter is not None:

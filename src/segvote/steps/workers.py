@@ -17,8 +17,6 @@ from threadpoolctl import threadpool_limits
 from segvote.errors import SegvoteError
 from segvote.steps.resources import Resources
 
-__all__ = ["run_in_threads", "run_on_all"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # How often a broken pool is set up again before giving up.

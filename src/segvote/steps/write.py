@@ -38,8 +38,6 @@ from segvote.types import WITH, Annotation, Part
 if TYPE_CHECKING:
     from segvote.method import Result
 
-__all__ = ["MaskWriter", "WriteTask", "Written", "record_bag", "write_pictures", "write_results"]
-
 # Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
 HEATMAP_SIZE = 640
 

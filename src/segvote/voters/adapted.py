@@ -14,8 +14,6 @@ from segvote.voters.ekde import EKDE
 from segvote.voters.maps.cam import CAM
 from segvote.voters.segments import Segments
 
-__all__ = ["AdaptedEKDE"]
-
 
 class AdaptedEKDE(EKDE):
     """The walk of `EKDE` on features that are stretched along the direction which tells the bags apart.

@@ -21,8 +21,6 @@ from segvote.method.explanation import Explanation, group_by_bag
 from segvote.method.inputs import encode_labels
 from segvote.voters.segments import Segments, check_segments
 
-__all__ = ["NO_BAG", "BaseVoter", "Votes"]
-
 SMALLEST = 1e-15  # the largest feature must reach this: its square is still far from the end of single precision
 
 # A bag id no training segment has: nothing is left out for segments of an unknown bag.

@@ -15,8 +15,6 @@ from segvote.voters.base import Votes
 from segvote.voters.neighbour_votes import NeighbourVoter
 from segvote.voters.segments import Segments
 
-__all__ = ["EKDE"]
-
 
 class EKDE(NeighbourVoter):
     """Expectation kernel density estimation, robust form.

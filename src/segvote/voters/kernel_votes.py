@@ -9,16 +9,6 @@ from segvote.kernels import search_neighbours, sum_kernel
 from segvote.voters.base import BaseVoter, Votes
 from segvote.voters.segments import Segments
 
-__all__ = [
-    "MAX_PAIRS",
-    "KernelVoter",
-    "check_pairs",
-    "choose_bandwidth",
-    "find_typical_distance",
-    "measure_relative_error",
-    "sum_votes",
-]
-
 # A hundred thousand segments with a hundred thousand: a few minutes on one processor.
 MAX_PAIRS = 10**10
 # The usual bandwidth is the median distance to so many nearest segments.

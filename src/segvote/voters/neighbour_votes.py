@@ -9,8 +9,6 @@ from segvote.kernels import build_vote_graph, search_neighbours
 from segvote.voters.base import BaseVoter, Votes
 from segvote.voters.segments import Segments
 
-__all__ = ["NeighbourVoter"]
-
 
 class NeighbourVoter(BaseVoter):
     """Base of the voters ``f(x) = sum_j M_xj w_j``: M the votes of the nearest segments, rows sum to one.

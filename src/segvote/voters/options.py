@@ -11,8 +11,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.voters import VOTERS
 
-__all__ = ["check_options", "list_options", "parse_options", "parse_options_of_all"]
-
 METHOD = "ekde"  # whose options are parameters of the method, as far as the walk alone has them too
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", tuple: "numbers joined by ,"}
 TRUTH = {"true": True, "false": False}

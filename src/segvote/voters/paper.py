@@ -21,8 +21,6 @@ from segvote.voters.kernel_votes import MAX_PAIRS, measure_relative_error
 from segvote.voters.mil.learning_bags import spread_out
 from segvote.voters.segments import Segments
 
-__all__ = ["BANDWIDTH_RULES", "PaperEKDE", "choose_bandwidths"]
-
 BANDWIDTH_RULES = ("absolute-difference", "difference", "discrepancy", "separate")
 
 # The grid printed in the paper.

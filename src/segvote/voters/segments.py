@@ -8,8 +8,6 @@ import numpy as np
 
 from segvote.errors import BadInputError
 
-__all__ = ["Segments", "check_segments"]
-
 
 @dataclass(frozen=True)
 class Segments:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Standard", "learn_standard"]
-
 
 @dataclass(frozen=True)
 class Standard:

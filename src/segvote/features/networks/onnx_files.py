@@ -8,8 +8,6 @@ from typing import Any
 
 from segvote.errors import BadInputError
 
-__all__ = ["get_first_line", "list_weight_files", "read_onnx"]
-
 MAX_DEPTH = 60  # of messages within messages: a graph within a graph is four
 
 

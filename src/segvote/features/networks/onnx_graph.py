@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["GraphBuilder"]
-
 OPSET = 13
 IR_VERSION = 8  # old enough for every onnxruntime that is still installed
 

@@ -14,8 +14,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from segvote.errors import DamagedFileError
 
-__all__ = ["STORAGE_TYPES", "Storage", "Tensor", "read_pickle"]
-
 MAX_SIDES = 8  # dimensions of a tensor
 MAX_OPCODES = 2_000_000  # a state dictionary of 300 tensors has ten thousand
 TUPLES = {"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}

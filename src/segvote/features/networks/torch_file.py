@@ -20,8 +20,6 @@ from segvote.errors import BadInputError, DamagedFileError, TooLargeError
 from segvote.features.networks.tensor_pickle import Storage, Tensor, read_pickle
 from segvote.memory_budget import check_budget
 
-__all__ = ["read_torch_file"]
-
 OLD_MAGIC = 0x1950A86A20F9469CFC6C
 OLD_PROTOCOL = 1001
 MAX_PICKLE_BYTES = 64 << 20  # names and shapes of the tensors in a zip archive, unpacked

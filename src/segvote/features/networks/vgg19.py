@@ -21,8 +21,6 @@ from segvote.features.networks.vgg19_weights import STAGES, read_vgg19_weights
 from segvote.features.pooling import check_pooling
 from segvote.features.resizing import choose_sides, resize_image
 
-__all__ = ["Vgg19Features", "build_vgg19", "find_vgg19_weights"]
-
 ENVIRONMENT = "SEGVOTE_VGG19"
 MAPS = {2: 256, 3: 512, 4: 512}  # the stages whose last convolution is kept, and its channels; strides 4, 8, 16
 STRIDE = 16  # of the coarsest map

@@ -10,8 +10,6 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.memory_budget import check_budget
 
-__all__ = ["STAGES", "list_vgg19_shapes", "read_vgg19_weights"]
-
 STAGES = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))  # channels and convolutions between two poolings
 
 Layer = tuple[np.ndarray, np.ndarray]  # kernel (out, in, 3, 3) and bias (out,)

@@ -14,8 +14,6 @@ from segvote.review.serving.routes import make_app
 from segvote.review.session import Session
 from segvote.run.classes.runs import ClassRuns
 
-__all__ = ["ClassSessions", "make_class_app"]
-
 
 class ClassSessions:
     """The sessions of all classes, in the order of their numbers."""

@@ -6,8 +6,6 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["HEADER_SECONDS", "MAX_CONNECTIONS", "MAX_IDLE", "PatientProtocol"]
-
 # How long a new connection may take to send the headers of its first request.
 HEADER_SECONDS = 10.0
 # Connections without a request under way; above that the oldest is closed.

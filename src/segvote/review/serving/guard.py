@@ -13,8 +13,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["Guard"]
-
 MAX_BODY = 1 << 18
 MAX_PATH = 200  # no address of the page is longer, and no number needs a thousand digits
 MAX_REFUSALS_LOGGED = 1000

@@ -28,8 +28,6 @@ from segvote.errors import (
 )
 from segvote.review.session import Session
 
-__all__ = ["make_app"]
-
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
 # An image that was taken away and a full disk are no fault of the server; what else is wrong with files is.

@@ -16,8 +16,6 @@ from segvote.run.classes.runs import ClassRuns, find_class_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 
-__all__ = ["make_guarded_app", "open_reviewed", "open_server", "serve"]
-
 HOST = "127.0.0.1"
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator
     from segvote.method.residual import ResidualVotes
 
-__all__ = ["apply_corrections"]
-
 
 def apply_corrections(
     untaught: SegmentAnnotator,

@@ -19,8 +19,6 @@ from segvote.run.settings import DETAILS, METHOD, Settings
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
 
-__all__ = ["apply_detail", "is_better", "list_levels", "wants_closer_look"]
-
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 

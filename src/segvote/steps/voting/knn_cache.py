@@ -24,8 +24,6 @@ from segvote.steps.table import Table
 from segvote.steps.voting.making import count_neighbours
 from segvote.voters import VOTERS
 
-__all__ = ["fetch_neighbours", "keep_neighbours", "name_neighbours", "read_neighbours"]
-
 # Raised when neighbours are searched otherwise.
 NEIGHBOURS_VERSION = 1
 

@@ -14,8 +14,6 @@ from segvote.voters.options import check_options
 if TYPE_CHECKING:
     from segvote.method import SegmentAnnotator
 
-__all__ = ["count_neighbours", "load_method", "make_annotator"]
-
 
 def load_method() -> None:
     """Load what a vote needs, scikit-learn above all, in the background: other processes extract features meanwhile."""

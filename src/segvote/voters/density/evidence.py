@@ -16,8 +16,6 @@ from segvote.voters.kernel_votes import MAX_PAIRS, check_pairs, choose_bandwidth
 from segvote.voters.mil.learning_bags import group_bags
 from segvote.voters.segments import Segments
 
-__all__ = ["Evidence"]
-
 QUERIES_PER_BLOCK = 128
 # A *with* bag in which nothing is near counts as if it were filed wrongly this often: its logarithm stays finite.
 MISFILED = 1e-3

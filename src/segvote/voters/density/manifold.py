@@ -14,8 +14,6 @@ from segvote.method.graph import N_NEIGHBORS
 from segvote.voters.density.sskde import SSKDE
 from segvote.voters.segments import Segments
 
-__all__ = ["ManifoldSSKDE", "Tangents", "learn_tangents"]
-
 ROWS_PER_BLOCK = 256
 
 

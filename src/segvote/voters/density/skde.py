@@ -12,8 +12,6 @@ from segvote.voters.kernel_votes import MAX_PAIRS, KernelVoter, check_pairs, cho
 from segvote.voters.mil.learning_bags import sort_bags
 from segvote.voters.segments import Segments
 
-__all__ = ["SKDE", "shift_to_modes"]
-
 # Points nearer than this part of the bandwidth have climbed the same hill.
 SAME_MODE = 0.5
 SMALLEST_STEP = 1e-3

@@ -16,8 +16,6 @@ from segvote.voters.base import Votes
 from segvote.voters.neighbour_votes import NeighbourVoter
 from segvote.voters.segments import Segments
 
-__all__ = ["SSKDE", "solve_labels", "spread_labels"]
-
 # The iteration ends when no label changes by more than this, or after so many rounds.
 SAME_LABELS = 1e-10
 MAX_ROUNDS = 10_000

@@ -14,8 +14,6 @@ from segvote.errors import BadInputError
 from segvote.voters.base import BaseVoter
 from segvote.voters.segments import Segments
 
-__all__ = ["ActivationMask", "AggregationMap"]
-
 
 class AggregationMap(BaseVoter):
     """The aggregation map of selective convolutional descriptor aggregation: ``A(x) = sum_c max(0, x_c - m_c)``.

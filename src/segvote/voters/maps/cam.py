@@ -8,8 +8,6 @@ from sklearn.linear_model import LogisticRegression
 from segvote.voters.mil.learning_bags import Bags, BagVoter
 from segvote.voters.standard import learn_standard
 
-__all__ = ["CAM"]
-
 
 class CAM(BagVoter):
     """Class activation: a logistic regression on the mean features of bags, its linear map read at every segment.

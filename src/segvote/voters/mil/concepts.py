@@ -14,8 +14,6 @@ from scipy.optimize import minimize
 
 from segvote.voters.mil.learning_bags import Bags, spread_out
 
-__all__ = ["BagLoss", "Concept", "SoftLoss", "climb", "screen_starts"]
-
 # Squared distances are kept in this range: beyond, a probability is 0 or 1 to the last digit and has no logarithm.
 NEAREST, FARTHEST = 1e-9, 600.0
 # How many starts are looked at for each one that climbs.

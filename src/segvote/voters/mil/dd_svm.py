@@ -12,8 +12,6 @@ from segvote.voters.mil.concepts import BagLoss, Concept, climb, screen_starts
 from segvote.voters.mil.learning_bags import Bags, BagVoter
 from segvote.voters.standard import learn_standard
 
-__all__ = ["DDSVM"]
-
 # Two concepts whose points are nearer than this (in their own scale) are one.
 SAME_CONCEPT = 1.0
 

@@ -18,8 +18,6 @@ from segvote.voters.mil.concepts import BagLoss, Concept, SoftLoss, climb, scree
 from segvote.voters.mil.learning_bags import Bags, BagVoter
 from segvote.voters.standard import learn_standard
 
-__all__ = ["DiverseDensity", "EMDiverseDensity", "GEMDiverseDensity"]
-
 # A turn of EM that lowers the loss by less is the last.
 SMALLEST_GAIN = 1e-6
 

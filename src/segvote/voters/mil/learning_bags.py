@@ -16,8 +16,6 @@ from segvote.errors import BadInputError
 from segvote.voters.base import BaseVoter
 from segvote.voters.segments import Segments
 
-__all__ = ["BagVoter", "Bags", "group_bags", "sort_bags", "split_bags", "spread_out"]
-
 
 @dataclass(frozen=True)
 class Bags:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-__all__ = ["SquaredHinge", "fit_linear_machine"]
-
 # Steps are bounded by this; the problem is convex and nearly quadratic, so that the bound hardly ever matters.
 LONGEST_STEP = 1e6
 MAX_STEPS = 100

@@ -20,8 +20,6 @@ from segvote.voters.mil.prototypes import QUERIES_PER_BLOCK, Prototypes, Prototy
 from segvote.voters.segments import Segments
 from segvote.voters.standard import learn_standard
 
-__all__ = ["BagMISVM", "MiSVM"]
-
 # The kernel's gamma times the number of features. A kernel as narrow as one over them remembers every segment of a
 # *with* bag, and the guess confirms itself.
 WIDTH = 0.2

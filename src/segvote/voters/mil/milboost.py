@@ -17,8 +17,6 @@ from scipy.special import expit
 from segvote.errors import BadInputError
 from segvote.voters.mil.learning_bags import Bags, BagVoter
 
-__all__ = ["MILBoost", "MILBoostISR"]
-
 # The share of *with* bags expected before anything is learned.
 PRIOR = 0.5
 LONGEST_STEP = 4.0

@@ -16,8 +16,6 @@ from segvote.voters.kernel_votes import choose_bandwidth, sum_votes
 from segvote.voters.mil.learning_bags import Bags, BagVoter, spread_out
 from segvote.voters.mil.prototypes import Prototypes, PrototypeVoter, check_embedding, embed_bags
 
-__all__ = ["MILES", "MILIS"]
-
 # Segments of which the typical distance is taken; of more, an evenly spaced sample.
 MAX_TYPICAL = 2000
 # Negatives whose density the first prototypes are chosen by; of more, an evenly spaced sample.

@@ -13,8 +13,6 @@ from sklearn.svm import LinearSVC
 from segvote.voters.mil.learning_bags import Bags, BagVoter, split_bags
 from segvote.voters.standard import Standard, learn_standard
 
-__all__ = ["OBoW"]
-
 
 class OBoW(BagVoter):
     """Optimal bag of words, our reading.

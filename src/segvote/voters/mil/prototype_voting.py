@@ -9,8 +9,6 @@ from segvote.voters.kernel_votes import choose_bandwidth
 from segvote.voters.mil.learning_bags import Bags, BagVoter, spread_out
 from segvote.voters.mil.prototypes import Prototypes, PrototypeVoter, embed_bags
 
-__all__ = ["PrototypeVoting", "select_prototypes"]
-
 
 class PrototypeVoting(PrototypeVoter, BagVoter):
     """Class-specific prototypes that vote, our reading: ``f(x) = sum_p v_p k(x, p)``.

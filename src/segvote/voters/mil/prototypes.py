@@ -13,8 +13,6 @@ from segvote.voters.base import BaseVoter, Votes
 from segvote.voters.mil.learning_bags import Bags
 from segvote.voters.standard import Standard
 
-__all__ = ["PrototypeVoter", "Prototypes", "check_embedding", "embed_bags", "measure_kernel"]
-
 QUERIES_PER_BLOCK = 1024
 # Numbers in the largest table of bags by prototypes a linear SVM is given.
 LARGEST_TABLE = 100_000_000

@@ -11,8 +11,6 @@ from segvote.voters.base import BaseVoter, Votes
 from segvote.voters.kernel_votes import MAX_PAIRS, check_pairs
 from segvote.voters.segments import Segments
 
-__all__ = ["CRANE"]
-
 QUERIES_PER_BLOCK = 1024
 # Float32 products know a squared distance to about this fraction of the squared norms.
 PRODUCT_ERROR = 2e-6

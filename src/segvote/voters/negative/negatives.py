@@ -20,8 +20,6 @@ from segvote.voters.kernel_votes import (
 )
 from segvote.voters.segments import Segments
 
-__all__ = ["KNNNegatives", "NegMin", "NegativeVotes", "WeightedNegatives"]
-
 
 class _NearestNegatives(BaseVoter):
     """Mean distance to the nearest *without* segments of other bags."""

@@ -10,8 +10,6 @@ from segvote.voters.mil.prototypes import Prototypes, PrototypeVoter
 from segvote.voters.segments import Segments
 from segvote.voters.standard import learn_standard
 
-__all__ = ["OneClass"]
-
 
 class OneClass(PrototypeVoter):
     """One-class SVM with a Gaussian kernel on *without* segments; the score is its decision turned round.
