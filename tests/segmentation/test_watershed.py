@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segvote.kernels.quick_higra import hg
-from segvote.segmentation import watershed
+from segvote.segmentation import ward
 from segvote.segmentation.labels import relabel_connected
-from segvote.segmentation.watershed import find_basins
+from segvote.segmentation.ward import find_basins
 
 
 def follow_lowest(gradient: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def test_basins_are_those_of_higra_also_where_gradients_are_equal(shape, n_value
 
 
 def test_higra_is_asked_only_where_a_pixel_has_ways_into_two_basins(monkeypatch):
-    monkeypatch.setattr(watershed.hg, "labelisation_watershed", lambda *graph: pytest.fail("asked"))
+    monkeypatch.setattr(ward.hg, "labelisation_watershed", lambda *graph: pytest.fail("asked"))
     assert find_basins(np.array([[5, 1, 1, 1, 7, 2, 2]], np.float32)).tolist() == [[0, 0, 0, 0, 0, 1, 1]]
     with pytest.raises(pytest.fail.Exception):
         find_basins(np.array([[1, 1, 7, 1, 1]], np.float32))

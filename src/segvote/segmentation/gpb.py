@@ -27,7 +27,7 @@ from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.labels import measure_areas
 from segvote.segmentation.spectral import measure_steps
 from segvote.segmentation.textons import assign_textons
-from segvote.segmentation.watershed import find_basins
+from segvote.segmentation.ward import find_basins
 from segvote.types import Segmentation
 
 __all__ = [

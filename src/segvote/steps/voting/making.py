@@ -18,7 +18,7 @@ __all__ = ["count_neighbours", "load_method", "make_annotator"]
 
 
 def load_method() -> None:
-    """Load what a vote needs, scikit-learn above all, in the background: other processes describe images meanwhile."""
+    """Load what a vote needs, scikit-learn above all, in the background: other processes extract features meanwhile."""
     # Not as a daemon: a program that ends early waits for the import rather than be torn down in the middle of it.
     Thread(target=import_module, args=("segvote.method.annotator",)).start()
 
