@@ -106,16 +106,17 @@ class Cluster:
 
         patience = _Patience()
         while True:
+            limit = None if future.status == "error" else LOOK_EVERY
             with _explain_loss():
                 try:
-                    return future.result(timeout=LOOK_EVERY)
+                    return future.result(timeout=limit)
                 except KilledWorker as error:
                     raise SegvoteError(
                         "several workers died at the same bag; they may lack memory: give them more, "
                         "or start fewer per machine"
                     ) from error
                 except NotYetError:
-                    if future.done():  # the bag's own error
+                    if limit is None:  # the bag's own error, nobody waited
                         raise
                 patience.check(self._count_threads())
 
