@@ -94,6 +94,17 @@ def test_a_vote_with_corrections_goes_on_with_the_opinion_that_was_adopted():
     assert measure_iou(taught.correct(labels).selected, scene[4]) > 0.9
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_another_object_on_the_same_segments_is_found_as_by_a_fit(seed):
+    X, y, images, geometry, _ = make_animals(seed)
+    annotator = fit((X, y, images, geometry, None))
+    fresh = fit((X, ~y, images, geometry, None))
+    again = annotator.refit(~y[::N_SEGMENTS])
+    assert again.is_second_opinion == fresh.is_second_opinion
+    assert np.array_equal(again.result_.scores, fresh.result_.scores)
+    assert np.array_equal(again.result_.selected, fresh.result_.selected)
+
+
 def test_where_images_may_be_without_the_object_there_is_one_opinion():
     assert not fit(make_animals(0), allow_empty=True).is_second_opinion
 

@@ -206,6 +206,12 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
             self.graph_: sparse.csr_matrix | None = known.build_graph()
             self.recall_: float | None = known.recall
             del known, neighbours
+        self._fit_labels(user_labels)
+
+    def _fit_labels(self, user_labels: np.ndarray) -> None:
+        """All steps but the search for neighbours."""
+        table = self._table
+        if self.voter is None:
             self._stretched: sparse.csr_matrix | None = None
             self._connectivity = measure_connectivity(table)
             self._vote(user_labels)
@@ -404,8 +410,22 @@ class SegmentAnnotator(ClassifierMixin, BaseEstimator):
         # Scores with corrections stand beside those without: both have the same zero, unless all is begun anew.
         return self._vote_again(self._table.positive, user_labels, seeded, None if seeded else self.threshold_)
 
+    def refit(self, y: np.ndarray) -> SegmentAnnotator:
+        """A vote on the same segments for another object, as `fit` would hold it; neighbours are not searched again.
+
+        Parameters
+        ----------
+        y : (n_images,) bool
+            Labels of the images.
+        """
+        check_is_fitted(self)
+        other = self._copy()
+        other._table = replace(self._table, positive=np.asarray(y, dtype=bool))
+        other._fit_labels(check_user_labels(None, len(self._table)))
+        return other
+
     def revote(self, y: np.ndarray, user_labels: np.ndarray | None = None) -> SegmentAnnotator:
-        """A new vote with other image labels, or with corrections that take part in it; the graph stays as it is.
+        """A new vote after images were moved, or with corrections that take part in it; an adopted opinion is kept.
 
         Parameters
         ----------

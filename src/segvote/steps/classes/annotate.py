@@ -141,7 +141,7 @@ class _Job:
         table = replace(self._table, positive=np.array([one.bag.bag_label == WITH for one in bags]))
         # The neighbours of a segment do not depend on the class.
         known = self._annotator
-        self._annotator = fit_annotator(table, settings) if known is None else known.revote(table.positive)
+        self._annotator = fit_annotator(table, settings) if known is None else known.refit(table.positive)
         user_labels = fix_table(run, bags, corrections)
         annotator = self._annotator.teach(user_labels)
         shares = measure_painted_shares(run, bags, corrections)
