@@ -231,6 +231,24 @@ def test_another_machine_gets_what_was_sent(url, tmp_path, monkeypatch):
     assert (there / "mask").read_bytes() == b"1"
 
 
+def test_a_file_of_a_mounted_disk_is_never_seen_in_part(tmp_path, monkeypatch):
+    source, target = tmp_path / "source.txt", tmp_path / "disk" / "name.txt"
+    store, seen = Store(f"file://{tmp_path}/disk"), []
+    copy = shutil.copyfile
+
+    def look_on(source, temporary):
+        Path(temporary).write_bytes(b"ha")  # as a kill would leave it
+        seen.append(target.read_bytes() if target.exists() else None)
+        return copy(source, temporary)
+
+    monkeypatch.setattr(shutil, "copyfile", look_on)
+    for content in (b"first", b"second"):
+        source.write_bytes(content)
+        store.put({"name.txt": source})
+        assert target.read_bytes() == content
+    assert seen == [None, b"first"]
+
+
 def test_what_was_deleted_here_is_deleted_there(url):
     write(url, run_json=b"{}", mask=b"1", stale=b"2")
     with opened(url) as copy:

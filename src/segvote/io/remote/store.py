@@ -7,11 +7,13 @@ a missing package has to say becomes one of segvote's errors. Nothing here is re
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, MissingPartError, UnwritableFileError
+from segvote.io.atomic import atomic_path
 from segvote.io.remote.addresses import clean_url, stays_below
 
 # Bytes of a file, and what changes with its content: all that this store knows of these.
@@ -24,7 +26,9 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = clean_url(url)
-        self._files, self._root = _open_files(self.url, self.url.split("://", 1)[0])
+        protocol = self.url.split("://", 1)[0]
+        self._files, self._root = _open_files(self.url, protocol)
+        self._is_local = protocol in ("file", "local")
 
     def list_files(self) -> dict[str, Version]:
         """Path below the folder to what is there, sorted, hidden ones left out; the empty path where it is a file."""
@@ -46,9 +50,16 @@ class Store:
             self._files.get([self._join(name) for name in targets], [str(path) for path in targets.values()])
 
     def put(self, sources: Mapping[str, Path]) -> None:
-        """Send files of this machine under their names."""
+        """Send files of this machine under their names.
+
+        An object appears when it is whole; a file of a mounted disk grows in sight of all, unless it is renamed at last.
+        """
         targets = [self._join(name) for name in sources]
         with self._explain("write"):
+            if self._is_local:
+                for source, target in zip(sources.values(), targets, strict=True):
+                    _copy_whole(source, Path(target))
+                return
             if not self._files.async_impl:  # those that are have no folders, only names with slashes in them
                 for folder in {target.rpartition("/")[0] for target in targets}:
                     self._files.makedirs(folder, exist_ok=True)
@@ -100,6 +111,11 @@ def _open_files(url: str, protocol: str) -> tuple[Any, str]:
             f"expected an address that fsspec knows (s3://, gs://, abfs://, …), got {protocol}:// ({error}); check it"
         ) from error
     return files, root.rstrip("/")
+
+
+def _copy_whole(source: Path, target: Path) -> None:
+    with atomic_path(target, durable=False) as temporary:
+        shutil.copyfile(source, temporary)
 
 
 def _get_version(info: dict[str, Any]) -> Version:
