@@ -70,3 +70,21 @@ for _ in run_on_all(time.sleep, [0, 0, 0, 60, 60, 60], Resources(2)):
         process.send_signal(signal.SIGTERM)
         process.stdout.read()  # ends when the last of all who could write there has ended
     assert process.returncode != 0
+
+
+@pytest.mark.parametrize("swallowed", ["ImportError('initialization failed')", "SystemExit(1)"])
+def test_a_stop_that_a_library_turns_into_an_error_is_a_stop(swallowed):
+    code = f"""
+import os, signal
+from segvote.cli import app
+def command():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise {swallowed}
+app.load_commands = lambda names: command
+app.run_app()
+"""
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    assert done.stderr == "segvote: stopped; repeat the command to continue where it was\n"
+    assert done.returncode == 130

@@ -55,5 +55,5 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(scenes, tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert errors.strip().splitlines()[-1] == "segvote: stopped; repeat the command to continue where it was"

@@ -17,7 +17,7 @@ from typer.models import CommandInfo
 
 from segvote import __version__
 from segvote.cli.terminal.help import Command, CommandList
-from segvote.cli.terminal.stopping import find_exit_code, listen_for_stop
+from segvote.cli.terminal.stopping import find_exit_code, listen_for_stop, was_asked
 from segvote.errors import SegvoteError
 from segvote.plain_text import make_plain
 
@@ -136,19 +136,31 @@ def run_app() -> None:
     listen_for_stop()
     try:
         load_commands(choose_commands(sys.argv[1:], os.environ))()
-    except SegvoteError as error:
+    except BaseException as error:
+        if is_stop(error):
+            print("segvote: stopped; repeat the command to continue where it was", file=sys.stderr)
+            sys.exit(find_exit_code())
+        explain_error(error)
+        raise
+
+
+def is_stop(error: BaseException) -> bool:
+    """Whether a command ended because somebody asked it to.
+
+    Libraries turn an interruption into errors of their own: those of compiled code, being imported, into ImportError.
+    """
+    if isinstance(error, SystemExit):  # typer turns Ctrl-C into the exit code that shells know it by
+        return error.code == EXIT_INTERRUPTED or (was_asked() and error.code not in (None, 0))
+    return isinstance(error, KeyboardInterrupt) or was_asked()
+
+
+def explain_error(error: BaseException) -> None:
+    """Leave with one line where an error is the user's to mend; any other is a bug, and shows where."""
+    if isinstance(error, SegvoteError):
         print(f"segvote: {make_plain(error)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
-    except OSError as error:
-        if error.errno not in NO_ROOM:
-            raise
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
         _leave_output()
         where = error.filename or "the output of this command, or a temporary file"
         print(f"segvote: cannot write {make_plain(where)} ({error.strerror}); make room, then repeat", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
-    except (KeyboardInterrupt, SystemExit) as stop:
-        # typer turns Ctrl-C into the exit code that shells know it by.
-        if isinstance(stop, SystemExit) and stop.code != EXIT_INTERRUPTED:
-            raise
-        print("segvote: stopped; repeat the command to continue where it was", file=sys.stderr)
-        sys.exit(find_exit_code())

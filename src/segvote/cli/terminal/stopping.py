@@ -23,9 +23,14 @@ def listen_for_stop() -> None:
             signal.signal(number, _stop)
 
 
+def was_asked() -> bool:
+    """Whether somebody asked to stop."""
+    return bool(_asked)
+
+
 def check_stop() -> None:
     """Raise KeyboardInterrupt if somebody asked to stop."""
-    if _asked:
+    if was_asked():
         raise KeyboardInterrupt
 
 

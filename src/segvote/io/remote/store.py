@@ -52,7 +52,7 @@ class Store:
     def put(self, sources: Mapping[str, Path]) -> None:
         """Send files of this machine under their names.
 
-        An object appears when it is whole; a file of a mounted disk grows in sight of all, unless it is renamed at last.
+        An object appears when it is whole; a file of a mounted disk grows in sight of all unless it is renamed at last.
         """
         targets = [self._join(name) for name in sources]
         with self._explain("write"):
