@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segvote.kernels import approximate, neighbours, search_neighbours, search_with_recall
+from segvote.kernels import approximate, measuring, neighbours, search_neighbours, search_with_recall
 from segvote.kernels.centring import centre_points
 from segvote.kernels.workspace import SharedArray
 
@@ -59,11 +59,13 @@ def test_an_approximate_search_never_claims_to_have_found_all(clustered, monkeyp
     assert search_with_recall(X, X, 1, bags, bags)[2] < 1
 
 
-@pytest.mark.parametrize("name", ["QUERIES_AT_ONCE", "VOTERS_AT_ONCE", "MEASURED_BYTES"])
+@pytest.mark.parametrize(
+    "name", [(approximate, "QUERIES_AT_ONCE"), (approximate, "VOTERS_AT_ONCE"), (measuring, "PAIRS_AT_ONCE")]
+)
 def test_how_much_is_done_at_once_changes_no_neighbour(clustered, monkeypatch, name):
     X, bags = clustered
     expected = approximate.search_approximately(X, X, 10, bags, bags, 0)
-    monkeypatch.setattr(approximate, name, 700)
+    monkeypatch.setattr(*name, 700)
     found = approximate.search_approximately(X, X, 10, bags, bags, 0)
     assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
 

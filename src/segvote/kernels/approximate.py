@@ -1,9 +1,10 @@
 """Neighbours in large sets: inverted lists (faiss's IVF) propose candidates, the full vectors order them.
 
-The lists hold the leading principal components of the voters. A query looks at its nearest lists, as many as hold
-nearly all true neighbours of a sample, and the candidates found there are measured from the full vectors, as many as
-that sample needs. No second copy of the vectors is made, whatever their number; they and what is found may be mapped
-from files (see `Workspace`).
+The lists hold the leading principal components of the voters, four bits for two of them (product quantisation), which
+faiss compares in the processor's registers. A query looks at its nearest lists, as many as hold nearly all true
+neighbours of a sample, and the candidates found there are measured from the full vectors, as many as that sample needs.
+No second copy of the vectors is made, whatever their number, unless they are float64; they and what is found may be
+mapped from files (see `Workspace`).
 """
 
 from __future__ import annotations
@@ -15,26 +16,29 @@ from typing import Any
 import numpy as np
 
 from segvote.kernels.centring import centre_points
+from segvote.kernels.measuring import keep_nearest
 from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
 
-N_COMPONENTS = 128
+N_COMPONENTS = 192
+# Components that share a code of so many bits.
+COMPONENTS_PER_CODE, CODE_BITS = 2, 4
 # Points from which components are learned.
 COMPONENT_POINTS = 8192
 # Times the root of the number of voters: the lists; of how many voters one is learned, and in how many rounds.
-LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 3, 32, 4
+LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 1.5, 32, 4
 # Lists are looked at that hold this part of the true neighbours of so many queries.
 LISTED_RECALL = 0.985
 N_SAMPLED = 300
 # Candidates measured from the full vectors per neighbour wanted: the first that finds enough in the end.
-MEASURED_PER_NEIGHBOUR = (2, 3, 4, 6, 9, 12)
+MEASURED_PER_NEIGHBOUR = (2, 3, 4, 5, 6, 9, 12)
 WANTED_RECALL = 0.97
-# One neighbour alone still wants a choice.
-LEAST_MEASURED = 24
-# Bytes of vectors measured at once: they stay in the processor's cache.
-MEASURED_BYTES = 1 << 21
+# One neighbour alone wants the choice of so many.
+LEAST_WANTED = 24
+# Of faiss's ways through the lists one whose results do not depend on how many ask at once, or on threads.
+ONE_BY_ONE = 13
 # What one thread, or one worker elsewhere, searches and hands back; read, or compared with a few queries, at once.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 8192
@@ -65,6 +69,9 @@ def search_approximately(
     squared_distances, indices, recall
         As from `search_with_recall`; or None where the lists find fewer: the features have no structure.
     """
+    if voters.dtype != np.float32 or queries.dtype != np.float32:
+        centre = voters.mean(axis=0, dtype=np.float64)
+        queries, voters = centre_points(queries, centre), centre_points(voters, centre)
     lists = _Lists.make(voters)
     bags = None
     if query_bags is not None and voter_bags is not None:
@@ -109,9 +116,9 @@ class _Lists:
     Attributes
     ----------
     centre, axes
-        (d,) float64 mean of the voters; (d, n_components) float32 directions of their components.
+        (d,) float64 mean of the voters; (d, n_components) float32 directions of their components, turned.
     index
-        faiss's ``IndexIVFScalarQuantizer`` of the components, two bytes each.
+        faiss's ``IndexIVFPQFastScan`` of the components.
     stored
         The index as bytes, for other processes; None where there are none.
     """
@@ -129,10 +136,12 @@ class _Lists:
         centre = voters.mean(axis=0, dtype=np.float64)
         axes = _find_axes(voters, centre)
         n_dims, n_lists = axes.shape[1], _count_lists(len(voters))
-        index = faiss.IndexIVFScalarQuantizer(
-            faiss.IndexFlatL2(n_dims), n_dims, n_lists, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_L2, False
-        )
-        index.cp.niter, index.cp.min_points_per_centroid = ROUNDS, 1
+        n_codes = n_dims // COMPONENTS_PER_CODE if n_dims % COMPONENTS_PER_CODE == 0 else n_dims
+        index = faiss.IndexIVFPQFastScan(faiss.IndexFlatL2(n_dims), n_dims, n_lists, n_codes, CODE_BITS)
+        # Codes of the components themselves, not of what a list's centre leaves of them: one table for all lists.
+        index.by_residual, index.implem = False, ONE_BY_ONE
+        for clustering in (index.cp, index.pq.cp):
+            clustering.niter, clustering.min_points_per_centroid = ROUNDS, 1
         lists = cls(centre, axes, index)
         sample = voters[:: _find_step(len(voters))]
         index.train(np.concatenate([lists.project(sample[rows]) for rows in _list_parts(sample)]))
@@ -169,7 +178,9 @@ def _list_parts(points: np.ndarray) -> list[slice]:
 def _open_lists(centre: np.ndarray, axes: np.ndarray, stored: SharedArray) -> _Lists:
     import faiss
 
-    return _Lists(centre, axes, faiss.deserialize_index(stored.array), stored)
+    index: Any = faiss.deserialize_index(stored.array)
+    index.implem = ONE_BY_ONE
+    return _Lists(centre, axes, index, stored)
 
 
 @dataclass(frozen=True)
@@ -194,7 +205,7 @@ class _ListSearch:
     bags: tuple[SharedArray, SharedArray] | None
     k: int
     n_lists: int = 1
-    n_measured: int = LEAST_MEASURED
+    n_measured: int = LEAST_WANTED
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Squared distances and indices of most of the k nearest voters, as `search_neighbours` gives them."""
@@ -204,7 +215,7 @@ class _ListSearch:
         for part in split_numbers(lacking, N_SAMPLED):
             asked, bags = self.queries.array[rows[part]], self.bags and (self.bags[0].array, self.bags[1].array)
             found = search_all(asked, self.voters.array, self.k, bags and bags[0][rows[part]], bags and bags[1])
-            squared[part], indices[part] = _keep_nearest(asked, self.voters.array, found, self.k)
+            squared[part], indices[part] = keep_nearest(asked, self.voters.array, found, self.k)
         return squared, indices
 
     def ask_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -217,12 +228,7 @@ class _ListSearch:
         candidates = self.lists.index.search(asked, self.n_measured, params=parameters)[1]
         if self.bags is not None:
             candidates[self.bags[1].array[candidates] == self.bags[0].array[rows][:, None]] = -1
-        n_at_once = max(1, MEASURED_BYTES // (4 * self.queries.array.shape[1] * self.n_measured))
-        found = [
-            _keep_nearest(self.queries.array[rows[part]], self.voters.array, candidates[part], self.k)
-            for part in list_blocks(len(rows), n_at_once)
-        ]
-        return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+        return keep_nearest(self.queries.array[rows], self.voters.array, candidates, self.k)
 
     def count_lists(self, rows: np.ndarray, true: np.ndarray) -> int:
         """How many of its nearest lists a query looks at to find nearly all true neighbours (n, k) of some queries."""
@@ -239,7 +245,7 @@ def _adapt(search: _ListSearch, rows: np.ndarray, true: np.ndarray) -> _ListSear
     """The search as far as some queries need it to find their true neighbours (n, k)."""
     search = replace(search, n_lists=search.count_lists(rows, true))
     for each in MEASURED_PER_NEIGHBOUR:
-        n_measured = min(max(int(each * search.k), LEAST_MEASURED), len(search.voters.array))
+        n_measured = min(each * max(search.k, LEAST_WANTED), len(search.voters.array))
         search = replace(search, n_measured=n_measured)
         if _count_found(true, search.ask_lists(rows)[1]) >= WANTED_RECALL:
             break
@@ -281,18 +287,6 @@ def search_all(
     return np.where(np.isfinite(nearest), indices, -1)
 
 
-def _keep_nearest(
-    queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Measure candidates (n_queries, m), -1: none, and keep the k nearest, ties by index."""
-    gap = np.take(voters, candidates, axis=0)  # (rows, candidates, d)
-    gap -= queries[:, None, :]
-    squared = np.where(candidates >= 0, np.einsum("ijk,ijk->ij", gap, gap), np.inf).astype(np.float64)
-    best = np.lexsort((candidates, squared), axis=1)[:, :k]
-    found, distances = np.take_along_axis(candidates, best, 1), np.take_along_axis(squared, best, 1)
-    return distances, np.where(np.isfinite(distances), found, -1)
-
-
 def _count_found(true: np.ndarray, found: np.ndarray) -> float:
     """Part of the true neighbours, row by row, that are among the found ones."""
     hits = [np.isin(one[one >= 0], other) for one, other in zip(true, found, strict=True)]
@@ -300,17 +294,19 @@ def _count_found(true: np.ndarray, found: np.ndarray) -> float:
 
 
 def _find_axes(voters: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """(d, n_components) directions in which voters differ most."""
+    """(d, n_components) directions in which voters differ most, turned so that they differ as much in each."""
     # Not a random draw: the same sample on every machine.
     sample = centre_points(voters[:: max(1, len(voters) // COMPONENT_POINTS)], centre)
-    axes = np.linalg.eigh(sample.T @ sample)[1]
-    return np.ascontiguousarray(axes[:, ::-1][:, :N_COMPONENTS], dtype=np.float32)
+    axes = np.linalg.eigh(sample.T @ sample)[1][:, ::-1][:, :N_COMPONENTS]
+    # All codes have the same number of bits.
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(axes.shape[1], axes.shape[1])))[0]
+    return np.ascontiguousarray(axes @ turn, dtype=np.float32)
 
 
 def estimate_lists(n_voters: int, n_dims: int) -> tuple[int, int]:
     """Bytes of what may lie on disk, nothing; of what is held."""
     # The lists grow by doubling. While they are learned, the components of the sample, of which faiss makes a copy.
-    codes, numbers = 2 * min(n_dims, N_COMPONENTS), 8
+    codes, numbers = min(n_dims, N_COMPONENTS), 8
     learned = 8 * N_COMPONENTS * -(-n_voters // _find_step(n_voters))
     return 0, max(2 * (codes + numbers) * n_voters, learned) + 32 * n_voters
 

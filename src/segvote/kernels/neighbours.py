@@ -1,7 +1,7 @@
 """Nearest neighbours among other bags, and the vote graph made of them.
 
-Small sets are searched exactly: faiss proposes a few more than k candidates, which are then measured again from the
-vectors in float64 and ordered by (distance, index), so that rounding, threads and ties change nothing.
+Small sets are searched exactly: faiss proposes a few more than k candidates, which are then measured again pair
+by pair and ordered by (distance, index), so that blocks, threads and ties change nothing.
 Beyond `EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), and are measured from the full vectors,
 provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
 exactly, however long it takes. Queries are searched in blocks, by threads or other processes, and what is found lies
@@ -19,6 +19,7 @@ from segvote.kernels.all_pairs import propose_nearest
 from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
 from segvote.kernels.centring import centre_points
 from segvote.kernels.checks import check_finite
+from segvote.kernels.measuring import keep_nearest
 from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
@@ -30,8 +31,6 @@ LEAST_PAIRED = 4096
 EXACT_PAIRS = 25_000**2
 # A large set is searched approximately only if that finds this part of the true neighbours of a sample.
 LEAST_RECALL = 0.9
-# Bytes of gaps between queries and candidates that are measured at once: they stay in the processor's cache.
-ORDERED_BYTES = 1 << 21
 # Rows of the vote graph, or of centred points, that are computed at once.
 ROWS_PER_BLOCK = 65_536
 
@@ -181,7 +180,7 @@ class _ExactSearch:
         if self.proposed is not None:
             known = self.proposed[rows, 0] >= 0
             candidates = self.proposed[rows[known]]
-            squared[known], indices[known] = _order(queries[known], voters, candidates, candidates >= 0, self.k)
+            squared[known], indices[known] = keep_nearest(queries[known], voters, candidates, self.k)
         bags = self.bags and (self.bags[0].array[rows[~known]], self.bags[1].array)
         squared[~known], indices[~known] = _search_block(queries[~known], voters, self.k, bags)
         return squared, indices
@@ -201,7 +200,8 @@ def _search_block(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | 
         # The spare ones stay spare: a row counts as served only when they are left over.
         served = (foreign.sum(axis=1) >= k + SPARE_CANDIDATES) | (n_candidates == len(voters))
         rows = waiting[served]
-        squared[rows], indices[rows] = _order(queries[rows], voters, candidates[served], foreign[served], k)
+        candidates = np.where(foreign, candidates, -1)[served]
+        squared[rows], indices[rows] = keep_nearest(queries[rows], voters, candidates, k)
         waiting = waiting[~served]
         n_candidates = min(len(voters), 4 * n_candidates)
     return squared, indices
@@ -213,25 +213,6 @@ def _search_candidates(queries: np.ndarray, voters: np.ndarray, n_candidates: in
     if n_candidates == len(voters):
         return np.broadcast_to(np.arange(n_candidates), (len(queries), n_candidates))
     return faiss.knn(queries, voters, n_candidates)[1]
-
-
-def _order(
-    queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray, foreign: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Measure candidates in float64 and keep the k nearest, ties by index."""
-    squared = np.full((len(queries), k), np.inf)
-    indices = np.full((len(queries), k), -1, dtype=np.int64)
-    n_at_once = max(1, ORDERED_BYTES // (8 * voters.shape[1] * max(candidates.shape[1], 1)))
-    for rows in list_blocks(len(queries), n_at_once):
-        gap = voters[candidates[rows]].astype(np.float64)
-        gap -= queries[rows, None]
-        distances = np.where(foreign[rows], np.einsum("ijk,ijk->ij", gap, gap), np.inf)
-        order = np.lexsort((candidates[rows], distances), axis=1)[:, :k]
-        found = np.take_along_axis(distances, order, axis=1)
-        squared[rows, : found.shape[1]] = found
-        nearest = np.take_along_axis(candidates[rows], order, axis=1)
-        indices[rows, : found.shape[1]] = np.where(np.isfinite(found), nearest, -1)
-    return squared, indices
 
 
 def build_vote_graph(
