@@ -139,6 +139,15 @@ def test_the_key_is_json_and_tells_options_apart():
     assert len(keys) == 3
 
 
+def test_inputs_of_any_size_share_one_network_and_change_nothing(labels):
+    image = skimage.data.chelsea()
+    wide, close = Lite0Features(size=224), Lite0Features(size=448)
+    expected = wide.extract(image, labels)
+    close.extract(image, labels)
+    assert close._session is wide._session
+    np.testing.assert_array_equal(wide.extract(image, labels), expected)
+
+
 def test_a_size_out_of_range_is_refused():
     with pytest.raises(BadInputError, match="32 to 4096"):
         make_features("lite0", size=8)

@@ -79,7 +79,10 @@ class BackboneFeatures(NetworkFeatures):
     def get_key(self) -> dict[str, Any]:
         names = ("size", "mean", "std", "pooling", "multiple")
         options = {name: getattr(self, name) for name in names}
-        return {"name": "backbone", "model": _hash_model(self.path), **options}
+        return {**self._name_model(), **options}
+
+    def _name_model(self) -> dict[str, Any]:
+        return {"name": "backbone", "model": _hash_model(self.path)}
 
     def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
         session, prepared = self._get_session(), self._prepare(image)

@@ -70,7 +70,10 @@ class Lite0Features(NetworkFeatures):
 
     def get_key(self) -> dict[str, Any]:
         options = {"size": self.size, "pooling": self.pooling, "cell_shift": self.cell_shift}
-        return {"name": "lite0", "weights": _hash_weights(), **options}
+        return {**self._name_model(), **options}
+
+    def _name_model(self) -> dict[str, Any]:
+        return {"name": "lite0", "weights": _hash_weights()}
 
     def _load_model(self) -> bytes:
         return build_lite0(read_torch_file(find_lite0_weights()))

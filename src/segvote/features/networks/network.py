@@ -15,7 +15,8 @@ import numpy as np
 from segvote.features.base import FeatureExtractor, check_inputs
 from segvote.features.pooling import make_edges, measure_overlaps, pool
 
-# One session per network and process: a pool copies the extractor with every task, its network need not be built anew.
+# One session per model and process, for inputs of any size: a pool copies the extractor with every task, its network
+# need not be built anew.
 _SESSIONS: dict[str, Any] = {}
 
 
@@ -33,6 +34,10 @@ class NetworkFeatures(FeatureExtractor):
     pooling: str
     cell_shift: float = 0.0
     _session: Any = None
+
+    @abstractmethod
+    def _name_model(self) -> dict[str, Any]:
+        """Return what tells the model from others; the size of its input does not."""
 
     @abstractmethod
     def _load_model(self) -> bytes | str:
@@ -59,7 +64,7 @@ class NetworkFeatures(FeatureExtractor):
 
     def _get_session(self) -> Any:
         if self._session is None:
-            key = json.dumps(self.get_key(), sort_keys=True)
+            key = json.dumps(self._name_model(), sort_keys=True)
             if key not in _SESSIONS:
                 _SESSIONS[key] = make_session(self._load_model())
             self._session = _SESSIONS[key]

@@ -57,7 +57,10 @@ class Vgg19Features(NetworkFeatures):
 
     def get_key(self) -> dict[str, Any]:
         options = {"size": self.size, "square": self.square, "pooling": self.pooling}
-        return {"name": "vgg19", "weights": _hash_file(self.path), **options}
+        return {**self._name_model(), **options}
+
+    def _name_model(self) -> dict[str, Any]:
+        return {"name": "vgg19", "weights": _hash_file(self.path)}
 
     def _load_model(self) -> bytes:
         return build_vgg19(read_vgg19_weights(self.path))
