@@ -9,6 +9,10 @@ import time
 
 import pytest
 
+from segvote.run.settings import Settings
+from segvote.steps import extract
+from segvote.steps.annotate import annotate
+
 COMMAND = [sys.executable, "-m", "segvote", "annotate"]
 OPTIONS = ["--features", "color", "--n-segments", "40", "--size", "160"]
 
@@ -57,3 +61,15 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(scenes, tmp_path):
     _, errors = process.communicate()
     assert process.returncode == 130, errors
     assert errors.strip().splitlines()[-1] == "segvote: stopped; repeat the command to continue where it was"
+
+
+def test_whoever_is_stopped_between_superpixels_and_segments_makes_both_again(scenes, tmp_path, monkeypatch):
+    settings = Settings(features="color", n_segments=40, size=160)
+
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(extract, "store_superpixels", stop)
+        annotate(scenes / "with", scenes / "without", tmp_path / "out", settings, n_jobs=1)
+    assert not list(tmp_path.glob("out/segments/*"))

@@ -133,10 +133,11 @@ class BagExtractor:
             seconds["segment"] = time.perf_counter() - started
             lab = convert_to_lab(working)
             found = _measure_segments(segmentation, lab, image.shape)
-            write_arrays(path, compress=True, **found)
+            # First: whoever is stopped before the segments are there makes both again.
             if superpixels is not None:
                 superpixel_map = measure_superpixels(lab, segmentation.labels, superpixels)
                 store_superpixels(self.run, key, self.settings.n_superpixels, superpixel_map)
+            write_arrays(path, compress=True, **found)
         return key, found
 
     def _segment(
