@@ -112,13 +112,17 @@ def test_corrections_can_turn_a_vote_to_another_hypothesis():
 
 
 def fit_wrong():
-    """Folders that differ by scene, which is all that the vote finds; two labels say what the object is."""
+    """A run called low, whose folders differ by scene, which the vote finds; two labels say what the object is."""
     X, y, images, _, truth = make_scene()
     scene = y & ~truth
     X[scene] = np.eye(X.shape[1])[1] * 3 + 0.15 * np.random.default_rng(1).normal(size=(scene.sum(), X.shape[1]))
     labels = np.full(len(X), -1, dtype=np.int8)
     labels[np.flatnonzero(truth)[0]], labels[np.flatnonzero(scene)[0]] = 1, 0
-    return SegmentAnnotator(n_neighbors=8).fit(X, y, images=images), labels, truth
+    # Without a prior, which of the two is found would be a matter of the last digits.
+    against = Geometry(prior=np.where(truth, 0.97, 1.0))
+    annotator = SegmentAnnotator(n_neighbors=8).fit(X, y, images=images, geometry=against)
+    annotator.confidence_ = replace(annotator.confidence_, value=0.1)
+    return annotator, labels, truth
 
 
 def test_two_labels_in_the_vote_turn_it_and_passed_on_alone_they_do_not():
@@ -129,12 +133,10 @@ def test_two_labels_in_the_vote_turn_it_and_passed_on_alone_they_do_not():
 
 
 def test_on_a_run_called_low_the_walk_starts_from_an_object_label():
-    annotator, labels, truth = fit_wrong()
-    annotator.confidence_ = replace(annotator.confidence_, value=0.1)
+    annotator, labels, _ = fit_wrong()
     taught = annotator.teach(labels)
     ballot = taught._ballot
     np.testing.assert_array_equal(taught._voting, ballot.revote(select_seeded(ballot, taught.n_steps)))
-    assert (taught.correct(labels).selected == truth).mean() > 0.99
 
 
 def test_the_walk_from_labels_is_the_chance_to_meet_an_object_label_first():
