@@ -318,6 +318,17 @@ def test_finish_says_how_good_the_rest_may_be(page):
     assert page.locator(".numbers dd").all_inner_texts()[:3] == ["4", "4", "2"]
 
 
+def test_the_commands_of_finish_break_before_an_option_only(page):
+    page.set_viewport_size({"width": 700, "height": 800})
+    page.keyboard.press("e")
+    page.locator("#each").check()
+    commands = page.locator("code[data-command]")
+    assert all(text.endswith(" --instances") for text in commands.all_text_contents())
+    for option in page.locator("code[data-command] .option").all():
+        # One rectangle: one line.
+        assert option.evaluate("(option) => option.getClientRects().length") == 1
+
+
 def test_a_locked_log_is_said_and_the_next_stroke_is_saved(page, run_copy, wait_until_drawn):
     page.keyboard.press("r")
     holder = sqlite3.connect(run_copy / "review.sqlite", isolation_level=None)

@@ -17,6 +17,7 @@ const overlay = document.createElement("canvas");
 
 const COLOURS = { 1: "#2ee6a6", 0: "#ff5fa8", [-1]: "#ffffff" };
 const MAX_ZOOM = 60;
+const NUMBER_RADIUS = 9; // of an object, in CSS pixels
 
 let regions = null, picture = null, outline = null, marks = null;
 let zoom = 1, panX = 0, panY = 0; // in map pixels to CSS pixels
@@ -255,14 +256,16 @@ function drawObjects() {
     line(path, colour, (isMarked ? 3.6 : 1.8) / ratio);
   }
   context.restore();
-  if (found.isNumbered) for (const outline of found.outlines) drawGlyph(...placeNumber(outline), String(outline.number), outline.colour, 9);
+  if (found.isNumbered) for (const outline of found.outlines) drawGlyph(...placeNumber(outline), String(outline.number), outline.colour, NUMBER_RADIUS);
 }
 
-// Deep inside an object; beside one that the number would hide.
+// Deep inside an object; beside one that the number would hide; on the picture as a whole.
 function placeNumber({ x, y, left, top, width, height }) {
   const [sx, sy] = scale();
   const isSmall = zoom * Math.min(width / sx, height / sy) < 30;
-  return isSmall ? [(left + width) / sx + 8 / zoom, top / sy - 8 / zoom] : [(x + 0.5) / sx, (y + 0.5) / sy];
+  const at = isSmall ? [(left + width) / sx + 8 / zoom, top / sy - 8 / zoom] : [(x + 0.5) / sx, (y + 0.5) / sy];
+  const margin = NUMBER_RADIUS / zoom;
+  return [regions.width, regions.height].map((side, axis) => Math.max(margin, Math.min(side - margin, at[axis])));
 }
 
 function drawGlyph(x, y, text, colour, radius = 7) {

@@ -38,8 +38,9 @@ function makeFormat(name, command) {
   const row = make("li", "format");
   const write = make("button", "", "Write");
   write.setAttribute("aria-label", `Write ${name}`);
-  const code = make("code", "", command);
+  const code = make("code");
   code.dataset.command = command;
+  showCommand(code, command);
   const result = make("span", "format-result quiet");
   write.addEventListener("click", async () => {
     write.disabled = true;
@@ -61,6 +62,12 @@ function makeFormat(name, command) {
   return row;
 }
 
+// Lines break before an option, never inside of one.
+function showCommand(code, command) {
+  const [call, ...options] = command.split(/ (?=--)/);
+  code.replaceChildren(call, ...options.flatMap((option) => [" ", make("span", "option", option)]));
+}
+
 const isEach = () => Boolean(document.getElementById("each")?.checked);
 
 // Whole masks, or every object by itself; the command lines say so, too.
@@ -70,7 +77,7 @@ function makeEach() {
   box.type = "checkbox";
   box.id = "each";
   box.addEventListener("change", () => {
-    for (const code of body.querySelectorAll("code[data-command]")) code.textContent = `${code.dataset.command}${box.checked ? " --instances" : ""}`;
+    for (const code of body.querySelectorAll("code[data-command]")) showCommand(code, `${code.dataset.command}${box.checked ? " --instances" : ""}`);
   });
   label.append(box, "every object by itself, as listed, cut and merged (N)");
   return label;
