@@ -72,19 +72,38 @@ for _ in run_on_all(time.sleep, [0, 0, 0, 60, 60, 60], Resources(2)):
     assert process.returncode != 0
 
 
-@pytest.mark.parametrize("swallowed", ["ImportError('initialization failed')", "SystemExit(1)"])
-def test_a_stop_that_a_library_turns_into_an_error_is_a_stop(swallowed):
+STOPPED = "segvote: stopped; repeat the command to continue where it was\n"
+
+
+def run_stopped(raised, after=""):
+    """Exit code and errors of a command that is told to stop, and ends otherwise."""
     code = f"""
 import os, signal
 from segvote.cli import app
+from segvote.errors import MissingPartError, UnwritableFileError
 def command():
     try:
         os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
-        raise {swallowed}
+        {raised}
+    {after}
 app.load_commands = lambda names: command
 app.run_app()
 """
     done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
-    assert done.stderr == "segvote: stopped; repeat the command to continue where it was\n"
-    assert done.returncode == 130
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "error", ["ImportError('initialization failed')", "SystemExit(1)", "MissingPartError('no part')"]
+)
+def test_a_stop_that_a_library_turns_into_an_error_is_a_stop(error):
+    assert run_stopped(f"raise {error}") == (130, STOPPED)
+
+
+def test_a_stop_that_a_library_swallows_and_then_fails_is_a_stop():
+    assert run_stopped("pass", "raise RuntimeError('half imported')") == (130, STOPPED)
+
+
+def test_what_goes_wrong_after_a_stop_is_told():
+    assert run_stopped("pass", "raise UnwritableFileError('no rights')") == (2, "segvote: no rights\n")

@@ -10,7 +10,7 @@ import importlib.resources
 import keyword
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import typer
 from typer.models import CommandInfo
@@ -148,10 +148,20 @@ def is_stop(error: BaseException) -> bool:
     """Whether a command ended because somebody asked it to.
 
     Libraries turn an interruption into errors of their own: those of compiled code, being imported, into ImportError.
+    What went wrong after the stop, such as sending corrections to a store, is told as what it is.
     """
     if isinstance(error, SystemExit):  # typer turns Ctrl-C into the exit code that shells know it by
         return error.code == EXIT_INTERRUPTED or (was_asked() and error.code not in (None, 0))
-    return isinstance(error, KeyboardInterrupt) or was_asked()
+    if any(isinstance(one, KeyboardInterrupt) for one in _list_causes(error)):
+        return True
+    return was_asked() and not isinstance(error, SegvoteError | OSError)
+
+
+def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, what it was raised from, and so on."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def explain_error(error: BaseException) -> None:
