@@ -1,6 +1,6 @@
 """Neighbours in large sets: inverted lists (faiss's IVF) propose candidates, the full vectors order them.
 
-The lists hold the leading principal components of the voters, four bits for two of them (product quantisation), which
+The lists hold the leading principal components of the voters, four bits for one or two (product quantisation), which
 faiss compares in the processor's registers. A query looks at its nearest lists, as many as hold nearly all true
 neighbours of a sample, and the candidates found there are measured from the full vectors, as many as that sample needs.
 No second copy of the vectors is made, whatever their number, unless they are float64; they and what is found may be
@@ -23,8 +23,9 @@ from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_block
 Bags = tuple[np.ndarray, np.ndarray]
 
 N_COMPONENTS = 192
-# Components that share a code of so many bits.
-COMPONENTS_PER_CODE, CODE_BITS = 2, 4
+# Bits of a code; components that share one. Of many voters more are nearly alike: from here on each has its own.
+CODE_BITS, COMPONENTS_PER_CODE = 4, 2
+MANY_VOTERS = 200_000
 # Points from which components are learned.
 COMPONENT_POINTS = 8192
 # Times the root of the number of voters: the lists; of how many voters one is learned, and in how many rounds.
@@ -33,7 +34,7 @@ LISTS_PER_ROOT, TRAINING_PER_LIST, ROUNDS = 1.5, 32, 4
 LISTED_RECALL = 0.985
 N_SAMPLED = 300
 # Candidates measured from the full vectors per neighbour wanted: the first that finds enough in the end.
-MEASURED_PER_NEIGHBOUR = (2, 3, 4, 5, 6, 9, 12)
+MEASURED_PER_NEIGHBOUR = (2, 3, 4, 5, 6, 9, 12, 18)
 WANTED_RECALL = 0.97
 # One neighbour alone wants the choice of so many.
 LEAST_WANTED = 24
@@ -136,7 +137,7 @@ class _Lists:
         centre = voters.mean(axis=0, dtype=np.float64)
         axes = _find_axes(voters, centre)
         n_dims, n_lists = axes.shape[1], _count_lists(len(voters))
-        n_codes = n_dims // COMPONENTS_PER_CODE if n_dims % COMPONENTS_PER_CODE == 0 else n_dims
+        n_codes = _count_codes(len(voters), n_dims)
         index = faiss.IndexIVFPQFastScan(faiss.IndexFlatL2(n_dims), n_dims, n_lists, n_codes, CODE_BITS)
         # Codes of the components themselves, not of what a list's centre leaves of them: one table for all lists.
         index.by_residual, index.implem = False, ONE_BY_ONE
@@ -309,6 +310,11 @@ def estimate_lists(n_voters: int, n_dims: int) -> tuple[int, int]:
     codes, numbers = min(n_dims, N_COMPONENTS), 8
     learned = 8 * N_COMPONENTS * -(-n_voters // _find_step(n_voters))
     return 0, max(2 * (codes + numbers) * n_voters, learned) + 32 * n_voters
+
+
+def _count_codes(n_voters: int, n_dims: int) -> int:
+    """Codes of a voter of so many components, as many to each."""
+    return n_dims if n_voters >= MANY_VOTERS or n_dims % COMPONENTS_PER_CODE else n_dims // COMPONENTS_PER_CODE
 
 
 def _find_step(n_voters: int) -> int:
