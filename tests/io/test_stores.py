@@ -282,6 +282,35 @@ def test_a_run_that_was_sent_in_part_has_no_record_and_the_next_call_sends_the_r
     assert read(url) == {"run.json": b"{}", "mask": b"new", "votes": b"2"}
 
 
+@pytest.mark.parametrize("n_done", range(5))
+def test_a_send_that_was_killed_at_any_step_is_done_again(url, monkeypatch, n_done):
+    write(url, run_json=b"{}", mask=b"old", gone=b"1")
+    note, left = LocalCopy(url).holder / "files.json", n_done
+    before = note.read_bytes()
+
+    def kill(step):
+        def run(*given):
+            nonlocal left
+            if not left:
+                raise KeyboardInterrupt
+            left -= 1
+            return step(*given)
+
+        return run
+
+    # Removed there: the record and what is gone; put: the others, then the record; listed to be noted.
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), opened(url) as copy:
+        (copy.path / "gone").unlink()
+        (copy.path / "mask").write_bytes(b"new")
+        (copy.path / "run.json").write_bytes(b'{"new": 1}')
+        for name in ("remove", "put"):
+            patch.setattr(Store, name, kill(getattr(Store, name)))
+        patch.setattr(LocalCopy, "_note", kill(LocalCopy._note))
+    note.write_bytes(before)  # as kill -9 would leave it
+    write(url)
+    assert read(url) == {"run.json": b'{"new": 1}', "mask": b"new"}
+
+
 def test_work_that_was_not_sent_stays(url):
     write(url, run_json=b"{}", mask=b"1")
     with pytest.raises(KeyboardInterrupt), opened(url) as copy:

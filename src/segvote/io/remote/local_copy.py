@@ -32,6 +32,7 @@ class LocalCopy:
         self.path = self.holder / "files" / self.url.rpartition("/")[2]
         self._store = Store(self.url)
         self._list_path = self.holder / "files.json"
+        self._sending_path = self.holder / "sending"  # there while a send is under way, or was killed
         self._noted: dict[str, tuple[Version, str]] = {}  # the version of the store, and when it was written here
 
     @contextlib.contextmanager
@@ -74,15 +75,16 @@ class LocalCopy:
             return
         self._check_alone(listed)
         records, deleted = set(RECORDS) & set(local), unsent - set(local)
-        self._noted = {name: note for name, note in self._noted.items() if name not in RECORDS}
-        write_json(self._list_path, self._noted, indent=None)  # a kill from here on leaves a run without a record there
-        for name in (set(RECORDS) | deleted) & set(listed):
+        self._sending_path.touch()
+        for name in (set(RECORDS) | deleted) & set(listed):  # a kill from here on leaves a run without a record there
             self._store.remove(name)
         changed = (unsent | records) - deleted
         for batch in _report_batches(changed, "send", report):
             self._store.put({name: local[name] for name in batch})
         self._note(changed, self._store.list_files())
         self._forget(deleted)
+        write_json(self._list_path, self._noted, indent=None)
+        self._sending_path.unlink()
 
     def _list_unsent(self, local: Mapping[str, Path]) -> set[str]:
         """What was written or deleted here since it was fetched or sent."""
@@ -91,11 +93,23 @@ class LocalCopy:
 
     def _check_alone(self, listed: Mapping[str, Version]) -> None:
         """Whoever changes a run in the store changes its record."""
-        if any(listed.get(name, []) != self._noted.get(name, ([],))[0] for name in RECORDS):
+        if any(
+            listed.get(name, []) != self._noted.get(name, ([],))[0] and not self._sent(name, listed) for name in RECORDS
+        ):
             raise BusyRunError(
                 f"another segvote wrote to {self.url} since it was fetched; delete {self.holder} to go on with what is "
                 "there, or give another -o folder"
             )
+
+    def _sent(self, name: str, listed: Mapping[str, Version]) -> bool:
+        """Whether it was a send of this machine, killed before it could be noted, that took or put a record there."""
+        if not self._sending_path.exists():
+            return False
+        if name not in listed:
+            return True
+        there = self.holder / "record-there.json"
+        self._store.get({name: there})
+        return (self.path / name).is_file() and there.read_bytes() == (self.path / name).read_bytes()
 
     def _has(self, name: str, version: Version) -> bool:
         is_noted = name in self._noted and self._noted[name][0] == version
