@@ -25,7 +25,7 @@ from segvote.steps.voting.making import count_neighbours
 from segvote.voters import VOTERS
 
 # Raised when neighbours are searched otherwise.
-NEIGHBOURS_VERSION = 1
+NEIGHBOURS_VERSION = 2
 
 
 def fetch_neighbours(
