@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 
@@ -34,19 +35,13 @@ def draw(one: SuiteArrays) -> Iterator[tuple[str, SuiteArrays]]:
 
 
 def fit(drawn: SuiteArrays, margin: float) -> SegmentAnnotator:
-    before, method.MARGIN = method.MARGIN, margin
-    try:
+    with patch.object(method, "MARGIN", margin):
         return drawn.fit()
-    finally:
-        method.MARGIN = before
 
 
 def judge(annotator: SegmentAnnotator, apart: float) -> float:
-    before, second_opinion.APART_WEIGHT = second_opinion.APART_WEIGHT, apart
-    try:
+    with patch.object(second_opinion, "APART_WEIGHT", apart):
         return annotator._judge()
-    finally:
-        second_opinion.APART_WEIGHT = before
 
 
 def measure_draw(name: str, drawn: SuiteArrays) -> tuple[float, dict[tuple[float, float], float]]:

@@ -32,6 +32,17 @@ def test_most_neighbours_are_found_and_none_of_the_own_bag(clustered, monkeypatc
     assert (np.diff(squared, axis=1) >= 0).all()
 
 
+def test_where_every_component_has_a_code_of_its_own_fewer_candidates_are_measured(clustered, monkeypatch):
+    X, bags = clustered
+    rows = np.arange(0, 3000, 30)
+    true = approximate.search_all(X[rows], X, 10, bags[rows], bags)
+    shared = approximate._adapt(make_search(X, bags), rows, true)
+    monkeypatch.setattr(approximate, "MANY_VOTERS", len(X))
+    own = approximate._adapt(make_search(X, bags), rows, true)
+    assert own.lists.index.pq.M == 2 * shared.lists.index.pq.M
+    assert own.n_measured < shared.n_measured
+
+
 def test_the_same_set_gives_the_same_neighbours(clustered, monkeypatch):
     X, bags = clustered
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", 1_000_000)
