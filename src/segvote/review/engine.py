@@ -323,9 +323,9 @@ class Engine:
 
     def _load(self) -> None:
         self.voting.open()
-        graph, signs = self.voting.get_voted().annotator.graph_, {}
-        if graph is not None:
-            signs["disagreement"] = measure_disagreement(self.snapshot, graph)
+        held, signs = self.voting.get_voted().held, {}
+        if held.voter is None:
+            signs["disagreement"] = measure_disagreement(self.snapshot, held.vote.graph)
         elif (other := self.voting.ask_rival()) is not None:
             signs["disagreement"] = self.snapshot.measure_unlikeness(other)
         signs["redrawn"] = measure_redrawn(self.run, self.snapshot)
@@ -352,7 +352,7 @@ class Engine:
             user, corrections = self._read_log()
             voted = self.voting.vote_at_once(user, corrections)
             if voted is not None:
-                result, graph = voted.result, voted.annotator.graph_
+                result, graph = voted.result, voted.held.vote.graph if voted.held.voter is None else None
                 with self._publishing:
                     votes = (result.scores, result.selected, result.thresholds, graph, result.uncertainty)
                     self.snapshot = apply_votes(self.snapshot, *votes)

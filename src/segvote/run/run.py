@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,6 @@ from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_json
-from segvote.method.confidence import format_confidence
 from segvote.run.bag_record import BagRecord, read_bag
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
@@ -25,6 +24,12 @@ from segvote.run.settings import read_settings
 from segvote.run.video.annotations import list_frame_annotations
 from segvote.run.video.frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
+
+
+def format_confidence(found: Mapping[str, Any]) -> str:
+    """One line of the confidence in a record; empty where nothing is known."""
+    level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
+    return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
 class Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from segvote.io.picture_views import Reading
@@ -15,19 +15,6 @@ READING = Reading()  # its defaults
 
 # Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896}
-
-# What the fields were called in runs of earlier versions.
-OLD_NAMES = {
-    "border_survival": "border_prior",
-    "motion_survival": "motion_prior",
-    "mute_suspects": "exclude_mislabelled",
-    "second_vote": "smoothing",
-    "n_pieces": "n_superpixels",
-}
-# Fields of earlier versions that decide nothing any more.
-DROPPED = ("elect", "revote")
-# Names of decision rules that were given up, and what took their place.
-OLD_DECISIONS = {"outlines": "otsu"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +43,9 @@ class Settings:
         A name of `DECISIONS`.
     unsure
         Whether images of the *with* folder may come out empty where nothing in them is supported.
+    extent
+        Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
+        `segvote.method.extents`.
     n_superpixels
         Superpixels along which masks are drawn after the decision; 0 leaves them made of whole segments.
     seed
@@ -90,6 +80,7 @@ class Settings:
     smoothing: float = 0.4
     decision: str = "otsu"
     unsure: bool = False
+    extent: int = 2
     n_superpixels: int = 1500
     seed: int = 0
     label: str = "object"
@@ -112,8 +103,5 @@ class Settings:
 
 
 def read_settings(data: Any, where: object) -> Settings:
-    """Settings as a record keeps them, under their old names too; one that this version does not know is named."""
-    if isinstance(data, dict):
-        data = {name: value for name, value in data.items() if name not in DROPPED}
-    settings = read_fields(Settings, data, where, OLD_NAMES)
-    return replace(settings, decision=OLD_DECISIONS.get(settings.decision, settings.decision))
+    """Settings as a record keeps them; one that this version does not know is named."""
+    return read_fields(Settings, data, where)

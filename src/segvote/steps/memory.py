@@ -15,7 +15,7 @@ from segvote.errors import TooLargeError
 from segvote.kernels import MEMORY, Workspace
 from segvote.run.settings import METHOD, Settings
 from segvote.steps.resources import Resources, format_size
-from segvote.steps.voting.making import make_annotator
+from segvote.steps.vote import make_params
 
 # Python and all packages, and the blocks in which features are centred and weighed.
 BASE = 250 * 10**6

@@ -36,7 +36,8 @@ from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
 
 if TYPE_CHECKING:
-    from segvote.method import Result
+    from segvote.method import Vote
+    from segvote.method.extents import Extents
 
 # Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
 HEATMAP_SIZE = 640
@@ -58,7 +59,7 @@ def write_results(
     run: RunFolder,
     bags: Sequence[SegmentedImage],
     table: Table,
-    result: Result,
+    result: Vote,
     excluded: np.ndarray,
     settings: Settings,
     resources: Resources,
@@ -70,6 +71,12 @@ def write_results(
     write_arrays(run.votes_path, False, **arrays, decisions=result.selected)
     tasks = _list_tasks(bags, table, result, excluded, corrections or Corrections())
     return write_pictures(run, tasks, settings, resources, progress)
+
+
+def write_extents(run: RunFolder, extents: Extents, scores: np.ndarray) -> None:
+    """Keep the nested selections, from which the files of another level are written without a vote."""
+    arrays = {"levels": extents.levels, "thresholds": extents.thresholds, "shares": extents.shares}
+    write_arrays(run.extents_path, False, **arrays, scores=scores)
 
 
 def write_pictures(
@@ -152,7 +159,7 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
 
 
 def _list_tasks(
-    bags: Sequence[SegmentedImage], table: Table, result: Result, excluded: np.ndarray, corrections: Corrections
+    bags: Sequence[SegmentedImage], table: Table, result: Vote, excluded: np.ndarray, corrections: Corrections
 ) -> list[WriteTask]:
     stems = name_bags([bag.bag for bag in bags])
     scores, decisions, areas, fixed = (

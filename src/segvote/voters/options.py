@@ -20,9 +20,9 @@ def list_options(voter: str) -> dict[str, Any]:
     """Names of a voter's parameters to their types."""
     known = _list_parameters(VOTERS[voter])
     if voter == METHOD:
-        from segvote.method import SegmentAnnotator  # scikit-learn takes a second to import
+        from segvote.method import VoteParams  # scikit-learn takes a second to import
 
-        shared = _list_parameters(SegmentAnnotator)
+        shared = _list_parameters(VoteParams)
         return {name: kind for name, kind in known.items() if name in shared}
     return known
 

@@ -130,6 +130,17 @@ def predict(
         return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources, progress)
 
 
+@dataclass(frozen=True)
+class ScoredImage:
+    """An image with the scores and areas of its segments, those adjacent, and shares as `Predictor.vote` gives them."""
+
+    image: SegmentedImage
+    scores: np.ndarray
+    areas: np.ndarray
+    edges: np.ndarray
+    shares: np.ndarray
+
+
 class _Job:
     """Scoring, judging and writing of segmented images."""
 
@@ -142,9 +153,9 @@ class _Job:
         stems = name_bags([one.bag for one in good])
         tasks, best = [], []
         scored = count_along(self._score(good), "vote", len(good), progress)
-        for one, scores, areas in scored:
-            tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
-            best.append(float(scores.max()))
+        for one in scored:
+            tasks.append(self._make_task(one, stems[one.image.bag.name]))
+            best.append(float(one.scores.max()))
         records = write_pictures(self.target, tasks, self.model.settings, resources, progress)
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
@@ -153,24 +164,24 @@ class _Job:
         self._write(predictions)
         return predictions
 
-    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[tuple[SegmentedImage, np.ndarray, np.ndarray]]:
-        """Each image with the scores and areas of its segments."""
+    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[ScoredImage]:
         model = self.model
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
             table = gather_table(self.target, some, model.extractor, model.standardiser)
-            annotator = self.predictor.annotator
-            votes = table.split(self.predictor.vote(table.X))
+            votes, shares = (table.split(values) for values in self.predictor.vote(table.X))
             adjacent = zip(table.edges, table.lengths, table.contrasts, strict=True)
-            for one, own, areas, known in zip(some, votes, table.split(table.areas), adjacent, strict=True):
-                yield one, annotator.smooth(own, weigh_adjacent(len(own), *known)), areas
+            parts = zip(some, votes, shares, table.split(table.areas), adjacent, strict=True)
+            for one, own, share, areas, known in parts:
+                scores = self.predictor.scorer.smooth(own, weigh_adjacent(len(own), *known))
+                yield ScoredImage(one, scores, areas, known[0], share)
 
-    def _make_task(self, one: SegmentedImage, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
-        choice = self.predictor.choose(scores, areas)
-        labelled = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
-        record = record_bag(labelled, stem, scores, choice.decisions, areas, choice.threshold)
-        free = np.full(len(scores), -1, dtype=np.int8)
-        return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
+    def _make_task(self, one: ScoredImage, stem: str) -> WriteTask:
+        choice, bag = self.predictor.choose(one.scores, one.areas, one.edges, one.shares), one.image.bag
+        labelled = replace(one.image, bag=replace(bag, bag_label=WITH if choice.contains else WITHOUT))
+        record = record_bag(labelled, stem, one.scores, choice.decisions, one.areas, choice.threshold)
+        free = np.full(len(one.scores), -1, dtype=np.int8)
+        return WriteTask(record, bag.path, choice.heat, choice.decisions, free)
 
     def _predict(self, record: BagRecord, score: float) -> Prediction:
         probability, p_value = self.predictor.measure(score)

@@ -21,7 +21,7 @@ from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.steps.voting.making import count_neighbours
+from segvote.steps.vote import count_neighbours
 from segvote.voters import VOTERS
 
 # Raised when neighbours are searched otherwise.

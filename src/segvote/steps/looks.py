@@ -1,8 +1,8 @@
-"""Detail where it is needed: small objects, and runs that are not sure, are looked at with larger network inputs.
+"""Detail where it is needed: small objects, and runs of low confidence, are looked at with larger network inputs.
 
-Features are extracted at the size that serves most photographs. Where the vote is not sure of itself, or what it
-selected is small, they are extracted once more at twice that size, vote again, and the vote that agrees more with
-itself is kept: lesions and frayed edges want the closer look, a dog among cats the wider one.
+Features are extracted at the size that serves most photographs. Where the confidence is not high, or the selection is
+small, they are extracted once more at twice that size and vote again. The closer look is kept where it is clearly the
+better one: lesions and frayed edges want it, blood cells and dogs among cats the wider one.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from segvote.errors import BadInputError
-from segvote.method.confidence import UNSURE
 from segvote.run.bags import Bag
 from segvote.run.settings import DETAILS, METHOD, Settings
 
 if TYPE_CHECKING:
-    from segvote.method import SegmentAnnotator
+    from segvote.method.confidence import Confidence
 
+# How much better the closer look has to be, as a part of the judgement: where both are close the wider one is kept.
+LOOK_MARGIN = 0.1
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 
@@ -60,14 +61,13 @@ def _set_size(settings: Settings, size: int | None) -> Settings:
     return replace(settings, feature_options={**settings.feature_options, "size": size})
 
 
-def wants_closer_look(annotator: SegmentAnnotator) -> bool:
-    """Whether the vote is not quite sure of itself, or what it selected is small for its segments."""
-    return annotator.confidence_.value < UNSURE or annotator.confidence_.is_small
+def wants_closer_look(wider: Confidence) -> bool:
+    """Whether the confidence is not quite high, or the selection is small for its segments."""
+    from segvote.method.confidence import UNSURE
+
+    return wider.value < UNSURE or wider.is_small
 
 
-def is_better(closer: SegmentAnnotator, wider: SegmentAnnotator) -> bool:
-    """Whether the closer look agrees more with itself; a second opinion has to be clearly better, as in each look."""
-    assert closer.agreement_ is not None and wider.agreement_ is not None
-    if closer.is_second_opinion or wider.is_second_opinion:
-        return wider.is_overruled_by(closer)
-    return bool(closer.agreement_.judgements.max() > wider.agreement_.judgements.max())
+def is_better(closer: Confidence, wider: Confidence) -> bool:
+    """Whether the closer look is clearly better than the wider one, see `Confidence.look`."""
+    return closer.look > (1 + LOOK_MARGIN) * wider.look
