@@ -1,6 +1,6 @@
 """The Python face: the commands as functions, with all they leave behind.
 
-Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.remote.opening`. What is
+Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. What is
 returned then reads from the local copy of the folder.
 """
 
@@ -16,15 +16,14 @@ from segvote.evaluation.compare import compare as run_compare
 from segvote.evaluation.evaluate import Evaluation
 from segvote.evaluation.evaluate import evaluate as run_evaluate
 from segvote.io.progress_bar import draw_progress
-from segvote.io.remote.opening import open_folders
+from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
 from segvote.report.compare_page import write_comparison
 from segvote.run.classes.runs import ClassRuns
-from segvote.run.remote import open_run
-from segvote.run.run import Run
+from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.scaling import Cluster
 from segvote.steps.annotate import annotate as run_annotate
@@ -36,6 +35,9 @@ from segvote.steps.prediction.predict import predict as run_predict
 from segvote.steps.resources import N_JOBS
 from segvote.steps.update import update as run_update
 from segvote.voters import VOTERS
+
+# Sub-folders of a run that its model does without.
+NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
 
 __all__ = ["annotate", "annotate_classes", "compare", "evaluate", "export", "predict", "update"]
 
@@ -93,13 +95,12 @@ def annotate(
     with (
         draw_progress() as bar,
         open_workers(scheduler, [with_folder, without_folder, segments, out]) as (parallel_map, folders),
-        open_folders(folders[:3], folders[3:], progress=progress or bar) as here,
+        open_folders(folders[:3], folders[3:], progress or bar) as ((one, other, own), (target,)),
     ):
-        one, other, own = here.inputs
         run = run_annotate(
             one,
             other,
-            here.outs[0],
+            target,
             settings,
             segments=own,
             n_jobs=n_jobs,
@@ -153,12 +154,11 @@ def annotate_classes(
     with (
         draw_progress() as bar,
         open_workers(scheduler, [root, segments, out]) as (parallel_map, folders),
-        open_folders(folders[:2], folders[2:], progress=progress or bar) as here,
+        open_folders(folders[:2], folders[2:], progress or bar) as ((folder, own), (target,)),
     ):
-        folder, own = here.inputs
         runs = run_annotate_classes(
             folder,
-            here.outs[0],
+            target,
             settings,
             segments=own,
             n_jobs=n_jobs,
@@ -221,9 +221,8 @@ def update(
         draw_progress() as bar,
         open_workers(scheduler, [given, *add_with, *add_without, segments]) as (parallel_map, (given, *folders)),
         open_run(given, progress or bar) as folder,
-        open_folders(folders, progress=progress or bar) as here,
+        open_folders(folders, progress=progress or bar) as ((*added, own), _),
     ):
-        *added, own = here.inputs
         updated = run_update(
             folder,
             add_with=added[: len(add_with)],
@@ -281,12 +280,14 @@ def predict(
     with (
         draw_progress() as bar,
         open_workers(scheduler, [model, folder, out]) as (parallel_map, folders),
-        open_folders(folders[1:2], folders[2:], folders[:1], progress or bar) as here,
+        open_folders(folders[1:2], folders[2:], progress or bar) as ((images,), (target,)),
     ):
+        if is_uri(model):
+            folders[0] = fetch_folder(str(model), progress or bar, NOT_OF_MODEL)
         return run_predict(
-            here.models[0],
-            here.inputs[0],
-            here.outs[0],
+            folders[0],
+            images,
+            target,
             false_positive_rate=false_positive_rate,
             n_jobs=n_jobs,
             parallel_map=parallel_map,
@@ -332,10 +333,10 @@ def evaluate(
     with (
         draw_progress() as bar,
         open_run(run, progress or bar) as folder,
-        open_folders([truth], progress=progress or bar) as here,
+        open_folders([truth], progress=progress or bar) as ((masks,), _),
     ):
         opened = folder if isinstance(folder, Run) else Run(folder)
-        return run_evaluate(opened, here.inputs[0], progress or bar, label=label, threshold=threshold)
+        return run_evaluate(opened, masks, progress or bar, label=label, threshold=threshold)
 
 
 def export(
@@ -403,12 +404,12 @@ def export(
     with (
         draw_progress() as bar,
         open_run(run, progress or bar) as opened,
-        open_folders(outs=[folder], progress=progress or bar) as here,
+        open_folders(outs=[folder], progress=progress or bar) as (_, (target,)),
     ):
         return run_export(
             opened,
             format,
-            here.outs[0],
+            target,
             label=label,
             unsure=unsure,
             instances=instances,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from segvote.io.remote.addresses import find_local_path, is_uri
+from segvote.io.stores import find_local_path, is_uri
 from segvote.kernels import ParallelMap
 from segvote.scaling import Cluster, open_cluster
 

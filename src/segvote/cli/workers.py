@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.options import SCALE, option
-from segvote.io.remote.addresses import find_local_path
+from segvote.io.stores import find_local_path
 
 if TYPE_CHECKING:
     from segvote.scaling import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segvote.errors import BadInputError
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.kernels import ParallelMap
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import list_bags

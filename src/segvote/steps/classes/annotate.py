@@ -21,7 +21,7 @@ from segvote.features import FeatureExtractor
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_json
 from segvote.kernels import ParallelMap
 from segvote.progress import Progress, count_along, ignore_progress

@@ -13,7 +13,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.kernels import ParallelMap
 from segvote.method.table import weigh_adjacent
