@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from segvote._api.opened import OpenedRun
-from segvote._api.workers import open_workers
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
 from segvote.evaluation.evaluate import Evaluation
@@ -25,7 +25,6 @@ from segvote.report.compare_page import write_comparison
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
-from segvote.scaling import Cluster
 from segvote.steps.annotate import annotate as run_annotate
 from segvote.steps.classes.annotate import annotate_classes as run_annotate_classes
 from segvote.steps.export import export as run_export
@@ -50,8 +49,7 @@ def annotate(
     *,
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
@@ -70,11 +68,8 @@ def annotate(
         images are segmented.
     n_jobs : int
         Number of processes; the answer does not depend on it.
-    memory : str or int, optional
-        Bytes that the vote may take, or a size like ``"4GB"``; what is larger is mapped from files. Default: no bound.
-    scheduler : str or Cluster, optional
-        Instead of processes: address of a Dask scheduler (``tcp://host:8786``), or what
-        `segvote.scaling.open_cluster` opened.
+    scheduler : str, optional
+        Address of a Dask scheduler (``tcp://host:8786``), whose workers are used instead of processes.
     strict : bool
         An unreadable image is an error instead of a line in the report.
     progress : callable, optional
@@ -92,10 +87,10 @@ def annotate(
     >>> len(run), run.images[0].mask.shape
     (12, (120, 160))
     """
+    inputs, outs = _name_in_full(scheduler, with_folder, without_folder, segments), _name_in_full(scheduler, out)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [with_folder, without_folder, segments, out]) as (parallel_map, folders),
-        open_folders(folders[:3], folders[3:], progress or bar) as ((one, other, own), (target,)),
+        open_folders(inputs, outs, progress or bar) as ((one, other, own), (target,)),
     ):
         run = run_annotate(
             one,
@@ -104,8 +99,7 @@ def annotate(
             settings,
             segments=own,
             n_jobs=n_jobs,
-            memory=memory,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
@@ -120,8 +114,7 @@ def annotate_classes(
     *,
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> ClassRuns:
@@ -136,7 +129,7 @@ def annotate_classes(
         The folder to write; an unfinished or earlier run on the same root is continued.
     settings : Settings, optional
         How; the labels are the names of the folders.
-    segments, n_jobs, memory, scheduler, strict, progress
+    segments, n_jobs, scheduler, strict, progress
         As for `annotate`.
 
     Returns
@@ -151,10 +144,10 @@ def annotate_classes(
     >>> runs.names, len(runs.images)
     (('cup',), 12)
     """
+    inputs, outs = _name_in_full(scheduler, root, segments), _name_in_full(scheduler, out)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [root, segments, out]) as (parallel_map, folders),
-        open_folders(folders[:2], folders[2:], progress or bar) as ((folder, own), (target,)),
+        open_folders(inputs, outs, progress or bar) as ((folder, own), (target,)),
     ):
         runs = run_annotate_classes(
             folder,
@@ -162,8 +155,7 @@ def annotate_classes(
             settings,
             segments=own,
             n_jobs=n_jobs,
-            memory=memory,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
@@ -182,8 +174,7 @@ def update(
     restore: Iterable[str] = (),
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
@@ -201,7 +192,7 @@ def update(
         Names of images that were removed earlier and are to come back.
     segments : path or str, optional
         Folder of your own label maps, if the run was made with one: for all images.
-    n_jobs, memory, scheduler, strict, progress
+    n_jobs, scheduler, strict, progress
         As for `annotate`.
 
     Returns
@@ -216,12 +207,12 @@ def update(
     -1
     """
     add_with, add_without = list(add_with), list(add_without)
-    given = run.folder.path if isinstance(run, Run) else run
+    (given,) = _name_in_full(scheduler, run.folder.path if isinstance(run, Run) else run)
+    inputs = _name_in_full(scheduler, *add_with, *add_without, segments)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [given, *add_with, *add_without, segments]) as (parallel_map, (given, *folders)),
         open_run(given, progress or bar) as folder,
-        open_folders(folders, progress=progress or bar) as ((*added, own), _),
+        open_folders(inputs, progress=progress or bar) as ((*added, own), _),
     ):
         updated = run_update(
             folder,
@@ -231,8 +222,7 @@ def update(
             restore=restore,
             segments=own,
             n_jobs=n_jobs,
-            memory=memory,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
@@ -247,7 +237,7 @@ def predict(
     *,
     false_positive_rate: float = FALSE_POSITIVE_RATE,
     n_jobs: int = N_JOBS,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Predictions:
@@ -277,23 +267,28 @@ def predict(
     >>> len(found), found.images[0].contains
     (6, False)
     """
+    inputs, outs = _name_in_full(scheduler, folder), _name_in_full(scheduler, out)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [model, folder, out]) as (parallel_map, folders),
-        open_folders(folders[1:2], folders[2:], progress or bar) as ((images,), (target,)),
+        open_folders(inputs, outs, progress or bar) as ((images,), (target,)),
     ):
-        if is_uri(model):
-            folders[0] = fetch_folder(str(model), progress or bar, NOT_OF_MODEL)
         return run_predict(
-            folders[0],
+            fetch_folder(str(model), progress or bar, NOT_OF_MODEL) if is_uri(model) else model,
             images,
             target,
             false_positive_rate=false_positive_rate,
             n_jobs=n_jobs,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
+
+
+def _name_in_full(scheduler: str | None, *folders: Any) -> list[Any]:
+    """Absolute paths where workers of a scheduler read them, as these may have been started in any folder."""
+    if scheduler is None:
+        return list(folders)
+    return [Path(one).resolve() if isinstance(one, str | Path) and not is_uri(one) else one for one in folders]
 
 
 def evaluate(

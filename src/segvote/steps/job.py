@@ -153,7 +153,7 @@ class _Job:
         key = make_result_key(level, good, corrections)
         self.run.write_record(make_record(self.inputs, level, key, complete=False))
         with self.run.time_step("gather"):
-            table = gather_table(self.run, good, extractor, settings=level, resources=self.resources)
+            table = gather_table(self.run, good, extractor, settings=level)
         user_labels = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
             self.progress("vote", 0, N_VOTE_PARTS)
