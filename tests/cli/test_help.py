@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from segvote import EXPORTS, SEGMENTERS, VOTERS
 from segvote.cli.app import COMMANDS, load_commands, read_summary
-from segvote.cli.options import RENAMED
-from segvote.cli.terminal.help import is_research, translate
+from segvote.cli.terminal.help import is_research
 
 GROUP = typer.main.get_command(load_commands())
 SCREEN = 24  # lines
@@ -74,20 +73,6 @@ def test_choices_complete_in_the_shell(words, known):
     code = "import sys; sys.argv = ['segvote']; import segvote.cli; segvote.cli.main()"
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True)
     assert done.stdout.split() == list(known)
-
-
-def test_an_old_name_of_an_option_is_understood_with_a_hint(capsys):
-    for old, new in RENAMED.items():
-        assert translate(f"{old}=3") == f"{new}=3"
-        assert (
-            capsys.readouterr().err == f"segvote: {old} is called {new} now; the old name goes with the next version\n"
-        )
-    assert translate("--voter") == "--voter" and capsys.readouterr().err == ""
-
-
-def test_every_new_name_of_an_option_exists():
-    known = {name for command in COMMANDS for one in list_options(command) for name in [*one.opts, *one.secondary_opts]}
-    assert set(RENAMED.values()) <= known and not set(RENAMED) & known
 
 
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="needs the processor time of one child")

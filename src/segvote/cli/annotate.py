@@ -9,10 +9,20 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research, voter_option
+from segvote.cli.options import (
+    INPUT,
+    METHOD,
+    OUTPUT,
+    SCALE,
+    SCHEDULER,
+    choice,
+    make_completion,
+    option,
+    research,
+    voter_option,
+)
 from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
-from segvote.cli.workers import MEMORY, SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.io.picture_views import PAGES, WINDOWS
@@ -105,9 +115,7 @@ def annotate(
     ),
     label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
     jobs: int = option(2, panel=SCALE, min=1, help="Number of processes; does not change the result."),
-    workers: int | None = WORKERS,
     scheduler: str | None = SCHEDULER,
-    memory: str | None = MEMORY,
     size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
     ucm: PathOrUri | None = research(
         None,
@@ -158,15 +166,14 @@ def annotate(
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
     own = choose_segments(segments, ucm)
-    with open_workers(workers, scheduler, [*folders, target, own]) as cluster, show_progress() as progress:
+    with show_progress() as progress:
         run = start(
             *folders,
             target,
             Settings(**chosen),
             segments=own,
             n_jobs=jobs,
-            memory=memory,
-            scheduler=cluster,
+            scheduler=scheduler,
             strict=strict,
             progress=progress,
         )

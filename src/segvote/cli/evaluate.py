@@ -10,7 +10,7 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.paths import RUN, PathOrUri
 from segvote.cli.terminal.progress import show_progress
-from segvote.io.remote.addresses import find_local_path
+from segvote.io.stores import find_local_path
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 
 if TYPE_CHECKING:

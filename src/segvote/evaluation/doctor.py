@@ -15,7 +15,7 @@ from segvote.errors import BadInputError
 from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.features import make_features
 from segvote.io.files import open_scratch
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.method.confidence import Confidence
 from segvote.method.mislabelled import LIKELY
 from segvote.plain_text import make_plain

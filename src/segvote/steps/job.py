@@ -148,7 +148,7 @@ class _Job:
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.
         self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
         with self.run.time_step("gather"):
-            table = gather_table(self.run, good, extractor, settings=level, resources=self.resources)
+            table = gather_table(self.run, good, extractor, settings=level)
         user_labels = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
             self.progress("vote", 0, N_VOTE_PARTS)

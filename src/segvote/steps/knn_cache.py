@@ -8,7 +8,6 @@ segments, features or packages, or a damaged one, is as good as none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +40,7 @@ def fetch_neighbours(
     name = name_neighbours(settings, bags, n_neighbors)
     known = read_neighbours(run, name, len(table.X))
     if known is not None:
-        return replace(known, workspace=table.workspace)
+        return known
     found = table.find_neighbours(n_neighbors)
     if keep:
         _keep(run, name, found)

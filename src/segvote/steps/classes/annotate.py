@@ -21,9 +21,8 @@ from segvote.features import FeatureExtractor
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_json
-from segvote.kernels import ParallelMap
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
@@ -41,7 +40,7 @@ from segvote.steps.label_maps import LabelMaps
 from segvote.steps.looks import list_levels
 from segvote.steps.outcome import Outcome, correct_vote, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
-from segvote.steps.resources import N_JOBS, Resources, make_resources
+from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import Table, gather_table
 from segvote.steps.vote import Held, hold_vote
 from segvote.types import WITH, WITHOUT, Annotation
@@ -54,13 +53,12 @@ def annotate_classes(
     *,
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    parallel_map: ParallelMap | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> ClassRuns:
     """Find several objects at once; see `segvote.annotate_classes`."""
-    resources = make_resources(n_jobs, memory, parallel_map)
+    resources = Resources(n_jobs, scheduler)
     settings = list_levels(settings or Settings())[0]  # one look: what one class wants another may not
     extractor = check_names(settings)
     folder, root = RunFolder(out), Path(root)
@@ -108,9 +106,7 @@ class _Job:
 
     @cached_property
     def _table(self) -> Table:
-        return gather_table(
-            self.folder, self.segmented, self.extractor, settings=self.settings, resources=self.resources
-        )
+        return gather_table(self.folder, self.segmented, self.extractor, settings=self.settings)
 
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""

@@ -13,9 +13,8 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_csv, write_json
-from segvote.kernels import ParallelMap
 from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
@@ -113,13 +112,13 @@ def predict(
     *,
     false_positive_rate: float = FALSE_POSITIVE_RATE,
     n_jobs: int = N_JOBS,
-    parallel_map: ParallelMap | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Predictions:
     """Say of images never seen whether they show the object, and draw it; see `segvote.predict`."""
     predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
-    model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, parallel_map=parallel_map)
+    model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, scheduler)
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames, model.settings.reading)
     with target.lock():

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.datasets import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
-from segvote.datasets.defects import make_surface
+from segvote.datasets.surfaces import make_surface
 from segvote.errors import BadInputError, UnknownNameError
 
 SMALL = 256
