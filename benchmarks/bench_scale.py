@@ -1,4 +1,4 @@
-"""A million segments on one machine: seconds, memory, recall and ranking of `EKDE` at three sizes, and again with all
+"""A million segments on one machine: seconds, memory, recall and ranking of `Walk` at three sizes, and again with all
 that is large on disk; two workers of Dask against one; last line JSON.
 
 python benchmarks/bench_scale.py [--quick]
@@ -36,7 +36,7 @@ from segvote.run.settings import Settings
 from segvote.scaling import open_cluster
 from segvote.steps.annotate import annotate
 from segvote.steps.memory import estimate_need
-from segvote.voters.ekde import EKDE
+from segvote.voters.walk import Walk
 
 N_DIMS = 472
 SEGMENTS_PER_BAG = 100
@@ -93,7 +93,7 @@ def measure_disk(n_segments: int) -> dict[str, float | str]:
         workspace = Workspace(Path(folder))
         X, y, bags, truth = make_set(n_segments, workspace=workspace)
         began = time.process_time()
-        voter = EKDE()
+        voter = Walk()
         with watch_memory() as held:
             found = Neighbours.search(X, voter.n_searched, bags, workspace)
             voter.take_neighbours(found).fit(X, y, bags=bags)
@@ -130,7 +130,7 @@ def watch_memory() -> Iterator[list[int]]:
         watcher.join()
 
 
-def name_scores(voter: EKDE) -> str:
+def name_scores(voter: Walk) -> str:
     """The same for the same scores, to the last bit."""
     return hashlib.sha256(voter.scores_.tobytes()).hexdigest()[:16]
 
@@ -139,7 +139,7 @@ def measure_size(n_segments: int) -> dict[str, float | str]:
     """One fit, and how its ranking of some segments differs from that with their true neighbours."""
     X, y, bags, truth = make_set(n_segments)
     started, began = time.perf_counter(), time.process_time()
-    voter = EKDE().fit(X, y, bags=bags)
+    voter = Walk().fit(X, y, bags=bags)
     row = {
         "n_segments": n_segments,
         "seconds": time.perf_counter() - started,
@@ -154,7 +154,7 @@ def measure_size(n_segments: int) -> dict[str, float | str]:
     return row | judge_sample(voter, X, bags, truth)
 
 
-def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+def judge_sample(voter: Walk, X: np.ndarray, bags: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """AP among some segments, by the votes they got and by those of their true neighbours; and the true recall."""
     rng = np.random.default_rng(1)
     # A third of them object: among all, one in forty is, and an AP of few would be chance.
@@ -192,14 +192,14 @@ def fit_twice(n_segments: int) -> dict[str, float]:
     for name, pairs in (("approximate", 0), ("exact", np.inf)):
         neighbours.EXACT_PAIRS = pairs  # type: ignore[assignment]
         started = time.perf_counter()
-        voter = EKDE().fit(X, y, bags=bags)
+        voter = Walk().fit(X, y, bags=bags)
         row |= {f"seconds_{name}": time.perf_counter() - started, f"ap_{name}": measure_ap(voter, truth)}
         row[f"recall_{name}"] = voter.recall_
     neighbours.EXACT_PAIRS = usual
     return row
 
 
-def measure_ap(voter: EKDE, truth: np.ndarray) -> float:
+def measure_ap(voter: Walk, truth: np.ndarray) -> float:
     return average_precision(voter.scores_, truth)
 
 

@@ -19,9 +19,9 @@ from sklearn.neighbors import KernelDensity
 
 from segvote.datasets import make_bags
 from segvote.kernels import search_neighbours, sum_kernel
-from segvote.voters.ekde import EKDE
 from segvote.voters.negative.crane import CRANE
 from segvote.voters.negative.negatives import NegMin
+from segvote.voters.walk import Walk
 
 N_DIMS = 472
 
@@ -100,12 +100,12 @@ def measure_memory(scale: int) -> dict[str, float]:
 
 
 def measure_voters(sizes: list[int]) -> tuple[list[dict], dict[str, float]]:
-    """Microseconds per added segment of three voters, and the part of EKDE.fit that is neighbour search."""
+    """Microseconds per added segment of three voters, and the part of Walk.fit that is neighbour search."""
     rows: list[dict] = []
     for n in sizes:
         rows.append(time_voters(n, rows[-1] if rows else None))
         print(format_row(rows[-1]), flush=True)
-    return rows, {"search_share": rows[-1]["search"] / rows[-1]["EKDE"]}
+    return rows, {"search_share": rows[-1]["search"] / rows[-1]["Walk"]}
 
 
 def time_voters(n_segments: int, smaller: dict | None) -> dict:
@@ -113,12 +113,12 @@ def time_voters(n_segments: int, smaller: dict | None) -> dict:
     X, y, bags, _ = make_bags(n_with=n_bags, n_without=n_bags, n_segments=200, n_dims=N_DIMS)
     X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
     row: dict = {"n_segments": n_segments}
-    for voter in (EKDE, NegMin, CRANE):
+    for voter in (Walk, NegMin, CRANE):
         row[voter.__name__] = take_best(lambda voter=voter: voter().fit(X, y, bags=bags), 1)
-    row["search"] = take_best(lambda: search_neighbours(X, X, EKDE().n_neighbors, bags, bags), 1)
+    row["search"] = take_best(lambda: search_neighbours(X, X, Walk().n_neighbors, bags, bags), 1)
     if smaller is not None:
         added = n_segments - smaller["n_segments"]
-        for voter in (EKDE, NegMin, CRANE):
+        for voter in (Walk, NegMin, CRANE):
             name = voter.__name__
             row[f"{name} us per added"] = 1e6 * (row[name] - smaller[name]) / added
     return row

@@ -132,7 +132,7 @@ def test_labels_may_be_words(fitted, planted):
 @pytest.mark.parametrize("form", ["sign", "bool"])
 def test_labels_may_be_signs_or_bools(planted, form):
     labels = {"sign": 2 * planted.y - 1, "bool": planted.y == 1}[form]
-    check_labels(fit(make_voter("ekde"), planted), planted, labels)
+    check_labels(fit(make_voter("walk"), planted), planted, labels)
 
 
 def test_bags_of_two_labels_are_refused(voter, planted):

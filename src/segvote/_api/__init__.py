@@ -35,7 +35,7 @@ from segvote.steps.prediction.predict import FALSE_POSITIVE_RATE, Predictions
 from segvote.steps.prediction.predict import predict as run_predict
 from segvote.steps.resources import N_JOBS
 from segvote.steps.update import update as run_update
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 __all__ = ["annotate", "annotate_classes", "compare", "evaluate", "export", "predict", "update"]
 
@@ -429,7 +429,7 @@ def compare(
     truth: Path | str,
     out: Path | str,
     *,
-    voters: Sequence[str] = tuple(VOTERS),
+    voters: Sequence[str] = SYSTEMS,
     features: Sequence[str] = (Settings.features,),
     segmenters: Sequence[str] = (Settings.segmenter,),
     settings: Settings | None = None,

@@ -23,7 +23,7 @@ from segvote.run.settings import DETAILS, Settings
 from segvote.run.video.bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 DEFAULTS = Settings()
 # Images that are named in one line.
@@ -81,7 +81,10 @@ def annotate(
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
-        DEFAULTS.voter, panel=METHOD, help="Who votes: ekde, or a baseline.", **choice(VOTERS, "voter")
+        DEFAULTS.voter,
+        panel=METHOD,
+        help="Scoring method: ekde (the whole method), or one voter alone.",
+        **choice(SYSTEMS, "voter"),
     ),
     features: str = option(
         DEFAULTS.features,

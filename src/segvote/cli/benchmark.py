@@ -14,7 +14,7 @@ from segvote.cli.terminal.progress import show_progress
 from segvote.datasets import DATASETS
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 DEFAULTS = Settings()
 
@@ -62,7 +62,7 @@ def benchmark(
     row_features = RowFeatures(deep_features, word_features)
     plan = make_paper_plan(time_limit, row_features)
     if voters is not None:
-        plan = Plan(split_names(voters, VOTERS, "voter"), split_names(features), time_limit=time_limit)
+        plan = Plan(split_names(voters, SYSTEMS, "voter"), split_names(features), time_limit=time_limit)
     options = parse_options_of_all(plan.voters, voter_option or ())
     plan = replace(plan, segmenters=(segmenter,), voter_options=options)
     with show_progress() as progress:

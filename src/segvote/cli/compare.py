@@ -16,7 +16,7 @@ from segvote.method import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 DEFAULTS = Settings()
 ALL = "all"
@@ -41,7 +41,7 @@ def compare(
     without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
     truth: Path = typer.Option(..., metavar="PATH", help="Truth, of any kind that `segvote evaluate` takes."),
     out: Path = RESULTS,
-    voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
+    voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(SYSTEMS)}."),
     features: str = typer.Option(
         DEFAULTS.features,
         help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths, NAME:unit: alike for all.",
@@ -68,7 +68,7 @@ def compare(
     from segvote.report.compare_tables import format_text, list_comparison_rows
     from segvote.voters.options import parse_options_of_all
 
-    names = split_names(voters, VOTERS, "voter")
+    names = split_names(voters, SYSTEMS, "voter")
     plan = Plan(
         names,
         split_names(features),

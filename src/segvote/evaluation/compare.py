@@ -39,7 +39,7 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS, check_system
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Plan:
 
     # Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``); a
     # name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length one.
-    voters: tuple[str, ...] = tuple(VOTERS)
+    voters: tuple[str, ...] = SYSTEMS
     features: tuple[str, ...] = (Settings.features,)
     segmenters: tuple[str, ...] = (Settings.segmenter,)
     time_limit: float | None = None  # seconds of processor time that one vote may take, or None: as long as it wants
@@ -64,7 +64,7 @@ class Plan:
 def list_combinations(plan: Plan) -> list[Combination]:
     """All combinations, those that share segments and features together."""
     for voter in plan.voters:
-        VOTERS[voter]  # an unknown name is said before any work
+        check_system(voter)
     return [
         Combination(segmenter, features, voter)
         for segmenter in plan.segmenters

@@ -14,7 +14,7 @@ from segvote.evaluation.evaluate import Curve
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
-from segvote.voters import VOTERS
+from segvote.voters import keeps_lengths
 
 # After the name of features: their vectors as long as they are, or blocks of length one, whatever suits a voter.
 LENGTHS, UNIT = ":lengths", ":unit"
@@ -182,7 +182,7 @@ def wants_lengths(features: str, voter: str) -> bool:
     """Whether a voter gets vectors with their lengths: what suits it, unless the name of the features says which."""
     if features.endswith((LENGTHS, UNIT)):
         return features.endswith(LENGTHS)
-    return bool(VOTERS[voter].wants_lengths)
+    return keeps_lengths(voter)
 
 
 def cut_ending(features: str) -> str:

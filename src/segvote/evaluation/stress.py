@@ -30,7 +30,7 @@ from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
-from segvote.voters import VOTERS
+from segvote.voters import check_system
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def stress(
     folders = (Path(with_folder), Path(without_folder))
     job = _Job(folders, readers, Path(out), plan, settings, n_draws, threshold, n_jobs, progress)
     for voter in plan.voters:
-        VOTERS[voter]
+        check_system(voter)
     with RunFolder(out).lock():
         return list(job.carry_out([STRESSES[kind] if isinstance(kind, str) else kind for kind in kinds]))
 

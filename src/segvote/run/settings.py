@@ -7,9 +7,7 @@ from typing import Any
 
 from segvote.io.picture_views import Reading
 from segvote.io.records import read_fields
-
-# The voter that is the method itself, see `segvote.method`.
-METHOD = "ekde"
+from segvote.voters import METHOD
 
 READING = Reading()  # its defaults
 
@@ -37,7 +35,7 @@ class Settings:
     Attributes
     ----------
     voter, voter_options
-        A name of `VOTERS` and parameters of its class.
+        The name of the method or of a voter (`segvote.voters.SYSTEMS`), and parameters of its class.
     features, feature_options
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
     segmenter, n_segments, size
@@ -78,7 +76,7 @@ class Settings:
     'crane'
     """
 
-    voter: str = "ekde"
+    voter: str = METHOD
     features: str = "lite0"
     segmenter: str = "ward"
     n_segments: int = 200

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from segvote.errors import TooLargeError
 from segvote.kernels import MEMORY, Workspace
-from segvote.run.settings import METHOD, Settings
+from segvote.run.settings import Settings
 from segvote.steps.resources import Resources, format_size
 from segvote.steps.voting.making import make_annotator
+from segvote.voters import METHOD
 
 # Python and all packages, and the blocks in which features are centred and weighed.
 BASE = 250 * 10**6

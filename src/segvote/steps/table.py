@@ -19,7 +19,7 @@ from segvote.run.settings import Settings
 from segvote.steps.memory import choose_workspace
 from segvote.steps.resources import Resources
 from segvote.types import WITH
-from segvote.voters import VOTERS
+from segvote.voters import keeps_lengths
 
 # What is read of a bag's segments: not the label map, which is the most of them.
 GEOMETRY = ("areas", "border", "edges", "distinct", "lengths", "colours")
@@ -120,7 +120,7 @@ def gather_table(
     for place, shard in zip(shards, _read_shards(run, bags), strict=True):
         place[:] = shard
     if standardiser is None:
-        has_lengths = settings is not None and VOTERS[settings.voter].wants_lengths
+        has_lengths = settings is not None and keeps_lengths(settings.voter)
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)

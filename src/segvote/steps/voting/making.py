@@ -7,8 +7,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from segvote.method.graph import N_NEIGHBORS
-from segvote.run.settings import METHOD, Settings
-from segvote.voters import VOTERS
+from segvote.run.settings import Settings
+from segvote.voters import METHOD, VOTERS
 from segvote.voters.options import check_options
 
 if TYPE_CHECKING:

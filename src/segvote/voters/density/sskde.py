@@ -52,7 +52,7 @@ class SSKDE(NeighbourVoter):
     Parameters
     ----------
     n_neighbors
-        How many segments of other bags vote for each one; the bandwidth is each segment's own, as in `EKDE`.
+        How many segments of other bags vote for each one; the bandwidth is each segment's own, as in `Walk`.
     trust_votes
         t of segments without a label, in [0, 1); near 1 their Y does not count, and P is harmonic between labels.
     trust_votes_labelled
