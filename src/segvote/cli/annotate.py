@@ -83,7 +83,7 @@ def annotate(
     voter: str = option(
         DEFAULTS.voter,
         panel=METHOD,
-        help="Scoring method: ekde (the whole method), or one voter alone.",
+        help="The method (ekde), or one voter alone.",
         **choice(SYSTEMS, "voter"),
     ),
     features: str = option(
