@@ -22,7 +22,7 @@ from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.voters.paper import BANDWIDTH_RULES, GRID, choose_bandwidths
+from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, choose_bandwidths
 from segvote.voters.segments import check_segments
 
 Pair = tuple[float, float]

@@ -18,7 +18,7 @@ from segvote.io.atomic import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
 from segvote.report.compare_page import draw_precision, draw_stress
 from segvote.report.compare_tables import format_markdown
-from segvote.voters.paper import GRID
+from segvote.voters.bandwidths import GRID
 
 OURS = Combination("ward", "lite0", "ekde")
 # Costs are told relative to this baseline of the paper.
