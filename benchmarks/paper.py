@@ -30,6 +30,8 @@ from segvote.voters import VOTERS
 
 PHOTOGRAPHS = ("cows", "aeroplanes", "street-cars", "msrc-face", "msrc-sign", "msrc-dog", "dogs-not-cats")
 SETS = (*PHOTOGRAPHS, "tile-break", "tile-fray", "steel-patches", "coffee-lesions")
+# With those of the field that the suite has besides.
+ALL_SETS = (*SETS, "blood-cells", "glands", "potholes", "asphalt-cracks", "ultrasound")
 # Images of each folder: with all of them eleven sets take most of a day.
 N_IMAGES = 24
 PAPER_VOTERS = ("ekde", "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")

@@ -122,6 +122,8 @@ def test_the_search_settles_where_the_printed_iteration_does(monkeypatch):
         s_against = point.scale * unit
         _, votes_for, against = iterate_slow(X[y == 1], X[y == 0], point.ratio * s_against, s_against, 400)
         np.testing.assert_allclose(point.scores[y == 1], votes_for - against, rtol=1e-3, atol=1e-3)
+        exact = fit((X, y, bags, None), bandwidth_for=point.ratio * s_against, bandwidth_against=s_against).rho_
+        assert point.rho == pytest.approx(exact, rel=1e-2)
 
 
 def test_the_plausibility_is_its_formula(planted):

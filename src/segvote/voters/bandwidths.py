@@ -34,6 +34,7 @@ RATIOS = (1.5, 1.45, 1.4, 1.35, 1.325, 1.3, 1.275, 1.25, 1.225, 1.2, 1.175, 1.15
 N_NEIGHBORS = 40  # of the graph by which a selection is compared with itself
 BEST_SHARE = 0.05  # of each *without* bag, by which its likeness to the selection is measured
 WINDOW_ROUNDS, WINDOW_TOL = 300, 1e-4
+RHO_STEPS, SAME_RHO = 100, 1e-5
 TINY = np.finfo(float).tiny
 
 
@@ -49,6 +50,8 @@ class WindowPoint:
         f of eq. 6 at the fixed point.
     false_positives : float
         Share of *without* segments with f > 0, votes of their own bag left out.
+    rho : float
+        Spectral radius of J, J_ij = k+_ij / b_i; up to 1 the only fixed point is w = 0.
     consistency : float
         inside (1 - rest) (1 - without): mean share of selected neighbours in the selection, in the rest of the *with*
         bags, and in the best twentieth of each *without* bag. 0 where all or nothing is selected.
@@ -58,6 +61,7 @@ class WindowPoint:
     ratio: float
     scores: np.ndarray
     false_positives: float
+    rho: float
     consistency: float
 
     @property
@@ -228,7 +232,21 @@ def _judge(
     false_positives = float((outside[~segments.positive] > 0).mean()) if (~segments.positive).any() else 0.0
     selected = (scores > 0) & segments.positive
     consistency = measure_consistency(segments, selected, graph @ selected.astype(np.float64))
-    return WindowPoint(scale, ratio, scores.astype(np.float64), false_positives, consistency)
+    rho = measure_radius(pro, against, segments.positive)
+    return WindowPoint(scale, ratio, scores.astype(np.float64), false_positives, rho, consistency)
+
+
+def measure_radius(pro: np.ndarray, against: np.ndarray, positive: np.ndarray) -> float:
+    """Spectral radius of J_ij = k+_ij / b_i over P, b_i = sum_N k- + sum_P k-, by power iteration."""
+    own, total = pro[np.ix_(positive, positive)], against[positive].sum(axis=1, dtype=np.float64)
+    vector, rho = np.ones(len(own)), 0.0
+    for _ in range(RHO_STEPS):
+        vector = own @ vector.astype(np.float32) / np.maximum(total, TINY)
+        before, rho = rho, float(vector.max(initial=0.0))
+        if rho == 0 or abs(rho - before) <= SAME_RHO * rho:
+            break
+        vector = vector / rho
+    return rho
 
 
 def measure_consistency(segments: Segments, selected: np.ndarray, share: np.ndarray) -> float:
