@@ -15,7 +15,7 @@ import numpy as np
 from paper import SETS, VOTER_OPTIONS, Job, compare_set
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.compare_results import LENGTHS, UNIT, Comparison, Result
-from segvote.report.compare_tables import format_markdown
+from segvote.report.experiment_tables import format_markdown
 from segvote.voters import VOTERS
 
 # Without this words have length one either way.

@@ -16,8 +16,8 @@ from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
-from segvote.report.compare_page import draw_precision, draw_stress
-from segvote.report.compare_tables import format_markdown
+from segvote.report.experiment_pages import draw_precision, draw_stress
+from segvote.report.experiment_tables import format_markdown
 from segvote.voters.bandwidths import GRID
 
 OURS = Combination("ward", "lite0", "ekde")

@@ -21,7 +21,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
-from segvote.report.compare_page import write_comparison
+from segvote.report.experiment_pages import write_comparison
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.remote import open_run
 from segvote.run.run import Run

@@ -49,6 +49,7 @@ def compare(
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
     size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
+    detail: str = typer.Option("coarse", help="Input of the network, the same for all: coarse, fine, or pixels."),
     decision: str = typer.Option(DEFAULTS.decision, help=f"The common rule: {', '.join(DECISIONS)}."),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
@@ -63,9 +64,11 @@ def compare(
     """
     from segvote.evaluation.compare import Plan
     from segvote.evaluation.compare import compare as run_compare
+    from segvote.evaluation.evaluate_truth import list_truth
     from segvote.evaluation.stress import stress as run_stress
-    from segvote.report.compare_page import write_comparison
-    from segvote.report.compare_tables import format_text, list_comparison_rows
+    from segvote.report.experiment_pages import write_comparison
+    from segvote.report.experiment_pictures import format_examples
+    from segvote.report.experiment_tables import format_text, list_comparison_rows
     from segvote.voters.options import parse_options_of_all
 
     names = split_names(voters, SYSTEMS, "voter")
@@ -76,14 +79,15 @@ def compare(
         time_limit=time_limit,
         voter_options=parse_options_of_all(names, voter_option or ()),
     )
-    settings = replace(DEFAULTS, n_segments=n_segments, size=size, decision=decision)
+    settings = replace(DEFAULTS, n_segments=n_segments, size=size, detail=detail, decision=decision)
     with show_progress() as progress:
         arguments = (with_folder, without_folder, truth, out, plan, settings)
         comparison = run_compare(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress)
         curves = (
             run_stress(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress) if stress else []
         )
-        page = write_comparison(comparison, curves, f"Voters on {with_folder.resolve().parent.name}")
+        examples = format_examples(with_folder, without_folder, list_truth(truth, label))
+        page = write_comparison(comparison, curves, f"Voters on {with_folder.resolve().parent.name}", examples)
     typer.echo(format_text(list_comparison_rows(comparison)))
     for failed in comparison.failed:
         typer.echo(f"no result: {failed.combination.voter}, {failed.combination.features}: {failed.reason}", err=True)

@@ -29,7 +29,7 @@ GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 # Segments over which a rule takes its means.
 MAX_ASKED = 5000
 # The window is searched over s- in units of the typical distance, and over s+ / s-, the widest first.
-SCALES = (0.4, 0.5, 0.6, 0.7, 0.85)
+SCALES = (0.4, 0.5, 0.6, 0.7)
 RATIOS = (1.5, 1.45, 1.4, 1.35, 1.325, 1.3, 1.275, 1.25, 1.225, 1.2, 1.175, 1.15, 1.125, 1.1, 1.075, 1.05)
 N_NEIGHBORS = 40  # of the graph by which a selection is compared with itself
 BEST_SHARE = 0.05  # of each *without* bag, by which its likeness to the selection is measured
