@@ -136,6 +136,9 @@ def annotate(
         max=1.0,
         help="Share of adjacent segments that look alike in a segment's score; 0: none.",
     ),
+    second_voting: bool = research(
+        DEFAULTS.second_voting, help="Smooth over all adjacent segments, as the paper prints it; for voters alone."
+    ),
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
     ),

@@ -50,6 +50,9 @@ class Settings:
         Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
     smoothing
         Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
+    second_voting
+        Whether adjacent segments share their scores as the paper prints it, by the mean over all of them; otherwise by
+        the mean over those that look alike. For voters alone.
     decision
         A name of `DECISIONS`.
     unsure
@@ -86,6 +89,7 @@ class Settings:
     motion_prior: float = 0.7
     exclude_mislabelled: bool = True
     smoothing: float = 0.4
+    second_voting: bool = False
     decision: str = "otsu"
     unsure: bool = False
     n_superpixels: int = 1500

@@ -21,7 +21,7 @@ from segvote.segmentation.labels import list_edges, measure_areas
 from segvote.steps.prediction.calibration import Calibration
 from segvote.steps.prediction.model import Model
 from segvote.steps.superpixels import draw_mask
-from segvote.steps.table import measure_contrasts
+from segvote.steps.table import measure_adjacency
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,10 @@ class Predictor:
         votes = self.vote(model.standardiser.apply(features))
         edges, lengths = list_edges(labels)
         working = resize_image(image, model.settings.size)
-        contrasts = measure_contrasts(measure_means(convert_to_lab(working), labels, measure_areas(labels)), edges)
-        return self.annotator.smooth(votes, weigh_adjacent(len(votes), edges, lengths, contrasts))
+        colours = measure_means(convert_to_lab(working), labels, measure_areas(labels))
+        geometry = {"edges": edges, "lengths": lengths, "colours": colours}
+        adjacency = measure_adjacency(geometry, model.settings.second_voting)
+        return self.annotator.smooth(votes, weigh_adjacent(len(votes), edges, *adjacency))
 
     def vote(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) votes for standardised features; a model whose numbers lead to no numbers is refused."""
