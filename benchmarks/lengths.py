@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from paper import SETS, VOTER_OPTIONS, Job, compare_set
+from paper import compare_set
+from paper_sets import SETS, VOTER_OPTIONS, Job
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.compare_results import LENGTHS, UNIT, Comparison, Result
 from segvote.report.experiment_tables import format_markdown

@@ -22,7 +22,7 @@ from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, choose_bandwidths
+from segvote.voters.bandwidths import GRID, READINGS, choose_bandwidths
 from segvote.voters.segments import check_segments
 
 Pair = tuple[float, float]
@@ -107,7 +107,7 @@ def _iterate(k_for: np.ndarray, k_against: np.ndarray, positive: np.ndarray) -> 
 
 def _choose(table: Table) -> dict[str, Pair]:
     segments = check_segments(table.X, table.positive[table.bags], table.bags, None, None)
-    return {rule: choose_bandwidths(segments, rule=rule) for rule in BANDWIDTH_RULES}
+    return {rule: choose_bandwidths(segments, rule=rule) for rule in READINGS}
 
 
 def judge_votes(stage: Stage, table: Table, votes: np.ndarray, settings: Settings) -> PairResult:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from paper import ALL_SETS, DETAIL, N_IMAGES, N_SEGMENTS, Job
 from paper_bandwidths import PairResult, judge_votes
+from paper_sets import ALL_SETS, DETAIL, N_IMAGES, N_SEGMENTS, Job
 from segvote.evaluation.compare_stage import Stage, prepare_stage
 from segvote.evaluation.evaluate_truth import list_truth
 from segvote.io.atomic import write_text
@@ -103,7 +103,7 @@ def _list_cells(name: str, results: Sequence[PairResult | WindowRow]) -> list[st
     return [name, *means, f"{min(one.ap for one in results):.2f}"]
 
 
-def list_set_rows(found: Mapping[str, SetWindow]) -> list[list[str]]:
+def list_window_rows(found: Mapping[str, SetWindow]) -> list[list[str]]:
     """Each set by the rule `window`, beside the best pair by the masks."""
     rows = [["set", "selected", "CorLoc", "AP", "best pair: selected", "CorLoc", "AP", "ratio"]]
     for name, one in found.items():
@@ -149,7 +149,7 @@ def main() -> None:
         print(name, asdict(found[name].rules[WINDOW]), flush=True)
     write_text(options.docs / "images" / "paper_window.svg", draw_window(found))
     print(format_markdown(list_rule_rows(found)))
-    print(format_markdown(list_set_rows(found)))
+    print(format_markdown(list_window_rows(found)))
 
 
 if __name__ == "__main__":

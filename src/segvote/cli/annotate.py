@@ -136,6 +136,9 @@ def annotate(
         max=1.0,
         help="Share of adjacent segments that look alike in a segment's score; 0: none.",
     ),
+    finish: bool = research(
+        DEFAULTS.finish, help="After a voter: re-vote with hard labels and a linear classifier, as in the method."
+    ),
     second_voting: bool = research(
         DEFAULTS.second_voting, help="Smooth over all adjacent segments, as the paper prints it; for voters alone."
     ),

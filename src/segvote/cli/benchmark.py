@@ -49,6 +49,7 @@ def benchmark(
         None, help=f"{', '.join(SEGMENTERS)} [{DEFAULTS.segmenter}].", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
+    finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
     voter_option: list[str] | None = VOTER_OPTION,
     frames: int = typer.Option(3, min=0, help="Frames used of each video, as images; 0: videos as they are."),
     max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
@@ -62,6 +63,7 @@ def benchmark(
     from segvote.evaluation.benchmark import PAPER_SETTINGS, RowFeatures, make_paper_plan
     from segvote.evaluation.benchmark import benchmark as run_benchmark
     from segvote.evaluation.compare import Plan
+    from segvote.evaluation.compare_results import add_finished
     from segvote.report.experiment_pages import (
         list_benchmark_notes,
         list_benchmark_rows,
@@ -78,6 +80,9 @@ def benchmark(
     if voters is not None:
         plan = Plan(split_names(voters, SYSTEMS, "voter"), split_names(features), time_limit=time_limit)
     options = parse_options_of_all(plan.voters, voter_option or ())
+    if finish:
+        pairs = tuple((name, kind) for voter, kind in plan.pairs for name in add_finished([voter]))
+        plan = replace(plan, voters=add_finished(plan.voters), pairs=pairs)
     plan = replace(plan, segmenters=(segmenter,), voter_options=options)
     with show_progress() as progress:
         done = run_benchmark(

@@ -16,7 +16,7 @@ from segvote.method import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.voters import SYSTEMS
+from segvote.voters import SYSTEMS, VOTERS
 
 DEFAULTS = Settings()
 ALL = "all"
@@ -54,6 +54,7 @@ def compare(
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
     voter_option: list[str] | None = VOTER_OPTION,
+    finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
     time_limit: float | None = TIME_LIMIT,
     jobs: int = JOBS,
@@ -64,6 +65,7 @@ def compare(
     """
     from segvote.evaluation.compare import Plan
     from segvote.evaluation.compare import compare as run_compare
+    from segvote.evaluation.compare_results import FINISH, add_finished, split_voter
     from segvote.evaluation.evaluate_truth import list_truth
     from segvote.evaluation.stress import stress as run_stress
     from segvote.report.experiment_pages import write_comparison
@@ -71,13 +73,14 @@ def compare(
     from segvote.report.experiment_tables import format_text, list_comparison_rows
     from segvote.voters.options import parse_options_of_all
 
-    names = split_names(voters, SYSTEMS, "voter")
+    names = split_names(voters, (*SYSTEMS, *(f"{name}{FINISH}" for name in VOTERS)), "voter", SYSTEMS)
+    bare = tuple(dict.fromkeys(split_voter(name)[0] for name in names))
     plan = Plan(
-        names,
+        add_finished(names) if finish else names,
         split_names(features),
         split_names(segmenters, SEGMENTERS, "segmenter"),
         time_limit=time_limit,
-        voter_options=parse_options_of_all(names, voter_option or ()),
+        voter_options=parse_options_of_all(bare, voter_option or ()),
     )
     settings = replace(DEFAULTS, n_segments=n_segments, size=size, detail=detail, decision=decision)
     with show_progress() as progress:
@@ -94,11 +97,13 @@ def compare(
     typer.echo(f"page: {page}")
 
 
-def split_names(text: str, known: Iterable[str] | None = None, kind: str = "name") -> tuple[str, ...]:
-    """``"a,b"`` to names; ``"all"`` to all known ones; an unknown one lists them."""
+def split_names(
+    text: str, known: Iterable[str] | None = None, kind: str = "name", all_names: Iterable[str] | None = None
+) -> tuple[str, ...]:
+    """``"a,b"`` to names; ``"all"`` to all known ones, or to `all_names`; an unknown one lists them."""
     known = None if known is None else list(known)
     if known is not None and text.strip() == ALL:
-        return tuple(known)
+        return tuple(known if all_names is None else all_names)
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if known is not None and name not in known:

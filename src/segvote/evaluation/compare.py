@@ -19,7 +19,15 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
-from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, wants_lengths, write_result
+from segvote.evaluation.compare_results import (
+    Combination,
+    Comparison,
+    Result,
+    read_result,
+    split_voter,
+    wants_lengths,
+    write_result,
+)
 from segvote.evaluation.compare_rules import RULES, decide_by_rules
 from segvote.evaluation.compare_stage import Stage, choose_detail, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import (
@@ -48,6 +56,7 @@ class Plan:
 
     # Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``); a
     # name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length one.
+    # A voter that ends in ``+finish`` is followed by the re-vote and the linear classifier of the method.
     voters: tuple[str, ...] = SYSTEMS
     features: tuple[str, ...] = (Settings.features,)
     segmenters: tuple[str, ...] = (Settings.segmenter,)
@@ -57,14 +66,16 @@ class Plan:
 
     def choose_voter(self, settings: Settings, voter: str) -> Settings:
         """The settings with another voter and its options, or the same with those of the plan besides."""
-        own = settings.voter_options if voter == settings.voter else {}
-        return replace(settings, voter=voter, voter_options={**own, **self.voter_options.get(voter, {})})
+        name, finish = split_voter(voter)
+        own = settings.voter_options if name == settings.voter else {}
+        options = {**own, **self.voter_options.get(name, {})}
+        return replace(settings, voter=name, finish=finish, voter_options=options)
 
 
 def list_combinations(plan: Plan) -> list[Combination]:
     """All combinations, those that share segments and features together."""
     for voter in plan.voters:
-        check_system(voter)
+        check_system(split_voter(voter)[0])
     return [
         Combination(segmenter, features, voter)
         for segmenter in plan.segmenters

@@ -4,7 +4,7 @@
 voter's own threshold, one segment per image for negative mining, the largest connected component above the image's
 mean for aggregation maps. ``printed``: the same after the second voting as the
 paper prints it, over all adjacent segments alike. ``matched``: as many segments in all as eKDE selected by the common
-rule, which is how the paper sets CRANE's threshold.
+rule, which is how the paper sets CRANE's threshold. A finished voter has no threshold of its own.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def decide_by_rules(
     twice = vote_twice(table, votes, settings.smoothing)
     decisions = {
         "common": common,
-        "own": _select_own(table, votes, settings.voter, n_matched),
-        "printed": _select_own(table, twice, settings.voter, n_matched),
+        "own": common if settings.finish else _select_own(table, votes, settings.voter, n_matched),
+        "printed": common if settings.finish else _select_own(table, twice, settings.voter, n_matched),
         "matched": _select_count(table, votes, n_matched),
     }
     return scores, thresholds, decisions

@@ -48,6 +48,8 @@ class Settings:
         Background prior of what moves with the background of a video; 1 switches it off.
     exclude_mislabelled
         Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
+    finish
+        Whether the re-vote and the linear classifier of the method follow a voter; the method has them anyway.
     smoothing
         Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
     second_voting
@@ -88,6 +90,7 @@ class Settings:
     border_prior: float = 0.9
     motion_prior: float = 0.7
     exclude_mislabelled: bool = True
+    finish: bool = False
     smoothing: float = 0.4
     second_voting: bool = False
     decision: str = "otsu"

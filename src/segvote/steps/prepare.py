@@ -39,6 +39,8 @@ def check_names(settings: Settings) -> FeatureExtractor:
             VOTERS[settings.voter](**settings.voter_options)
     if settings.unsure and settings.voter != METHOD:
         raise BadInputError(f"expected --voter {METHOD} with --unsure, got {settings.voter}; leave one of them out")
+    if settings.finish and settings.voter == METHOD:
+        raise BadInputError(f"expected a voter with --finish, got {METHOD}, which has these steps already")
     if settings.second_voting and settings.voter == METHOD:
         raise BadInputError(f"expected a voter with --second-voting, got {METHOD}, which smooths in its own way")
     check_decision(settings.decision)

@@ -4,10 +4,13 @@ The method (`METHOD`, `segvote.method`) is no voter: it is the walk with a backg
 and smoothing around it. Commands take its name or that of a voter, together `SYSTEMS`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from segvote.errors import UnknownNameError
 from segvote.registry import Registry
 
-__all__ = ["METHOD", "SYSTEMS", "VOTERS", "check_system", "keeps_lengths"]
+__all__ = ["METHOD", "SYSTEMS", "VOTERS", "check_system", "keeps_lengths", "make_voter"]
 
 METHOD = "ekde"
 
@@ -56,3 +59,13 @@ def check_system(name: str) -> None:
 def keeps_lengths(name: str) -> bool:
     """Whether features keep their lengths for the method or a voter; otherwise their blocks have length one."""
     return name != METHOD and bool(VOTERS[name].wants_lengths)
+
+
+def make_voter(name: str, options: Mapping[str, Any], finish: bool = False) -> Any:
+    """A voter with its options, not fitted; `finish` adds the re-vote and the linear classifier of the method."""
+    voter = VOTERS[name](**options)
+    if not finish:
+        return voter
+    from segvote.voters.finished import Finished  # scikit-learn takes a second to import
+
+    return Finished(voter)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from segvote.method.graph import N_NEIGHBORS
 from segvote.run.settings import Settings
-from segvote.voters import METHOD, VOTERS
+from segvote.voters import METHOD, make_voter
 from segvote.voters.options import check_options
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def make_annotator(settings: Settings) -> SegmentAnnotator:
     }
     if settings.voter == METHOD:
         return SegmentAnnotator(**parameters, **{"n_neighbors": _choose_neighbours(settings.n_segments), **options})
-    return SegmentAnnotator(VOTERS[settings.voter](**options), **parameters)
+    return SegmentAnnotator(make_voter(settings.voter, options, settings.finish), **parameters)
 
 
 def _choose_neighbours(n_segments: int) -> int:
