@@ -4,7 +4,7 @@
 
 A linear classifier on the mean features of images gives one direction u, of length one; the adapted features are
 ``x + (gain - 1) (u . x) u``: what a step of training the last linear layer and its head on image labels does to them.
-Measured with the plain walk (voter `ekde` without the method around it) and the printed eKDE: segment AP on every set.
+Measured with the plain walk (voter `walk`) and the printed eKDE: segment AP on every set.
 WORK is the work folder of `paper.py`, whose segments and features are used.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paper import N_IMAGES, N_SEGMENTS, SETS, Job
+from paper_sets import N_IMAGES, N_SEGMENTS, SETS, Job
 from segvote.evaluation.compare_stage import Stage, prepare_stage
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_truth import list_truth
@@ -28,7 +28,7 @@ from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
 
 GAINS = (1.0, 2.0, 4.0, 8.0)
-JUDGES = {"ekde": False, "ekde-paper": True}  # whether features keep their lengths
+JUDGES = {"walk": False, "ekde-paper": True}  # whether features keep their lengths
 
 
 def find_direction(table: Table) -> np.ndarray:

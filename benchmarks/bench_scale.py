@@ -1,4 +1,4 @@
-"""A million segments on one machine: seconds, memory, recall and ranking of `EKDE` at three sizes; last line JSON.
+"""A million segments on one machine: seconds, memory, recall and ranking of `Walk` at three sizes; last line JSON.
 
 python benchmarks/bench_scale.py [--quick]
 python benchmarks/bench_scale.py --part size 1000000
@@ -25,7 +25,7 @@ from segvote.kernels import build_vote_graph, neighbours
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
 from segvote.steps.resources import estimate_memory
-from segvote.voters.ekde import EKDE
+from segvote.voters.walk import Walk
 
 N_DIMS = 472
 SEGMENTS_PER_BAG = 100
@@ -74,7 +74,7 @@ def make_set(n_segments: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np
     return X, y, bags, truth
 
 
-def name_scores(voter: EKDE) -> str:
+def name_scores(voter: Walk) -> str:
     """The same for the same scores, to the last bit."""
     return hashlib.sha256(voter.scores_.tobytes()).hexdigest()[:16]
 
@@ -83,7 +83,7 @@ def measure_size(n_segments: int) -> dict[str, float | str]:
     """One fit, and how its ranking of some segments differs from that with their true neighbours."""
     X, y, bags, truth = make_set(n_segments)
     started, began = time.perf_counter(), time.process_time()
-    voter = EKDE().fit(X, y, bags=bags)
+    voter = Walk().fit(X, y, bags=bags)
     row = {
         "n_segments": n_segments,
         "seconds": time.perf_counter() - started,
@@ -98,7 +98,7 @@ def measure_size(n_segments: int) -> dict[str, float | str]:
     return row | judge_sample(voter, X, bags, truth)
 
 
-def judge_sample(voter: EKDE, X: np.ndarray, bags: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+def judge_sample(voter: Walk, X: np.ndarray, bags: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """AP among some segments, by the votes they got and by those of their true neighbours; and the true recall."""
     rng = np.random.default_rng(1)
     # A third of them object: among all, one in forty is, and an AP of few would be chance.
@@ -136,14 +136,14 @@ def fit_twice(n_segments: int) -> dict[str, float]:
     for name, pairs in (("approximate", 0), ("exact", np.inf)):
         neighbours.EXACT_PAIRS = pairs  # type: ignore[assignment]
         started = time.perf_counter()
-        voter = EKDE().fit(X, y, bags=bags)
+        voter = Walk().fit(X, y, bags=bags)
         row |= {f"seconds_{name}": time.perf_counter() - started, f"ap_{name}": measure_ap(voter, truth)}
         row[f"recall_{name}"] = voter.recall_
     neighbours.EXACT_PAIRS = usual
     return row
 
 
-def measure_ap(voter: EKDE, truth: np.ndarray) -> float:
+def measure_ap(voter: Walk, truth: np.ndarray) -> float:
     return average_precision(voter.scores_, truth)
 
 

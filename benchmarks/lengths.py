@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from paper import SETS, VOTER_OPTIONS, Job, compare_set
+from paper import compare_set
+from paper_sets import SETS, VOTER_OPTIONS, Job
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.compare_results import LENGTHS, UNIT, Comparison, Result
-from segvote.report.compare_tables import format_markdown
+from segvote.report.experiment_tables import format_markdown
 from segvote.voters import VOTERS
 
 # Without this words have length one either way.

@@ -22,7 +22,7 @@ from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.voters.paper import BANDWIDTH_RULES, GRID, choose_bandwidths
+from segvote.voters.bandwidths import GRID, READINGS, choose_bandwidths
 from segvote.voters.segments import check_segments
 
 Pair = tuple[float, float]
@@ -70,7 +70,7 @@ def measure_bandwidths(folders: tuple[Path, Path, Path], out: Path, settings: Se
         return _parse(read_json(path))
     stage = prepare_stage(folders[:2], list_truth(folders[2]), out / "run", settings, {True}, n_jobs)
     table = stage.tables[True]
-    results = {pair: _judge(stage, table, votes, settings) for pair, votes in score_pairs(table.X, table)}
+    results = {pair: judge_votes(stage, table, votes, settings) for pair, votes in score_pairs(table.X, table)}
     found = BandwidthTable(results, _choose(table))
     write_json(path, _format(found))
     return found
@@ -107,10 +107,11 @@ def _iterate(k_for: np.ndarray, k_against: np.ndarray, positive: np.ndarray) -> 
 
 def _choose(table: Table) -> dict[str, Pair]:
     segments = check_segments(table.X, table.positive[table.bags], table.bags, None, None)
-    return {rule: choose_bandwidths(segments, rule=rule) for rule in BANDWIDTH_RULES}
+    return {rule: choose_bandwidths(segments, rule=rule) for rule in READINGS}
 
 
-def _judge(stage: Stage, table: Table, votes: np.ndarray, settings: Settings) -> PairResult:
+def judge_votes(stage: Stage, table: Table, votes: np.ndarray, settings: Settings) -> PairResult:
+    """Votes (n_segments,) judged by the masks of a set."""
     scores, _, decisions = decide_by_rules(table, votes, settings, stage.n_matched)
     ranking = rank_segments([scores[stage.run.get_slice(index)] for index in stage.truth], list(stage.truth.values()))
     return PairResult(

@@ -11,19 +11,22 @@ from pathlib import Path
 import numpy as np
 
 from paper_bandwidths import BandwidthTable, Pair
-from segvote.datasets.paper_table import PAPER_CORLOC, PAPER_METHODS
-from segvote.evaluation.compare_results import Combination, Comparison, Result
+from paper_window import SetWindow, draw_window, list_rule_rows, list_window_rows
+from segvote.datasets.paper_table import COLUMNS, MEAN, PAPER_METHODS, PAPER_TABLE, PITTCAR
+from segvote.evaluation.compare_results import FINISH, Combination, Comparison, Result
 from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
-from segvote.report.compare_page import draw_precision, draw_stress
-from segvote.report.compare_tables import format_markdown
-from segvote.voters.paper import GRID
+from segvote.report.experiment_pages import draw_precision, draw_stress
+from segvote.report.experiment_tables import format_markdown
+from segvote.voters.bandwidths import GRID
 
 OURS = Combination("ward", "lite0", "ekde")
 # Costs are told relative to this baseline of the paper.
 COST_UNIT = Combination("ward", "lite0", "crane")
 OURS_FEATURES = (OURS.segmenter, OURS.features)
+# Columns of the paper's table: name to place.
+PAPER_COLUMNS = {"pittcar": COLUMNS.index(PITTCAR), "youtube-objects": COLUMNS.index(MEAN)}
 MEASURES = ("common", "own", "printed", "matched")
 
 
@@ -33,8 +36,8 @@ class Pages:
 
     Attributes
     ----------
-    comparisons, bandwidths
-        Set to its comparison, and to its pairs of bandwidths.
+    comparisons, bandwidths, windows
+        Set to its comparison, to its pairs of bandwidths on the printed grid, and to its pairs near the window.
     curves
         Of stress; may be empty.
     n_images
@@ -43,6 +46,7 @@ class Pages:
 
     comparisons: Mapping[str, Comparison]
     bandwidths: Mapping[str, BandwidthTable]
+    windows: Mapping[str, SetWindow]
     curves: Sequence[StressCurve]
     n_images: int
 
@@ -97,6 +101,8 @@ def list_tables(pages: Pages) -> dict[str, str]:
         "order": format_markdown(list_order_rows(pages)),
         "bandwidths": format_markdown(list_bandwidth_rows(pages)),
         "readings": format_markdown(list_reading_rows(pages)),
+        "rules": format_markdown(list_rule_rows(pages.windows)),
+        "window": format_markdown(list_window_rows(pages.windows)),
         "differences": format_markdown(list_difference_rows(pages, deep)),
         "seconds": format_markdown(list_cost_rows(pages, deep)),
         "failures": format_failures(pages),
@@ -116,7 +122,26 @@ def format_date(pages: Pages) -> str:
     return f"`make paper`, {datetime.date.today()}: {len(pages.comparisons)} sets, {draw}.\n"
 
 
+def list_claim_rows(comparisons: Mapping[str, Comparison], baseline: str) -> list[list[str]]:
+    """README's rows: the walk alone, the best baseline alone and finished, the method; means over the sets."""
+    names = {
+        "walk, alone": "walk",
+        f"{baseline}, the best baseline, alone": baseline,
+        f"{baseline}, finished": f"{baseline}{FINISH}",
+        "the method (ekde)": OURS.voter,
+    }
+    rows = [["", "CorLoc", "mIoU", "AP", "worst CorLoc"]]
+    for title, voter in names.items():
+        found = [(known, known.find(voter, OURS.features, OURS.segmenter)) for known in comparisons.values()]
+        if any(result is None for _, result in found):
+            continue
+        figures = np.array([[_measure(known, one, name) for name in ("common", "miou", "ap")] for known, one in found])
+        rows.append([title, *map(_format, figures.mean(axis=0)), _format(figures[:, 0].min())])
+    return rows
+
+
 def write_figures(folder: Path, pages: Pages) -> None:
+    write_figure(folder / "paper_window.svg", draw_window(pages.windows))
     for name, comparison in pages.comparisons.items():
         write_figure(folder / f"paper_precision_{name}.svg", draw_precision(comparison))
     for kind in dict.fromkeys(curve.kind.name for curve in pages.curves):
@@ -167,11 +192,13 @@ def _format(value: float) -> str:
 def list_order_rows(pages: Pages) -> list[list[str]]:
     """The paper's methods: its figures, then ours with its recipe (gPb) and with our segments."""
     heads = ["own, second voting", "common", "AP"]
-    rows = [["the paper's method", "ours", *(f"paper: {name}" for name in PAPER_CORLOC)]]
+    rows = [["the paper's method", "ours", *(f"paper: {name}" for name in PAPER_COLUMNS)]]
     rows[0] += [f"{segments}: {head}" for segments in ("gPb", "Ward") for head in heads]
     ours = {"eKDE_deep (ours)": ("ekde", "lite0"), "eKDE (ours)": ("ekde", "bow")}
     for method, (voter, features) in {**PAPER_METHODS, **ours}.items():
-        paper = [f"{column[method]:.2f}" if method in column else "" for column in PAPER_CORLOC.values()]
+        paper = [
+            f"{PAPER_TABLE[method][place]:.2f}" if method in PAPER_TABLE else "" for place in PAPER_COLUMNS.values()
+        ]
         found = [
             _format(pages.measure(Combination(segmenter, features, voter), measure).mean())
             for segmenter in ("gpb", "ward")
@@ -275,7 +302,7 @@ def format_failures(pages: Pages) -> str:
     for name, comparison in pages.comparisons.items():
         for one in comparison.results:
             for note in [one.reason] if one.reason else one.notes:
-                plain = re.sub(r" \(rho = .*? rounds\)", "", note)
+                plain = re.sub(r"rho = [\d.]+", "rho", re.sub(r" after \d+ rounds", "", note))
                 said.setdefault(f"{name_combination(one.combination)}: {plain}", []).append(name)
     lines = [f"- {note} ({', '.join(dict.fromkeys(names))})" for note, names in said.items()]
     return "\n".join(lines or ["None."]) + "\n"

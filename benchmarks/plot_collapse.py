@@ -15,8 +15,8 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
 from segvote.datasets import make_bags
-from segvote.voters.ekde import EKDE
 from segvote.voters.paper import PaperEKDE
+from segvote.voters.walk import Walk
 
 STEPS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 
@@ -29,7 +29,7 @@ def measure(steps: int, X: np.ndarray, y: np.ndarray, bags: np.ndarray, truth: n
         printed = (
             PaperEKDE(bandwidth_for=3.0, bandwidth_against=3.0, max_iter=steps, tol=0).fit(X, y, bags=bags).weights_
         )
-    robust = EKDE(n_steps=steps).fit(X, y, bags=bags).weights_
+    robust = Walk(n_steps=steps).fit(X, y, bags=bags).weights_
     return [printed[truth].mean(), printed[background].mean(), robust[truth].mean(), robust[background].mean()]
 
 

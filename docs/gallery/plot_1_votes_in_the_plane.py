@@ -15,7 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from segvote import VOTERS
 
-EKDE = VOTERS["ekde"]
+Walk = VOTERS["walk"]
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 rng = np.random.default_rng(4)
 backgrounds = np.array([[-3.2, 1.6], [-1.4, -1.8], [1.9, -1.6], [3.4, 1.4]])
@@ -67,7 +67,7 @@ for axes in (left, right):
 # Below are a segment of the object, one of the background and an odd one. The ring is the bandwidth; a line is a vote,
 # as thick as it is loud.
 
-voter = EKDE(n_neighbors=20).fit(X, y, bags=bags)
+voter = Walk(n_neighbors=20).fit(X, y, bags=bags)
 of_target, of_background, odd = (
     int(np.argmin(np.linalg.norm(X - at, axis=1))) for at in [(0.9, 1.2), (-1.5, -2), (-4.6, -2)]
 )
@@ -103,7 +103,7 @@ show_plane(axes, "three segments: red votes come from bags with, blue ones from 
 rounds = [1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 60, 60, 60]
 columns, rows = np.meshgrid(np.linspace(-5.6, 5.6, 90), np.linspace(-4.1, 4.1, 66))
 plane = np.column_stack([columns.ravel(), rows.ravel()])
-voted = {n: EKDE(n_neighbors=20, n_steps=n).fit(X, y, bags=bags) for n in set(rounds)}
+voted = {n: Walk(n_neighbors=20, n_steps=n).fit(X, y, bags=bags) for n in set(rounds)}
 fields = {n: (one.decision_function(plane) + one.threshold_).reshape(rows.shape) for n, one in voted.items()}
 
 figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")

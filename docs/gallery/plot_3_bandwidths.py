@@ -17,7 +17,7 @@ from sklearn.metrics import average_precision_score
 from segvote import VOTERS
 from segvote.datasets import make_bags
 
-EKDE, PaperEKDE = VOTERS["ekde"], VOTERS["ekde-paper"]
+Walk, PaperEKDE = VOTERS["walk"], VOTERS["ekde-paper"]
 RED, BLUE, GREY = "#d6452b", "#2f7f9e", "#8a919c"
 X, y, bags, truth = make_bags(seed=3)
 candidates = y == 1
@@ -38,7 +38,7 @@ def measure(voter):
 bandwidths = np.geomspace(0.5, 32, 25)
 fixed = [measure(PaperEKDE(bandwidth_for=one, bandwidth_against=one, max_iter=5, tol=0)) for one in bandwidths]
 counts = [5, 10, 20, 40, 80, 160, 320]
-adaptive = [measure(EKDE(n_neighbors=count)) for count in counts]
+adaptive = [measure(Walk(n_neighbors=count)) for count in counts]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 left.plot(bandwidths, fixed, "o-", color=BLUE, markersize=4)
@@ -71,7 +71,7 @@ print(f"chosen for: {chosen.bandwidth_for_:g}, against: {chosen.bandwidth_agains
 # Why is no single one right? Because the distances to a neighbour differ that much from segment to segment, and they do
 # so in every real set of features.
 
-voter = EKDE().fit(X, y, bags=bags)
+voter = Walk().fit(X, y, bags=bags)
 reach = np.array([np.linalg.norm(X[row.indices] - X[i], axis=1).max() / 2 for i, row in enumerate(voter.graph_)])
 odd = np.tile(np.arange(40) >= 36, 40)
 

@@ -8,9 +8,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from segvote import EXPORTS, SEGMENTERS, VOTERS
+from segvote import EXPORTS, SEGMENTERS
 from segvote.cli.app import COMMANDS, load_commands, read_summary
-from segvote.cli.terminal.help import is_research
+from segvote.cli.options import RENAMED
+from segvote.cli.terminal.help import is_research, translate
+from segvote.voters import SYSTEMS
 
 GROUP = typer.main.get_command(load_commands())
 SCREEN = 24  # lines
@@ -63,7 +65,7 @@ def test_the_list_of_commands_says_what_their_own_help_says():
 @pytest.mark.parametrize(
     ("words", "known"),
     [
-        (["annotate", "--voter"], VOTERS),
+        (["annotate", "--voter"], SYSTEMS),
         (["annotate", "--segmenter"], SEGMENTERS),
         (["export", "--format"], EXPORTS),
     ],

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem, DataSet
+from segvote.datasets.paper_table import PAPER_SHOTS
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation.benchmark import Benchmark, RowFeatures, benchmark, make_paper_plan
 from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
@@ -19,7 +20,13 @@ from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.compare_rules import RULES
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
-from segvote.report.compare_benchmark import list_benchmark_rows, list_class_rows, write_benchmark
+from segvote.report.experiment_pages import (
+    list_benchmark_notes,
+    list_benchmark_rows,
+    list_class_rows,
+    write_benchmark,
+)
+from segvote.report.experiment_tables import format_text, list_set_rows
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -138,37 +145,75 @@ def test_the_rows_of_the_paper_take_the_features_asked_for():
     asked = make_paper_plan(row_features=RowFeatures(deep="vgg19", words="bow+color"))
     pairs = {(one.voter, one.features) for one in list_combinations(asked)}
     assert ("ekde-paper", "vgg19") in pairs and ("crane", "bow+color") in pairs
-    assert {features for _, features in pairs} == {"vgg19", "bow+color"}
+    assert {features for voter, features in pairs if voter != "ekde"} == {"vgg19", "bow+color"}
 
 
-def make_benchmark(tmp_path, found, notes=(), **options):
+def make_benchmark(tmp_path, found, notes=(), name="pittcar", classes=("car",), voter="crane"):
     overlaps = {rule: [(1.0 if place < found else 0.0, 1.0) for place in range(100)] for rule in RULES}
     names = [str(i) for i in range(100)]
-    result = Result(Combination("ward", "bow", "crane"), "k", names, overlaps=overlaps, notes=list(notes))
+    result = Result(Combination("ward", "bow", voter), "k", names, overlaps=overlaps, notes=list(notes))
     comparison = Comparison(tmp_path, tmp_path, "ekde", 0.5, [result])
-    return Benchmark("pittcar", {"car": comparison}, {"car": 100}, **options)
+    return Benchmark(name, dict.fromkeys(classes, comparison), dict.fromkeys(classes, 100))
 
 
-@pytest.mark.parametrize(("found", "remark"), [(21, "less than one shot apart"), (30, "")])
+@pytest.mark.parametrize(("found", "remark"), [(21, "="), (30, "")])
 def test_a_difference_below_one_shot_is_called_none(tmp_path, found, remark):
     rows = list_benchmark_rows(make_benchmark(tmp_path, found))
     figure = f"{found / 100:.2f}"
     assert rows[1:] == [["CRANE", "crane", "bow", figure, figure, figure, "0.21", remark]]
 
 
-def test_what_a_voter_warned_of_stands_beside_its_figure(tmp_path):
-    warned = make_benchmark(tmp_path, 30, notes=["no segment was penalised"])
-    assert list_benchmark_rows(warned)[1][-1].endswith("car: no segment was penalised")
-    assert "no segment was penalised" in write_benchmark(warned, tmp_path).read_text()
+def test_a_row_that_selects_nothing_says_why(tmp_path):
+    why = "the printed iteration selected no segment (rho = 0.970 <= 1, the only fixed point is w = 0)"
+    warned = make_benchmark(tmp_path, 0, notes=[why], voter="ekde-paper")
+    assert list_benchmark_notes(warned) == [f"eKDE: car: {why}"]
+    assert "the only fixed point" in write_benchmark(warned, tmp_path).read_text()
+    assert "the only fixed point" in (tmp_path / "benchmark.md").read_text()
 
 
 def test_a_class_is_compared_with_the_papers_figure_of_that_class(tmp_path):
-    known = make_benchmark(tmp_path, 30, is_whole=False, paper_classes={"car": {"CRANE": 0.305}})
-    assert list_benchmark_rows(known)[1][-2:] == ["0.30", "less than one shot apart"]
-    assert list_class_rows(known) == [["method", "car"], ["CRANE", "0.30 / 0.30 ="]]
-    other = make_benchmark(tmp_path, 30, is_whole=False, paper_classes={"train": {"CRANE": 0.3}})
+    known = make_benchmark(tmp_path, 33, name="tang-segments", classes=("cat",))
+    assert list_benchmark_rows(known)[1][-2:] == ["0.33", "="]
+    assert list_class_rows(known) == [["method", "cat"], ["CRANE", "0.33 / 0.33 ="]]
+    other = make_benchmark(tmp_path, 30, name="msrc-v2", classes=("cow",))
     assert list_benchmark_rows(other)[1][-2:] == ["", ""]
-    assert list_class_rows(other)[1] == ["CRANE", "0.30"]
+    assert list_class_rows(other)[1] == ["CRANE", "0.30"] and not other.has_paper
+
+
+def test_two_classes_are_compared_with_the_mean_of_the_two(tmp_path):
+    two = make_benchmark(tmp_path, 30, name="youtube-objects-v1", classes=("aeroplane", "cow"))
+    assert list_benchmark_rows(two)[1][-2] == f"{(0.00 + 0.45) / 2:.2f}"
+
+
+def test_the_benchmark_fits_a_terminal(tmp_path):
+    ten = make_benchmark(tmp_path, 30, name="youtube-objects-v1", classes=tuple(PAPER_SHOTS))
+    for rows in (list_benchmark_rows(ten), list_class_rows(ten), list_set_rows(ten.classes)):
+        text = format_text(rows)
+        assert max(map(len, text.splitlines())) <= 80
+        assert all(cell in text for row in rows for cell in row)
+
+
+def test_as_paper_is_the_papers_recipe(videos, tmp_path, monkeypatch):
+    monkeypatch.delenv("SEGVOTE_VGG19", raising=False)
+    arguments = ["benchmark", "neutral", str(videos), "-o", str(tmp_path / "out"), "--as-paper", "--jobs", "1"]
+    done = CliRunner().invoke(load_commands(), [*arguments, "--frames", "2", "--n-segments", "15"])
+    assert done.exit_code == 0, done.output
+    settings = json.loads(next((tmp_path / "out").rglob("run.json")).read_text())["settings"]
+    assert (settings["segmenter"], settings["size"]) == ("gpb", 224)
+    assert all(f"\n{method} " in done.stdout for method in ("eKDE", "OBoW", "MILBoost", "CRANE"))
+    assert "note: eKDE_deep: red: features vgg19 need a weight file" in done.output
+
+
+def test_label_maps_are_linked_like_the_images(videos, tmp_path):
+    maps = tmp_path / "maps"
+    for path in sorted(videos.glob("with*/*/*.png")):
+        (maps / path.parent.name).mkdir(parents=True, exist_ok=True)
+        np.save(maps / path.parent.name / f"{path.stem}.npy", np.arange(40 * 60).reshape(40, 60) // 240)
+    done = benchmark("neutral", videos, tmp_path / "out", PLAN, QUICK, n_jobs=1, label_maps=maps, n_frames=2)
+    assert len(list((tmp_path / "out/red/images/maps/with").iterdir())) == 4
+    assert done.classes["red"].good
+    with pytest.raises(BadInputError, match="no label map"):
+        benchmark("neutral", videos, tmp_path / "other", PLAN, QUICK, n_jobs=1, label_maps=tmp_path)
 
 
 def test_benchmarks_are_written_as_markdown_latex_json_and_a_page(tmp_path):
@@ -199,7 +244,9 @@ def test_the_command_prints_the_table(videos, tmp_path):
     assert "red" in done.stdout
     assert (tmp_path / "out/benchmark.md").is_file()
     page = (tmp_path / "out/benchmark.html").read_text()
-    assert "Heat maps: red" in page and page.count("data:image/jpeg") >= 2
+    assert (
+        "Figure 1, examples: red" in page and "Figure 2, heat maps: red" in page and page.count("data:image/jpeg") >= 2
+    )
 
 
 @pytest.mark.real_data

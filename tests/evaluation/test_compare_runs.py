@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segvote.errors import TooLargeError, UnknownNameError
+from segvote.errors import BadInputError, TooLargeError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Result, read_result, wants_lengths, write_result
 from segvote.evaluation.compare_rules import decide_by_rules, vote_twice
-from segvote.evaluation.compare_stage import measure_segments, scale_table
+from segvote.evaluation.compare_stage import choose_detail, measure_segments, scale_table
 from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
+from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen
@@ -255,3 +256,62 @@ def test_a_vote_in_a_process_of_its_own_knows_of_motion(finished_run, tmp_path):
     np.testing.assert_allclose(within.votes, count_votes(table, settings).votes, rtol=1e-6)
     still = count_votes(replace(table, motion=()), settings)
     assert not np.allclose(within.votes, still.votes)
+
+
+def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):
+    settings = replace(QUICK, voter="f-neg", voter_options={}, second_voting=True, smoothing=0.4, decision="sign")
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    scores = run.votes["scores"]
+    for index in range(len(run)):
+        votes, edges = run.votes["votes"][run.get_slice(index)], run.read_segments(index)["edges"]
+        near = [[*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]] for one in range(len(votes))]
+        means = [votes[others].mean() if others else votes[one] for one, others in enumerate(near)]
+        np.testing.assert_allclose(scores[run.get_slice(index)], 0.6 * votes + 0.4 * np.array(means), atol=1e-6)
+    with pytest.raises(BadInputError, match="expected a voter with --second-voting"):
+        annotate(scenes / "with", scenes / "without", tmp_path / "no", replace(settings, voter="ekde"), n_jobs=1)
+
+
+def test_equation_2_takes_one_segment_without_smoothing(scenes, tmp_path):
+    settings = replace(
+        QUICK, voter="negmin", voter_options={"reading": "bag"}, smoothing=0.0, decision="best-segment", n_superpixels=0
+    )
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    np.testing.assert_array_equal(run.votes["scores"], run.votes["votes"])
+    for index, bag in enumerate(run.bags):
+        chosen = np.flatnonzero(run.votes["decisions"][run.get_slice(index)])
+        best = [run.votes["votes"][run.get_slice(index)].argmax()] if bag.bag_label == "with" else []
+        assert chosen.tolist() == best
+
+
+def test_the_own_rule_of_scda_is_the_largest_component_above_the_mean(comparison):
+    table = reopen(Run(comparison.folder / "run")).table
+    votes = np.random.default_rng(0).random(len(table.X))
+    selected = decide_by_rules(table, votes, Settings(voter="scda"), 5)[2]["own"]
+    for index in np.flatnonzero(table.positive):
+        part = slice(table.offsets[index], table.offsets[index + 1])
+        above = votes[part] > np.average(votes[part], weights=table.areas[part])
+        components = list_components(above, table.edges[index])
+        largest = max(components, key=lambda members: table.areas[part][members].sum())
+        assert np.flatnonzero(selected[part]).tolist() == sorted(largest)
+
+
+def list_components(above, edges):
+    """Connected components of the segments above, one neighbour at a time."""
+    left, found = set(np.flatnonzero(above).tolist()), []
+    while left:
+        members, border = set(), {left.pop()}
+        while border:
+            one = border.pop()
+            members.add(one)
+            near = {int(b) for a, b in [*edges, *edges[:, ::-1]] if a == one}
+            border |= near & left
+            left -= near
+        found.append(sorted(members))
+    return found
+
+
+def test_the_detail_is_the_same_for_all_voters():
+    assert measure_segments(Settings()).detail == "coarse"
+    assert measure_segments(Settings(detail="fine")).detail == "fine"
+    assert choose_detail(Settings(detail="fine", features="bow")).detail == "coarse"
+    assert choose_detail(Settings(detail="fine", features="lite0:unit")).detail == "fine"

@@ -15,10 +15,9 @@ from segvote.evaluation.compare import Plan, compare
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.compare_rules import RULES
 from segvote.evaluation.stress import STRESSES, StressCurve, StressPoint
-from segvote.report.compare_curves import Line, draw_lines
-from segvote.report.compare_gallery import choose_images
-from segvote.report.compare_page import draw_stress, format_comparison_page, write_comparison
-from segvote.report.compare_tables import (
+from segvote.report.experiment_pages import draw_stress, format_comparison_page, write_comparison
+from segvote.report.experiment_pictures import choose_images
+from segvote.report.experiment_tables import (
     Bold,
     format_latex,
     format_markdown,
@@ -28,6 +27,7 @@ from segvote.report.compare_tables import (
     list_set_rows,
     name_methods,
 )
+from segvote.report.line_charts import Line, draw_lines
 from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160)

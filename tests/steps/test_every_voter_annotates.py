@@ -7,7 +7,7 @@ import pytest
 
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def out(tmp_path_factory):
     return tmp_path_factory.mktemp("voters") / "run"
 
 
-@pytest.mark.parametrize("name", VOTERS)
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_every_voter_leaves_a_mask_in_every_with_image(name, scenes, out):
     settings = Settings(features="color", n_segments=30, size=120, voter=name)
     with warnings.catch_warnings():

@@ -5,9 +5,9 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.method.second_opinion import stretch
-from segvote.voters.adapted import AdaptedEKDE
-from segvote.voters.ekde import EKDE
+from segvote.voters.adapted import AdaptedWalk
 from segvote.voters.maps.cam import CAM
+from segvote.voters.walk import Walk
 
 
 def test_features_are_stretched_along_the_direction_and_nowhere_else(rng):
@@ -17,18 +17,18 @@ def test_features_are_stretched_along_the_direction_and_nowhere_else(rng):
 
 def test_it_is_the_walk_on_features_stretched_along_the_direction_of_cam(planted):
     data = {"y": planted.y, "bags": planted.bags}
-    found = AdaptedEKDE(gain=3.0, n_neighbors=10).fit(planted.X, **data)
+    found = AdaptedWalk(gain=3.0, n_neighbors=10).fit(planted.X, **data)
     u = CAM().fit(planted.X, **data).coef_
     u = u / np.linalg.norm(u)
-    expected = EKDE(n_neighbors=10).fit(planted.X @ (np.eye(6) + 2 * np.outer(u, u)), **data)
+    expected = Walk(n_neighbors=10).fit(planted.X @ (np.eye(6) + 2 * np.outer(u, u)), **data)
     np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-5)
 
 
 def test_a_gain_of_one_is_ekde(planted):
     data = planted.X, planted.y, planted.bags
-    np.testing.assert_allclose(AdaptedEKDE(gain=1.0).fit(*data).scores_, EKDE().fit(*data).scores_, atol=1e-6)
+    np.testing.assert_allclose(AdaptedWalk(gain=1.0).fit(*data).scores_, Walk().fit(*data).scores_, atol=1e-6)
 
 
 def test_a_gain_of_zero_is_refused(planted):
     with pytest.raises(BadInputError, match="gain"):
-        AdaptedEKDE(gain=0.0).fit(planted.X, planted.y, bags=planted.bags)
+        AdaptedWalk(gain=0.0).fit(planted.X, planted.y, bags=planted.bags)

@@ -17,7 +17,8 @@ OPTIONS = {"ekde-paper": {"bandwidth_for": 1.5, "bandwidth_against": 1.5, "max_i
 # A few climbs are enough to check the contract of the voters that climb.
 FEW_STARTS = {"dd": 1, "dd-svm": 2, "em-dd": 1, "gem-dd": 1}
 # Average precision on planted bags; a sixth of the segments of *with* bags are object, so guessing gives 0.17.
-MARGINS = {"mi-svm": 0.4, "milboost": 0.6, "milboost-isr": 0.6}
+# A third of all segments tie at 0 by the printed rule of crane; see `test_crane.py` for ties broken by distance.
+MARGINS = {"crane": 0.3, "mi-svm": 0.4, "milboost": 0.6, "milboost-isr": 0.6}
 USUAL_MARGIN = 0.95
 NAMES = list(VOTERS)
 
@@ -132,7 +133,7 @@ def test_labels_may_be_words(fitted, planted):
 @pytest.mark.parametrize("form", ["sign", "bool"])
 def test_labels_may_be_signs_or_bools(planted, form):
     labels = {"sign": 2 * planted.y - 1, "bool": planted.y == 1}[form]
-    check_labels(fit(make_voter("ekde"), planted), planted, labels)
+    check_labels(fit(make_voter("walk"), planted), planted, labels)
 
 
 def test_bags_of_two_labels_are_refused(voter, planted):

@@ -8,7 +8,9 @@ import pytest
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError
 from segvote.method.decide import decide
-from segvote.voters.paper import GRID, PaperEKDE, choose_bandwidths
+from segvote.voters import bandwidths
+from segvote.voters.bandwidths import GRID, choose_bandwidths, measure_unit, search_window
+from segvote.voters.paper import PaperEKDE
 from segvote.voters.segments import check_segments
 
 
@@ -65,7 +67,7 @@ def test_with_equal_bandwidths_the_iteration_is_a_walk_and_collapses(planted):
 def test_run_to_the_end_equal_bandwidths_select_nothing():
     # No odd segments: one that no negative reaches would vote for itself for ever.
     X, y, bags, _ = make_bags(n_with=6, n_without=6, n_segments=15, n_object=3, n_odd=0, seed=2)
-    with pytest.warns(UserWarning, match="selected no segment"):
+    with pytest.warns(UserWarning, match="selected no segment .*<= 1, the only fixed point is w = 0"):
         end = PaperEKDE(bandwidth_for=3.0, bandwidth_against=3.0, max_iter=20000, tol=1e-9).fit(X, y, bags=bags)
     assert end.rho_ < 1
     assert end.weights_.max() < 0.01
@@ -95,12 +97,56 @@ def test_rho_is_the_spectral_radius(planted):
     assert fit(planted, bandwidth_for=2.5, bandwidth_against=1.5).rho_ == pytest.approx(expected, rel=1e-3)
 
 
-def test_the_bandwidth_rule_is_not_degenerate(planted):
+def test_the_default_bandwidths_are_not_equal(planted):
+    voter = fit(planted)
+    assert voter.bandwidth_for_ > voter.bandwidth_against_ > 0
+
+
+def test_the_window_selects_the_planted_object():
+    X, y, bags, truth = make_bags(n_with=12, n_without=12, n_segments=25, n_object=5, n_odd=0, seed=4)
+    voter = fit((X, y, bags, truth), bandwidth_rule="window")
+    selected = (voter.scores_ > 0) & (y == 1)
+    assert (selected & truth).sum() / selected.sum() > 0.9
+    assert (selected & truth).sum() / truth.sum() > 0.9
+    assert voter.rho_ > 1
+    assert not (fit((X, y, bags, truth), bandwidth_rule="discrepancy").scores_[y == 1] > 0).any()
+
+
+def test_the_search_settles_where_the_printed_iteration_does(monkeypatch):
+    # No odd segments: one that no negative reaches votes for itself and settles very slowly.
+    X, y, bags, _ = make_bags(n_with=6, n_without=6, n_segments=15, n_object=3, n_odd=0, seed=2)
+    monkeypatch.setattr(bandwidths, "WINDOW_TOL", 1e-7)
+    segments = check_segments(X, y == 1, bags, None, None)
+    unit = measure_unit(segments)
+    for point in search_window(segments, scales=(0.5, 0.7), ratios=(1.1, 1.3)):
+        s_against = point.scale * unit
+        _, votes_for, against = iterate_slow(X[y == 1], X[y == 0], point.ratio * s_against, s_against, 400)
+        np.testing.assert_allclose(point.scores[y == 1], votes_for - against, rtol=1e-3, atol=1e-3)
+        exact = fit((X, y, bags, None), bandwidth_for=point.ratio * s_against, bandwidth_against=s_against).rho_
+        assert point.rho == pytest.approx(exact, rel=1e-2)
+
+
+def test_the_plausibility_is_its_formula(planted):
     X, y, bags, _ = planted
     segments = check_segments(X, y == 1, bags, None, None)
-    s_for, s_against = choose_bandwidths(segments)
-    assert GRID[0] < s_for < GRID[-1]
-    assert GRID[0] < s_against < GRID[-1]
+    rng = np.random.default_rng(0)
+    selected, share = (rng.random(len(X)) < 0.3) & (y == 1), rng.random(len(X))
+    best = np.mean([share[bags == bag].max() for bag in np.unique(bags[y == 0])])  # a twentieth of 15 is one
+    expected = share[selected].mean() * (1 - share[(y == 1) & ~selected].mean()) * (1 - best)
+    assert bandwidths.measure_consistency(segments, selected, share) == pytest.approx(expected)
+    assert bandwidths.measure_consistency(segments, y == 1, share) == 0  # everything is no selection
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.25])
+def test_normalisers_cancel_for_equal_bandwidths_only(planted, ratio):
+    X, y, *_ = planted
+    options = {"bandwidth_for": 2 * ratio, "bandwidth_against": 2.0, "max_iter": 1, "tol": 0}
+    plain, normalised = (fit(planted, normalised=flag, **options) for flag in (False, True))
+    P, N = X[y == 1], X[y == 0]
+    votes_for = ratio ** -X.shape[1] * make_kernel(P, P, 2 * ratio).sum(1)
+    expected = votes_for / (votes_for + make_kernel(P, N, 2.0).sum(1))
+    np.testing.assert_allclose(normalised.weights_[y == 1], expected, rtol=1e-4)
+    assert np.allclose(plain.weights_, normalised.weights_) == (ratio == 1)
 
 
 def test_the_own_bag_may_be_left_out(planted):
@@ -132,15 +178,15 @@ def test_bandwidths_maximise_the_mean_discrepancy_of_the_two_sides(seed):
         means = {(a, b): np.nanmean(np.nanmean(kernels[y == a][:, y == b], axis=1)) for a in (0, 1) for b in (0, 1)}
         gains.append(means[0, 0] + means[1, 1] - means[0, 1] - means[1, 0])
     best = GRID[int(np.argmax(gains))]
-    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None)) == (best, best)
+    assert choose_bandwidths(check_segments(X, y == 1, bags, None, None), rule="discrepancy") == (best, best)
 
 
 def test_a_sample_of_segments_is_enough_to_choose_bandwidths(monkeypatch):
     X, y, bags, _ = make_bags(n_with=10, n_without=10, n_segments=40, n_odd=0)
     segments = check_segments(X, y == 1, bags, None, None)
-    exact = choose_bandwidths(segments)
-    monkeypatch.setattr("segvote.voters.paper.MAX_ASKED", 200)
-    assert choose_bandwidths(segments) == exact
+    exact = choose_bandwidths(segments, rule="discrepancy")
+    monkeypatch.setattr("segvote.voters.bandwidths.MAX_ASKED", 200)
+    assert choose_bandwidths(segments, rule="discrepancy") == exact
 
 
 def sum_pairs(X, y, at):
@@ -180,7 +226,7 @@ def test_the_separate_reading_chooses_for_each_kernel(planted):
 
 
 def test_an_unknown_rule_lists_the_known_ones(planted):
-    with pytest.raises(BadInputError, match="absolute-difference, difference, discrepancy, separate"):
+    with pytest.raises(BadInputError, match="absolute-difference, difference, discrepancy, separate, window"):
         fit(planted, bandwidth_rule="widest")
 
 

@@ -7,7 +7,7 @@ from segvote.datasets import make_bags
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.method.inputs import encode_labels
 from segvote.voters import VOTERS
-from segvote.voters.ekde import EKDE
+from segvote.voters.walk import Walk
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def small():
 def test_one_kind_of_bag_is_not_enough(small, label):
     X, y, bags = small
     with pytest.raises(BadInputError, match="two classes"):
-        EKDE().fit(X[y == label], y[y == label], bags=bags[y == label])
+        Walk().fit(X[y == label], y[y == label], bags=bags[y == label])
 
 
 def test_a_bag_with_both_labels_is_named(small):
@@ -28,22 +28,22 @@ def test_a_bag_with_both_labels_is_named(small):
     y = y.copy()
     y[bags == 2] = [1, 1, 1, 0, 0, 0]
     with pytest.raises(BadInputError, match=r"bag .*2.* has both"):
-        EKDE().fit(X, y, bags=bags)
+        Walk().fit(X, y, bags=bags)
 
 
 @pytest.mark.parametrize("name", ["bags", "prior", "user_labels"])
 def test_lengths_must_match(small, name):
     X, y, _ = small
     with pytest.raises(BadInputError, match=f"{name} must have one value per segment"):
-        EKDE().fit(X, y, **{name: np.zeros(len(X) - 1, dtype=int)})
+        Walk().fit(X, y, **{name: np.zeros(len(X) - 1, dtype=int)})
 
 
 def test_values_must_make_sense(small):
     X, y, _ = small
     with pytest.raises(BadInputError, match="prior must lie"):
-        EKDE().fit(X, y, prior=np.full(len(X), 1.5))
+        Walk().fit(X, y, prior=np.full(len(X), 1.5))
     with pytest.raises(BadInputError, match="user_labels must be"):
-        EKDE().fit(X, y, user_labels=np.full(len(X), 2))
+        Walk().fit(X, y, user_labels=np.full(len(X), 2))
 
 
 def test_nan_is_refused(small):
@@ -51,7 +51,7 @@ def test_nan_is_refused(small):
     X = X.copy()
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        EKDE().fit(X, y, bags=bags)
+        Walk().fit(X, y, bags=bags)
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_the_positive_label_is_found(labels, positive):
 
 
 def test_an_unknown_voter_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"crane.*ekde"):
+    with pytest.raises(UnknownNameError, match=r"crane.*walk"):
         VOTERS["nobody"]

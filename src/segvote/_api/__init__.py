@@ -21,7 +21,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
-from segvote.report.compare_page import write_comparison
+from segvote.report.experiment_pages import write_comparison
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
@@ -33,7 +33,7 @@ from segvote.steps.prediction.predict import FALSE_POSITIVE_RATE, Predictions
 from segvote.steps.prediction.predict import predict as run_predict
 from segvote.steps.resources import N_JOBS
 from segvote.steps.update import update as run_update
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 # Sub-folders of a run that its model does without.
 NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
@@ -425,7 +425,7 @@ def compare(
     truth: Path | str,
     out: Path | str,
     *,
-    voters: Sequence[str] = tuple(VOTERS),
+    voters: Sequence[str] = SYSTEMS,
     features: Sequence[str] = (Settings.features,),
     segmenters: Sequence[str] = (Settings.segmenter,),
     settings: Settings | None = None,

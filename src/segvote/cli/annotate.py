@@ -33,7 +33,7 @@ from segvote.run.settings import DETAILS, Settings
 from segvote.run.video.bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 DEFAULTS = Settings()
 # Images that are named in one line.
@@ -91,7 +91,10 @@ def annotate(
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
-        DEFAULTS.voter, panel=METHOD, help="Who votes: ekde, or a baseline.", **choice(VOTERS, "voter")
+        DEFAULTS.voter,
+        panel=METHOD,
+        help="The method (ekde), or one voter alone.",
+        **choice(SYSTEMS, "voter"),
     ),
     features: str = option(
         DEFAULTS.features,
@@ -140,6 +143,12 @@ def annotate(
         min=0.0,
         max=1.0,
         help="Share of adjacent segments that look alike in a segment's score; 0: none.",
+    ),
+    finish: bool = research(
+        DEFAULTS.finish, help="After a voter: re-vote with hard labels and a linear classifier, as in the method."
+    ),
+    second_voting: bool = research(
+        DEFAULTS.second_voting, help="Smooth over all adjacent segments, as the paper prints it; for voters alone."
     ),
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")

@@ -14,14 +14,14 @@ from segvote.cli.terminal.progress import show_progress
 from segvote.datasets import DATASETS
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS
 
 DEFAULTS = Settings()
 
 
 @app.command(
     epilog=format_examples(
-        "segvote benchmark pittcar PittCar -o out", "segvote benchmark msrc-v2 MSRC -o out --class cow"
+        "segvote benchmark pittcar PittCar -o out --as-paper", "segvote benchmark msrc-v2 MSRC -o out --class cow"
     )
 )
 def benchmark(
@@ -29,17 +29,27 @@ def benchmark(
     path: Path = typer.Argument(..., metavar="PATH", help="Where it lies."),
     out: Path = RESULTS,
     class_name: str | None = typer.Option(None, "--class", help="One class only."),
-    voters: str | None = typer.Option(None, help="Names joined by commas, or all; default: the paper's and ekde."),
-    features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
-    deep_features: str = typer.Option("lite0", metavar="NAME", help="Features of the row eKDE_deep, and of ours."),
-    word_features: str = typer.Option("bow", metavar="NAME", help="Features of the paper's other rows."),
-    paper_table: Path | None = typer.Option(
-        None, metavar="CSV", help="The paper's figures of single classes: a column per method."
+    voters: str | None = typer.Option(
+        None, help="Names joined by commas, or all; default: the paper's and the method."
     ),
-    segmenter: str = typer.Option(
-        DEFAULTS.segmenter, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
+    features: str = typer.Option("lite0,bow", help="Names joined by commas; used with --voters."),
+    deep_features: str | None = typer.Option(
+        None, metavar="NAME", help="Features of the row eKDE_deep [lite0; with --as-paper vgg19]."
+    ),
+    word_features: str = typer.Option("bow", metavar="NAME", help="Features of the paper's other rows."),
+    as_paper: bool = typer.Option(
+        False, "--as-paper", help="The paper's recipe: gPb segments, VGG-19 at 224 x 224, SIFT words."
+    ),
+    ucm: Path | None = typer.Option(
+        None,
+        metavar="DIR",
+        help="Published contour maps (ucm2 in .mat), named like the images, instead of a segmenter.",
+    ),
+    segmenter: str | None = typer.Option(
+        None, help=f"{', '.join(SEGMENTERS)} [{DEFAULTS.segmenter}].", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
+    finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
     voter_option: list[str] | None = VOTER_OPTION,
     frames: int = typer.Option(3, min=0, help="Frames used of each video, as images; 0: videos as they are."),
     max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
@@ -50,20 +60,29 @@ def benchmark(
 
     Each class is an experiment of its own; the mean is over classes. Leaves benchmark.html, .md, .tex and .json.
     """
-    from segvote.datasets.paper_table import read_class_figures
-    from segvote.evaluation.benchmark import RowFeatures, make_paper_plan
+    from segvote.evaluation.benchmark import PAPER_SETTINGS, RowFeatures, make_paper_plan
     from segvote.evaluation.benchmark import benchmark as run_benchmark
     from segvote.evaluation.compare import Plan
-    from segvote.report.compare_benchmark import list_benchmark_rows, list_class_rows, write_benchmark
-    from segvote.report.compare_tables import format_text, list_set_rows
+    from segvote.evaluation.compare_results import add_finished
+    from segvote.report.experiment_pages import (
+        list_benchmark_notes,
+        list_benchmark_rows,
+        list_class_rows,
+        write_benchmark,
+    )
+    from segvote.report.experiment_tables import format_text, list_set_rows
     from segvote.voters.options import parse_options_of_all
 
-    paper_classes = None if paper_table is None else read_class_figures(paper_table)
-    row_features = RowFeatures(deep_features, word_features)
+    base = PAPER_SETTINGS if as_paper else DEFAULTS
+    segmenter = segmenter or base.segmenter
+    row_features = RowFeatures(deep_features or ("vgg19" if as_paper else "lite0"), word_features)
     plan = make_paper_plan(time_limit, row_features)
     if voters is not None:
-        plan = Plan(split_names(voters, VOTERS, "voter"), split_names(features), time_limit=time_limit)
+        plan = Plan(split_names(voters, SYSTEMS, "voter"), split_names(features), time_limit=time_limit)
     options = parse_options_of_all(plan.voters, voter_option or ())
+    if finish:
+        pairs = tuple((name, kind) for voter, kind in plan.pairs for name in add_finished([voter]))
+        plan = replace(plan, voters=add_finished(plan.voters), pairs=pairs)
     plan = replace(plan, segmenters=(segmenter,), voter_options=options)
     with show_progress() as progress:
         done = run_benchmark(
@@ -71,9 +90,9 @@ def benchmark(
             path,
             out,
             plan,
-            replace(DEFAULTS, segmenter=segmenter, n_segments=n_segments),
+            replace(base, segmenter=segmenter, n_segments=n_segments),
             row_features=row_features,
-            paper_classes=paper_classes,
+            label_maps=ucm,
             class_name=class_name,
             n_frames=frames,
             max_items=max_items,
@@ -84,10 +103,8 @@ def benchmark(
     beside = list_benchmark_rows(done)
     if len(beside) > 1:
         typer.echo("\nbeside the paper (CorLoc)\n" + format_text(beside))
-        if done.paper_classes:
+        if done.has_paper:
             typer.echo("\nclass by class, ours / the paper's\n" + format_text(list_class_rows(done)))
-    for class_known, comparison in done.classes.items():
-        for failed in comparison.failed:
-            method = f"{failed.combination.voter}, {failed.combination.features}"
-            typer.echo(f"no result: {class_known}, {method}: {failed.reason}", err=True)
+    for note in list_benchmark_notes(done):
+        typer.echo(f"note: {note}", err=True)
     typer.echo(f"page: {write_benchmark(done, out)}")

@@ -16,7 +16,7 @@ from segvote.method import DECISIONS
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS, VOTERS
 
 DEFAULTS = Settings()
 ALL = "all"
@@ -41,7 +41,7 @@ def compare(
     without_folder: Path = typer.Argument(..., metavar="WITHOUT", help="Folder of images that do not."),
     truth: Path = typer.Option(..., metavar="PATH", help="Truth, of any kind that `segvote evaluate` takes."),
     out: Path = RESULTS,
-    voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(VOTERS)}."),
+    voters: str = typer.Option(ALL, help=f"Names joined by commas, or all: {', '.join(SYSTEMS)}."),
     features: str = typer.Option(
         DEFAULTS.features,
         help=f"Names joined by commas: {', '.join(FEATURES)}; NAME:lengths, NAME:unit: alike for all.",
@@ -49,10 +49,12 @@ def compare(
     segmenters: str = typer.Option(DEFAULTS.segmenter, help=f"Names joined by commas: {', '.join(SEGMENTERS)}."),
     n_segments: int = typer.Option(DEFAULTS.n_segments, min=1, help="Segments per image."),
     size: int = typer.Option(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
+    detail: str = typer.Option("coarse", help="Input of the network, the same for all: coarse, fine, or pixels."),
     decision: str = typer.Option(DEFAULTS.decision, help=f"The common rule: {', '.join(DECISIONS)}."),
     label: str | None = typer.Option(None, help="The class that counts, where the truth has several."),
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
     voter_option: list[str] | None = VOTER_OPTION,
+    finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
     time_limit: float | None = TIME_LIMIT,
     jobs: int = JOBS,
@@ -63,38 +65,45 @@ def compare(
     """
     from segvote.evaluation.compare import Plan
     from segvote.evaluation.compare import compare as run_compare
+    from segvote.evaluation.compare_results import FINISH, add_finished, split_voter
+    from segvote.evaluation.evaluate_truth import list_truth
     from segvote.evaluation.stress import stress as run_stress
-    from segvote.report.compare_page import write_comparison
-    from segvote.report.compare_tables import format_text, list_comparison_rows
+    from segvote.report.experiment_pages import write_comparison
+    from segvote.report.experiment_pictures import format_examples
+    from segvote.report.experiment_tables import format_text, list_comparison_rows
     from segvote.voters.options import parse_options_of_all
 
-    names = split_names(voters, VOTERS, "voter")
+    names = split_names(voters, (*SYSTEMS, *(f"{name}{FINISH}" for name in VOTERS)), "voter", SYSTEMS)
+    bare = tuple(dict.fromkeys(split_voter(name)[0] for name in names))
     plan = Plan(
-        names,
+        add_finished(names) if finish else names,
         split_names(features),
         split_names(segmenters, SEGMENTERS, "segmenter"),
         time_limit=time_limit,
-        voter_options=parse_options_of_all(names, voter_option or ()),
+        voter_options=parse_options_of_all(bare, voter_option or ()),
     )
-    settings = replace(DEFAULTS, n_segments=n_segments, size=size, decision=decision)
+    settings = replace(DEFAULTS, n_segments=n_segments, size=size, detail=detail, decision=decision)
     with show_progress() as progress:
         arguments = (with_folder, without_folder, truth, out, plan, settings)
         comparison = run_compare(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress)
         curves = (
             run_stress(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress) if stress else []
         )
-        page = write_comparison(comparison, curves, f"Voters on {with_folder.resolve().parent.name}")
+        examples = format_examples(with_folder, without_folder, list_truth(truth, label))
+        page = write_comparison(comparison, curves, f"Voters on {with_folder.resolve().parent.name}", examples)
     typer.echo(format_text(list_comparison_rows(comparison)))
     for failed in comparison.failed:
         typer.echo(f"no result: {failed.combination.voter}, {failed.combination.features}: {failed.reason}", err=True)
     typer.echo(f"page: {page}")
 
 
-def split_names(text: str, known: Iterable[str] | None = None, kind: str = "name") -> tuple[str, ...]:
-    """``"a,b"`` to names; ``"all"`` to all known ones; an unknown one lists them."""
+def split_names(
+    text: str, known: Iterable[str] | None = None, kind: str = "name", all_names: Iterable[str] | None = None
+) -> tuple[str, ...]:
+    """``"a,b"`` to names; ``"all"`` to all known ones, or to `all_names`; an unknown one lists them."""
     known = None if known is None else list(known)
     if known is not None and text.strip() == ALL:
-        return tuple(known)
+        return tuple(known if all_names is None else all_names)
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if known is not None and name not in known:

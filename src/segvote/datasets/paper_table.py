@@ -1,4 +1,4 @@
-"""The paper's figures as data: Table 1 (CorLoc of five methods on two sets) and the shots per class behind it.
+"""The paper's figures as data: Table 1 (CorLoc of five methods, twelve columns) and the shots per class behind it.
 
 From Wang, Li, Lu, "Weakly supervised segment annotation via expectation kernel density estimation" (arXiv 1812.06228).
 The paper prints two decimals; what it calls average precision is CorLoc, per shot, averaged over classes.
@@ -6,20 +6,20 @@ The paper prints two decimals; what it calls average precision is CorLoc, per sh
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
-from segvote.errors import BadInputError, UnknownNameError
-
 # Shots of YouTube-Objects per class, inferred: they sum to the paper's 151.
 PAPER_SHOTS: dict[str, int] = {
     "aeroplane": 9, "bird": 6, "boat": 17, "car": 8, "cat": 18, "cow": 20, "dog": 27, "horse": 17, "motorbike": 11,
     "train": 18,
 }  # fmt: skip
-# Set to method to CorLoc.
-PAPER_CORLOC: dict[str, dict[str, float]] = {
-    "pittcar": {"eKDE_deep": 0.73, "eKDE": 0.49, "OBoW": 0.47, "MILBoost": 0.35, "CRANE": 0.21},
-    "youtube-objects": {"eKDE_deep": 0.72, "eKDE": 0.54, "OBoW": 0.47, "CRANE": 0.32, "MILBoost": 0.22},
+# Columns of Table 1: PittCar, the ten classes of YouTube-Objects, and their mean as printed.
+PITTCAR, MEAN = "pittcar", "mean"
+COLUMNS = (PITTCAR, *PAPER_SHOTS, MEAN)
+PAPER_TABLE: dict[str, tuple[float, ...]] = {
+    "eKDE_deep": (0.73, 0.67, 0.83, 0.76, 0.88, 0.72, 0.70, 0.74, 0.71, 0.64, 0.56, 0.72),
+    "eKDE": (0.49, 0.56, 0.83, 0.59, 0.75, 0.61, 0.70, 0.59, 0.35, 0.27, 0.17, 0.54),
+    "OBoW": (0.47, 0.22, 0.50, 0.35, 0.88, 0.56, 0.65, 0.56, 0.41, 0.27, 0.33, 0.47),
+    "CRANE": (0.21, 0.00, 0.33, 0.35, 0.75, 0.33, 0.45, 0.26, 0.24, 0.27, 0.17, 0.32),
+    "MILBoost": (0.35, 0.11, 0.33, 0.24, 0.38, 0.28, 0.15, 0.30, 0.12, 0.10, 0.17, 0.22),
 }
 # The paper's methods in our words: voter and features.
 PAPER_METHODS: dict[str, tuple[str, str]] = {
@@ -29,46 +29,31 @@ PAPER_METHODS: dict[str, tuple[str, str]] = {
     "MILBoost": ("milboost", "bow"),
     "CRANE": ("crane", "bow"),
 }
+# Data sets that hold shots of YouTube-Objects, by how their names begin.
+SHOTS_OF_YOUTUBE = ("youtube-objects", "jain-grauman", "tang-segments")
 
 
-def get_paper_corloc(set_name: str, method: str) -> float:
-    """The paper's CorLoc of a method on a set; every version of YouTube-Objects is compared with the one column."""
-    column = "youtube-objects" if set_name.startswith(("youtube-objects", "jain-grauman")) else set_name
-    if column not in PAPER_CORLOC or method not in PAPER_CORLOC[column]:
-        raise UnknownNameError(
-            f"the paper has no figure for {method!r} on {set_name!r}; it has {', '.join(PAPER_METHODS)} "
-            f"on {', '.join(PAPER_CORLOC)}"
-        )
-    return PAPER_CORLOC[column][method]
+def find_paper_corloc(set_name: str, class_name: str, method: str) -> float | None:
+    """The paper's CorLoc of a method on a class of a data set; None where Table 1 has no such figure.
 
+    Every version of YouTube-Objects, and every truth for it, is compared with the same columns.
 
-def read_class_figures(path: Path | str) -> dict[str, dict[str, float]]:
-    """The columns of Table 1 for single classes, typed in by a reader: class to method to CorLoc.
-
-    A CSV file with the head ``class,METHOD,…``, methods of `PAPER_METHODS`, and a line for each class; a cell may be
-    empty.
+    Parameters
+    ----------
+    set_name : str
+        A name of `segvote.datasets.DATASETS`.
+    class_name : str
+        Of the data set; PittCar has one class.
+    method : str
+        A name of `PAPER_METHODS`.
     """
-    with open(path, encoding="utf-8", newline="") as file:
-        head, *lines = [row for row in csv.reader(file) if row] or [[]]
-    unknown = [name for name in head[1:] if name not in PAPER_METHODS]
-    if head[:1] != ["class"] or len(head) < 2 or unknown:
-        raise BadInputError(f"{path}: expected the head class,{','.join(PAPER_METHODS)}; got {','.join(head)}")
-    return {
-        line[0]: {
-            name: _read_figure(cell, path) for name, cell in zip(head[1:], line[1:], strict=False) if cell.strip()
-        }
-        for line in lines
-    }
-
-
-def _read_figure(cell: str, path: Path | str) -> float:
-    try:
-        figure = float(cell)
-    except ValueError as error:
-        raise BadInputError(f"{path}: expected a CorLoc from 0 to 1; got {cell!r}") from error
-    if not 0 <= figure <= 1:
-        raise BadInputError(f"{path}: expected a CorLoc from 0 to 1; got {cell}")
-    return figure
+    if set_name == PITTCAR:
+        column = PITTCAR
+    elif set_name.startswith(SHOTS_OF_YOUTUBE) and class_name in PAPER_SHOTS:
+        column = class_name
+    else:
+        return None
+    return PAPER_TABLE[method][COLUMNS.index(column)] if method in PAPER_TABLE else None
 
 
 def measure_resolution(shots: dict[str, int]) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from segvote.datasets import DATASETS
-from segvote.datasets.paper_table import PAPER_METHODS, get_paper_corloc, measure_resolution
+from segvote.datasets.paper_table import PAPER_METHODS, find_paper_corloc, measure_resolution
 from segvote.errors import UnknownNameError
 from segvote.evaluation.benchmark_folders import WHOLE, Laid, lay_out_class
 from segvote.evaluation.compare import Plan, compare
@@ -22,20 +22,25 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
+from segvote.voters import METHOD
 
 # Ours beside the paper's methods.
-OURS = {"ekde_deep (ours)": ("ekde", "lite0"), "ekde (ours)": ("ekde", "bow")}
+OURS = {"method, deep (ours)": (METHOD, "lite0"), "method (ours)": (METHOD, "bow")}
+# The rule whose CorLoc stands beside the paper's: each method's own threshold after the second voting.
+PAPER_RULE = "printed"
+# What `--as-paper` segments with; sides are those of the paper's network input.
+PAPER_SETTINGS = Settings(segmenter="gpb", size=224, detail="coarse")
 
 
 @dataclass(frozen=True)
 class RowFeatures:
-    """Features that stand for the paper's: its network (VGG-19) and its visual words."""
+    """Features of the paper's rows: its network (VGG-19) and its visual words; rows of `OURS` keep theirs."""
 
     deep: str = "lite0"
     words: str = "bow"
 
     def choose(self, features: str) -> str:
-        """Those for a row of `PAPER_METHODS` or `OURS`."""
+        """Those for a row of `PAPER_METHODS`."""
         return {"lite0": self.deep, "bow": self.words}[features]
 
 
@@ -46,12 +51,12 @@ class PaperRow:
     method: str  # the paper's name of it
     voter: str  # ours
     features: str
-    corloc: float  # mean over classes by the rule of the paper: each method's own; nan where there is no result
-    printed: float  # the same after the second voting as printed
+    own: float  # CorLoc, mean over classes, by each method's own threshold; nan where there is no result
+    printed: float  # the same after the second voting as printed: what the paper measures
     common: float  # the same by the common rule
-    paper: float | None  # the paper's figure of the same classes, or None
+    paper: float | None  # the mean of the paper's figures of the same classes, or None
     is_same: bool  # the difference is smaller than one shot makes: no difference
-    notes: tuple[str, ...] = ()  # what the voter warned of, in any class
+    notes: tuple[str, ...] = ()  # what the voter warned of, or why there is no result, class by class
 
 
 @dataclass(frozen=True)
@@ -61,17 +66,20 @@ class Benchmark:
     name: str  # of the data set
     classes: dict[str, Comparison]  # class to its comparison, whose "images" are videos where the set has videos
     n_items: dict[str, int]  # class to its number of videos or images with truth
-    is_whole: bool = True  # whether all classes of the set were measured: the paper's mean is over all of them
     row_features: RowFeatures = RowFeatures()  # features of the rows beside the paper
-    # Class to method to the paper's CorLoc of that class (`read_class_figures`); empty: not known.
-    paper_classes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    # Class to its comparison image by image, of which heat maps can be shown; none of whole videos.
-    pictures: Mapping[str, Comparison] = field(default_factory=dict)
+    # Class to its comparison image by image, and its folders and truth, of which pictures can be shown; none of whole
+    # videos.
+    pictures: Mapping[str, tuple[Comparison, Laid]] = field(default_factory=dict)
 
     @property
     def resolution(self) -> float:
         """What one shot is worth in the mean over classes."""
         return measure_resolution(self.n_items)
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether the paper has figures of these classes."""
+        return any(find_paper_corloc(self.name, name, "eKDE") is not None for name in self.classes)
 
     def measure_mean(self, voter: str, features: str, rule: str) -> float:
         """CorLoc averaged over classes; nan where a class has no result."""
@@ -79,43 +87,45 @@ class Benchmark:
 
     def list_paper_rows(self) -> list[PaperRow]:
         """The paper's methods and ours, beside the paper's figures."""
-        return [
-            self._make_row(method, voter, self.row_features.choose(features))
-            for method, (voter, features) in {**PAPER_METHODS, **OURS}.items()
-        ]
+        return [self._make_row(method) for method in (*PAPER_METHODS, *OURS)]
 
     def list_notes(self, voter: str, features: str) -> tuple[str, ...]:
-        """What a voter warned of, with the class in which it did."""
-        found = {name: known.find(voter, features) for name, known in self.classes.items()}
-        return tuple(f"{name}: {note}" for name, result in found.items() if result for note in result.notes)
+        """What a voter warned of, or why it has no result, with the class in which that was."""
+        results = [
+            (name, one)
+            for name, known in self.classes.items()
+            for one in known.results
+            if (one.combination.voter, one.combination.features) == (voter, features)
+        ]
+        return tuple(f"{name}: {note}" for name, one in results for note in (*one.notes, one.reason) if note)
+
+    def _choose_row(self, method: str) -> tuple[str, str]:
+        if method in OURS:
+            return OURS[method]
+        voter, features = PAPER_METHODS[method]
+        return voter, self.row_features.choose(features)
 
     def _find_paper(self, method: str) -> float | None:
-        """The paper's figure of the classes measured: of the one, or the mean over all; None where it has none."""
-        if not self.is_whole:
-            figures = [self.paper_classes.get(name, {}).get(method) for name in self.classes]
-            known = [figure for figure in figures if figure is not None]
-            return float(np.mean(known)) if len(known) == len(figures) else None
-        try:
-            return get_paper_corloc(self.name, method)
-        except UnknownNameError:
-            return None
+        """Mean of the paper's figures of the classes measured; None where it lacks one of them."""
+        figures = [find_paper_corloc(self.name, name, method) for name in self.classes]
+        known = [figure for figure in figures if figure is not None]
+        return float(np.mean(known)) if len(known) == len(figures) else None
 
-    def _make_row(self, method: str, voter: str, features: str) -> PaperRow:
-        corloc, printed, common = (self.measure_mean(voter, features, rule) for rule in ("own", "printed", "common"))
+    def _make_row(self, method: str) -> PaperRow:
+        voter, features = self._choose_row(method)
+        own, printed, common = (self.measure_mean(voter, features, rule) for rule in ("own", PAPER_RULE, "common"))
         paper = self._find_paper(method)
-        same = paper is not None and abs(corloc - paper) < self.resolution
-        notes = self.list_notes(voter, features)
-        return PaperRow(method, voter, features, corloc, printed, common, paper, same, notes)
+        same = paper is not None and abs(printed - paper) < self.resolution
+        return PaperRow(method, voter, features, own, printed, common, paper, same, self.list_notes(voter, features))
 
     def list_class_pairs(self, method: str) -> dict[str, tuple[float, float | None]]:
-        """Class to our CorLoc of one of the paper's methods, by its own rule, and to the paper's figure of that class.
+        """Class to our CorLoc of one of the paper's methods, by `PAPER_RULE`, and to the paper's figure of that class.
 
-        nan where we have no result, None where the paper's figure is not known.
+        nan where we have no result, None where the paper has no such class.
         """
-        voter, features = {**PAPER_METHODS, **OURS}[method]
-        features = self.row_features.choose(features)
+        voter, features = self._choose_row(method)
         return {
-            name: (_measure(comparison, voter, features, "own"), self.paper_classes.get(name, {}).get(method))
+            name: (_measure(comparison, voter, features, PAPER_RULE), find_paper_corloc(self.name, name, method))
             for name, comparison in self.classes.items()
         }
 
@@ -127,8 +137,8 @@ def _measure(comparison: Comparison, voter: str, features: str, rule: str) -> fl
 
 def make_paper_plan(time_limit: float | None = None, row_features: RowFeatures = RowFeatures()) -> Plan:
     """The methods of the paper's table, and ours."""
-    rows = [*OURS.values(), *PAPER_METHODS.values()]
-    pairs = tuple(dict.fromkeys((voter, row_features.choose(features)) for voter, features in rows))
+    rows = [*OURS.values(), *((voter, row_features.choose(features)) for voter, features in PAPER_METHODS.values())]
+    pairs = tuple(dict.fromkeys(rows))
     voters = tuple(dict.fromkeys(voter for voter, _ in pairs))
     features = tuple(dict.fromkeys(features for _, features in pairs))
     return Plan(voters=voters, features=features, time_limit=time_limit, pairs=pairs)
@@ -142,7 +152,7 @@ def benchmark(
     settings: Settings | None = None,
     *,
     row_features: RowFeatures = RowFeatures(),
-    paper_classes: Mapping[str, Mapping[str, float]] | None = None,
+    label_maps: Path | str | None = None,
     class_name: str | None = None,
     n_frames: int = 3,
     max_items: int | None = 200,
@@ -153,15 +163,15 @@ def benchmark(
 
     As for `compare`, but the default plan has the paper's methods and ours. Of each video `n_frames` are used, as
     images; 0: videos as they are, segmented into supervoxels. At most `max_items` of each kind and class, of one class
-    or (None) of all. Beside the paper stand the rows of `row_features`, and its figures of single classes where they
-    are known (`read_class_figures`).
+    or (None) of all. Beside the paper stand the rows of `row_features`. `label_maps` is a folder of label maps or
+    contour maps named like the images of the data set (of a video: ``SHOT/FRAME``), in the place of a segmenter.
     """
     data = DATASETS[name](path, class_name)
     plan = plan or make_paper_plan()
     classes, n_items, pictures = {}, {}, {}
     for wanted in data.classes:
         folder = Path(out) / wanted
-        laid = lay_out_class(data, wanted, folder / "images", n_frames, max_items)
+        laid = lay_out_class(data, wanted, folder / "images", n_frames, max_items, label_maps)
         if laid.n_items == 0:
             continue  # nothing to measure: it still serves the other classes as *without*
         # A whole shot is a video even where its few frames would not look like one.
@@ -172,17 +182,17 @@ def benchmark(
             folder,
             plan,
             chosen,
+            label_maps=laid.label_maps,
             threshold=VIDEO_THRESHOLD if laid.is_video else IMAGE_THRESHOLD,
             n_jobs=n_jobs,
             progress=_name_steps(progress, wanted),
         )
         classes[wanted], n_items[wanted] = _join_frames(comparison, laid), laid.n_items
         if not (laid.is_video and n_frames == WHOLE):
-            pictures[wanted] = comparison
+            pictures[wanted] = comparison, laid
     if not classes:
         raise UnknownNameError(f"no class of {name} at {path} has truth; check that its annotations are unpacked")
-    is_whole = class_name is None or len(DATASETS[name](path).classes) == 1
-    return Benchmark(name, classes, n_items, is_whole, row_features, paper_classes or {}, pictures)
+    return Benchmark(name, classes, n_items, row_features, pictures)
 
 
 def _join_frames(comparison: Comparison, laid: Laid) -> Comparison:

@@ -18,9 +18,11 @@ import numpy as np
 from segvote.datasets.base import DataItem, DataSet
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import Truth, TruthReader
+from segvote.steps.label_maps import EXTENSIONS
 from segvote.types import WITH, WITHOUT
 
 WHOLE = 0  # frames of each video: not images of their own
+MAPS = "maps"  # folder of linked label maps
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,25 @@ class Laid:
     groups: dict[str, str]  # name of a *with* bag to the item it belongs to
     n_items: int  # how many items with truth there are
     is_video: bool  # whether items are videos
+    label_maps: Path | None = None  # folder of label maps named like the links, where there are some
 
 
-def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, max_items: int | None) -> Laid:
+def lay_out_class(
+    data: DataSet,
+    class_name: str,
+    folder: Path,
+    n_frames: int,
+    max_items: int | None,
+    label_maps: Path | str | None = None,
+) -> Laid:
     """Link the images of a class's experiment into ``with`` and ``without`` below a folder, which is emptied first.
 
     Of each video `n_frames` are images of their own, or (`WHOLE`) it is taken as it is. At most `max_items` items of
-    each kind, evenly spread over the list; None: all.
+    each kind, evenly spread over the list; None: all. `label_maps` is a folder of label or contour maps named like the
+    images (frames: below the name of their folder), which are linked under the names of the links.
     """
-    for bag_label in (WITH, WITHOUT):
-        _make_empty(folder / bag_label)
+    for part in (WITH, WITHOUT, MAPS):
+        _make_empty(folder / part)
     shown = _spread(data.select(class_name, WITH), max_items)
     absent = _spread(data.select(class_name, WITHOUT), max_items)
     if not absent:
@@ -52,14 +63,18 @@ def lay_out_class(data: DataSet, class_name: str, folder: Path, n_frames: int, m
         join = _choose_join(item, n_frames)
         for number in choose_frames(item, n_frames):
             name = _link(item.frames[number], folder / WITH, place, number, join)
+            _link_map(label_maps, item.frames[number], folder / MAPS / WITH / name)
             groups[f"{WITH}/{name.split('/')[0]}"] = item.name
             if number in item.masks or number in item.boxes:
                 readers[name.rsplit(".", 1)[0]] = partial(_read_truth, item, number)
     for place, item in enumerate(absent):
         for number in choose_frames(item, n_frames):
-            _link(item.frames[number], folder / WITHOUT, place, number, _choose_join(item, n_frames))
+            name = _link(item.frames[number], folder / WITHOUT, place, number, _choose_join(item, n_frames))
+            _link_map(label_maps, item.frames[number], folder / MAPS / WITHOUT / name)
     n_items = sum(item.has_truth for item in shown)
-    return Laid((folder / WITH, folder / WITHOUT), readers, groups, n_items, any(item.is_video for item in shown))
+    is_video = any(item.is_video for item in shown)
+    maps = None if label_maps is None else folder / MAPS
+    return Laid((folder / WITH, folder / WITHOUT), readers, groups, n_items, is_video, maps)
 
 
 def _make_empty(folder: Path) -> None:
@@ -100,6 +115,19 @@ def _link(path: Path, folder: Path, place: int, number: int, join: str) -> str:
     except OSError:  # Windows without the right to make links
         shutil.copyfile(path, folder / name)
     return name
+
+
+def _link_map(label_maps: Path | str | None, image: Path, target: Path) -> None:
+    """Link the label map of an image: ``FOLDER/NAME`` or ``NAME`` below `label_maps`, with any known extension."""
+    if label_maps is None:
+        return
+    for start in (Path(label_maps) / image.parent.name / image.name, Path(label_maps) / image.name):
+        for extension in EXTENSIONS:
+            if (found := start.with_suffix(extension)).is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(found, target.with_suffix(extension))
+                return
+    raise BadInputError(f"{image}: no label map in {label_maps}; expected {image.stem} with .png, .tif, .npy or .mat")
 
 
 def _read_truth(item: DataItem, number: int) -> Truth:

@@ -19,9 +19,17 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import SegvoteError
-from segvote.evaluation.compare_results import Combination, Comparison, Result, read_result, wants_lengths, write_result
+from segvote.evaluation.compare_results import (
+    Combination,
+    Comparison,
+    Result,
+    read_result,
+    split_voter,
+    wants_lengths,
+    write_result,
+)
 from segvote.evaluation.compare_rules import RULES, decide_by_rules
-from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
+from segvote.evaluation.compare_stage import Stage, choose_detail, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import (
     Count,
     count_threads,
@@ -39,7 +47,7 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
-from segvote.voters import VOTERS
+from segvote.voters import SYSTEMS, check_system
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,8 @@ class Plan:
 
     # Names; every combination is tried. Every voter gets the features scaled as suits it (its ``wants_lengths``); a
     # name that ends in ``:lengths`` or ``:unit`` gives all voters vectors as long as they are, or blocks of length one.
-    voters: tuple[str, ...] = tuple(VOTERS)
+    # A voter that ends in ``+finish`` is followed by the re-vote and the linear classifier of the method.
+    voters: tuple[str, ...] = SYSTEMS
     features: tuple[str, ...] = (Settings.features,)
     segmenters: tuple[str, ...] = (Settings.segmenter,)
     time_limit: float | None = None  # seconds of processor time that one vote may take, or None: as long as it wants
@@ -57,14 +66,16 @@ class Plan:
 
     def choose_voter(self, settings: Settings, voter: str) -> Settings:
         """The settings with another voter and its options, or the same with those of the plan besides."""
-        own = settings.voter_options if voter == settings.voter else {}
-        return replace(settings, voter=voter, voter_options={**own, **self.voter_options.get(voter, {})})
+        name, finish = split_voter(voter)
+        own = settings.voter_options if name == settings.voter else {}
+        options = {**own, **self.voter_options.get(name, {})}
+        return replace(settings, voter=name, finish=finish, voter_options=options)
 
 
 def list_combinations(plan: Plan) -> list[Combination]:
     """All combinations, those that share segments and features together."""
     for voter in plan.voters:
-        VOTERS[voter]  # an unknown name is said before any work
+        check_system(split_voter(voter)[0])
     return [
         Combination(segmenter, features, voter)
         for segmenter in plan.segmenters
@@ -83,18 +94,22 @@ def compare(
     settings: Settings | None = None,
     *,
     label: str | None = None,
+    label_maps: Path | str | None = None,
     threshold: float = IMAGE_THRESHOLD,
     n_jobs: int = N_JOBS,
     progress: Progress = ignore_progress,
 ) -> Comparison:
     """Try every combination of a plan, by default all voters, on two folders of images; see `segvote.compare`.
 
-    `truth` may be readers by image name. The voter of the settings is the reference. With a time limit `n_jobs` is also
+    `truth` may be readers by image name. The voter of the settings is the reference. The detail is the same for all
+    voters: ``auto``, by which the method chooses for itself, becomes ``coarse``. `label_maps` as `segments` of
+    `annotate`. With a time limit `n_jobs` is also
     the number of votes that are counted at once.
     """
     plan, settings = plan or Plan(), measure_segments(settings or Settings())
     readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
-    job = _Job((Path(with_folder), Path(without_folder)), readers, Path(out), plan, settings, n_jobs, progress)
+    folders, maps = (Path(with_folder), Path(without_folder)), None if label_maps is None else Path(label_maps)
+    job = _Job(folders, readers, Path(out), plan, settings, n_jobs, progress, maps)
     results = job.carry_out(list_combinations(plan))
     return Comparison(Path(out), Path(with_folder), settings.voter, threshold, results)
 
@@ -110,9 +125,10 @@ class _Job:
     settings: Settings
     n_jobs: int
     progress: Progress
+    label_maps: Path | None = None
 
     def __post_init__(self) -> None:
-        self.input = hash_inputs(self.folders, self.readers, self.settings)
+        self.input = hash_inputs(self.folders, self.readers, self.settings, self.label_maps)
 
     def carry_out(self, combinations: Sequence[Combination]) -> list[Result]:
         results: list[Result] = []
@@ -164,11 +180,13 @@ class _Job:
 
     def _try_stage(self, pending: Sequence[Combination]) -> Stage | Exception:
         first = pending[0]
-        settings = replace(self.settings, segmenter=first.segmenter, features=first.features)
+        settings = choose_detail(replace(self.settings, segmenter=first.segmenter, features=first.features))
         kinds = {wants_lengths(one.features, one.voter) for one in pending}
         try:
             out = self.out / "run"
-            stage = prepare_stage(self.folders, self.readers, out, settings, kinds, self.n_jobs, self.progress)
+            stage = prepare_stage(
+                self.folders, self.readers, out, settings, kinds, self.n_jobs, self.progress, self.label_maps
+            )
             if self.plan.time_limit is not None:
                 for kind, table in stage.tables.items():
                     write_ballot(self._find_ballot(kind), table)
@@ -242,7 +260,7 @@ class _Job:
 
     def _make_settings(self, combination: Combination) -> Settings:
         settings = self.plan.choose_voter(self.settings, combination.voter)
-        return replace(settings, segmenter=combination.segmenter, features=combination.features)
+        return choose_detail(replace(settings, segmenter=combination.segmenter, features=combination.features))
 
     def _make_key(self, combination: Combination) -> str:
         return make_key(

@@ -14,8 +14,10 @@ from segvote.evaluation.evaluate import Curve
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
-from segvote.voters import VOTERS
+from segvote.voters import METHOD, keeps_lengths
 
+# After the name of a voter: with the re-vote and the linear classifier of the method.
+FINISH = "+finish"
 # After the name of features: their vectors as long as they are, or blocks of length one, whatever suits a voter.
 LENGTHS, UNIT = ":lengths", ":unit"
 
@@ -182,7 +184,17 @@ def wants_lengths(features: str, voter: str) -> bool:
     """Whether a voter gets vectors with their lengths: what suits it, unless the name of the features says which."""
     if features.endswith((LENGTHS, UNIT)):
         return features.endswith(LENGTHS)
-    return bool(VOTERS[voter].wants_lengths)
+    return keeps_lengths(split_voter(voter)[0])
+
+
+def split_voter(voter: str) -> tuple[str, bool]:
+    """``"f-neg+finish"`` to the name of the voter and whether it is finished."""
+    return voter.removesuffix(FINISH), voter.endswith(FINISH)
+
+
+def add_finished(voters: Sequence[str]) -> tuple[str, ...]:
+    """The voters, each followed by itself with the finishing steps; the method has them already."""
+    return tuple(name for voter in voters for name in ((voter,) if voter == METHOD else (voter, f"{voter}{FINISH}")))
 
 
 def cut_ending(features: str) -> str:

@@ -1,14 +1,17 @@
 """Four ways from one voter's scores to masks, so that a voter is never judged by a rule that another one chose.
 
 ``common``: smoothing over adjacent segments, then the decision rule of the settings, the same for all. ``own``: the
-voter's own threshold, one segment per image for negative mining. ``printed``: the same after the second voting as the
+voter's own threshold, one segment per image for negative mining, the largest connected component above the image's
+mean for aggregation maps. ``printed``: the same after the second voting as the
 paper prints it, over all adjacent segments alike. ``matched``: as many segments in all as eKDE selected by the common
-rule, which is how the paper sets CRANE's threshold.
+rule, which is how the paper sets CRANE's threshold. A finished voter has no threshold of its own.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from segvote.method.table import weigh_adjacent
 from segvote.run.settings import Settings
@@ -18,6 +21,8 @@ from segvote.steps.vote import decide_votes
 RULES = ("common", "own", "printed", "matched")
 # Their papers take the best segment of each image.
 BEST_SEGMENT = frozenset({"negmin"})
+# Their paper keeps the largest connected component above the mean of the image.
+LARGEST_COMPONENT = frozenset({"scda"})
 # Their threshold in the paper follows eKDE's count.
 COUNT_MATCHED = frozenset({"crane"})
 
@@ -34,8 +39,8 @@ def decide_by_rules(
     twice = vote_twice(table, votes, settings.smoothing)
     decisions = {
         "common": common,
-        "own": _select_own(table, votes, settings.voter, n_matched),
-        "printed": _select_own(table, twice, settings.voter, n_matched),
+        "own": common if settings.finish else _select_own(table, votes, settings.voter, n_matched),
+        "printed": common if settings.finish else _select_own(table, twice, settings.voter, n_matched),
         "matched": _select_count(table, votes, n_matched),
     }
     return scores, thresholds, decisions
@@ -55,7 +60,23 @@ def _select_own(table: Table, votes: np.ndarray, voter: str, n_matched: int) -> 
     """By the threshold that the voter's own paper gives."""
     if voter in COUNT_MATCHED:
         return _select_count(table, votes, n_matched)
+    if voter in LARGEST_COMPONENT:
+        return _select_component(table, votes)
     return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.positive[table.bags]
+
+
+def _select_component(table: Table, votes: np.ndarray) -> np.ndarray:
+    """Of the segments above their image's mean (weighted by area), the connected component of largest area."""
+    selected = np.zeros(len(votes), dtype=bool)
+    for index in np.flatnonzero(table.positive):
+        part, edges = slice(table.offsets[index], table.offsets[index + 1]), table.edges[index]
+        above = votes[part] > np.average(votes[part], weights=table.areas[part])
+        kept = edges[above[edges].all(axis=1)] if len(edges) else edges
+        graph = sparse.coo_array((np.ones(len(kept)), kept.T), shape=(len(above), len(above)))
+        numbers = connected_components(graph, directed=False)[1]
+        sizes = np.bincount(numbers, weights=np.where(above, table.areas[part], 0.0))
+        selected[part] = above & (numbers == sizes.argmax())
+    return selected
 
 
 def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:

@@ -16,11 +16,13 @@ from segvote.evaluation.evaluate_segments import CountedTruth
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.evaluation.evaluate_videos import count_video
 from segvote.io.arrays import read_arrays
+from segvote.io.images import hash_file
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
+from segvote.steps.looks import SCALABLE
 from segvote.steps.reopening import reopen
 from segvote.steps.table import Table
 from segvote.types import WITH
@@ -37,8 +39,16 @@ class Stage:
 
 
 def measure_segments(settings: Settings) -> Settings:
-    """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
-    return replace(settings, n_superpixels=0)
+    """The same settings for a comparison: masks of whole segments, and one detail for all voters.
+
+    ``auto`` would let the confidence of the reference choose the features of all others.
+    """
+    return replace(settings, n_superpixels=0, detail="coarse" if settings.detail == "auto" else settings.detail)
+
+
+def choose_detail(settings: Settings) -> Settings:
+    """The settings with a detail that their features have: only the network of `SCALABLE` takes inputs of any size."""
+    return settings if cut_ending(settings.features) == SCALABLE else replace(settings, detail="coarse")
 
 
 def prepare_stage(
@@ -49,13 +59,14 @@ def prepare_stage(
     kinds: Iterable[bool],
     n_jobs: int,
     progress: Progress = ignore_progress,
+    label_maps: Path | None = None,
 ) -> Stage:
     """Segment, extract features and let the reference vote; count the truth of every segment.
 
     `kinds` says which tables are wanted: with lengths kept, with blocks of length one, or both.
     """
     settings = replace(settings, features=cut_ending(settings.features))
-    run = annotate(*folders, out, settings, n_jobs=n_jobs, progress=progress)
+    run = annotate(*folders, out, settings, segments=label_maps, n_jobs=n_jobs, progress=progress)
     truth = _count_truth(run, readers)
     table = reopen(run).table
     tables = {kind: scale_table(run, table, kind) for kind in sorted(set(kinds))}
@@ -83,10 +94,17 @@ def scale_table(run: Run, table: Table, has_lengths: bool) -> Table:
     return replace(table, X=X, standardiser=standardiser)
 
 
-def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], settings: Settings) -> str:
-    """SHA-256 of all images and of all truth that belongs to them."""
+def hash_inputs(
+    folders: tuple[Path, Path],
+    readers: Mapping[str, TruthReader],
+    settings: Settings,
+    label_maps: Path | None = None,
+) -> str:
+    """SHA-256 of all images, of all truth that belongs to them, and of the label maps where there are some."""
     digest = hashlib.sha256()
     found = False
+    for path in [] if label_maps is None else sorted(label_maps.rglob("*.*")):
+        digest.update(f"{path}\0{hash_file(path)}\0".encode(errors="replace"))
     for bag in list_bags(*folders, settings.frames, settings.reading):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
         if bag.is_video:  # results of earlier versions did not know of motion wherever there was a time limit

@@ -102,7 +102,7 @@ def count_votes_within(ballot: Path, settings: Settings, time_limit: float, n_th
     The limit is in seconds of processor time, so that a busy machine does not decide who has a result; of the clock
     where the system cannot count processor time.
     """
-    out = ballot.with_name(f"votes-{settings.voter}.npz")
+    out = ballot.with_name(f"votes-{settings.voter}{'-finished' if settings.finish else ''}.npz")
     request = json.dumps({"settings": settings.to_dict(), "time_limit": time_limit})
     command = [sys.executable, "-m", "segvote.evaluation.compare_voting", str(ballot), request, str(out)]
     too_slow = TooLargeError(

@@ -15,7 +15,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.evaluation.compare import Plan, format_reason
-from segvote.evaluation.compare_results import wants_lengths
+from segvote.evaluation.compare_results import split_voter, wants_lengths
 from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import rank_segments
@@ -30,7 +30,7 @@ from segvote.run.settings import Settings
 from segvote.steps.resources import N_JOBS
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
-from segvote.voters import VOTERS
+from segvote.voters import check_system
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def stress(
     folders = (Path(with_folder), Path(without_folder))
     job = _Job(folders, readers, Path(out), plan, settings, n_draws, threshold, n_jobs, progress)
     for voter in plan.voters:
-        VOTERS[voter]
+        check_system(split_voter(voter)[0])
     with RunFolder(out).lock():
         return list(job.carry_out([STRESSES[kind] if isinstance(kind, str) else kind for kind in kinds]))
 

@@ -372,7 +372,7 @@ def _measure_recall(selected: np.ndarray, user_labels: np.ndarray) -> float:
 def _learn(
     graph: sparse.csr_matrix,
     round_: _Round,
-    agreement: Agreement | None,
+    agreement: Agreement,
     excluded: np.ndarray,
     suspicion: np.ndarray,
     labels: np.ndarray,
@@ -408,41 +408,20 @@ def _learn(
     )
 
 
-def vote_by_scores(
-    table: SegmentTable, scores: np.ndarray, params: VoteParams = VoteParams(), graph: sparse.csr_matrix | None = None
-) -> Vote:
-    """The decision on scores (n_segments,) of another voter, whose own threshold is at 0.
-
-    Parameters
-    ----------
-    table : SegmentTable
-        The segments.
-    scores : (n_segments,)
-        Of another voter.
-    params : VoteParams
-        Of which smoothing, decision and, with a graph, the re-votes count.
-    graph : (n_segments, n_segments) sparse, optional
-        Finishes the scores as the method does: what they select votes again, beside a linear classifier.
-    """
-    nothing, labels = np.zeros(table.n_images), check_user_labels(None, len(table))
-    empty = sparse.csr_matrix((len(table), len(table)))
-    round_ = _Round(table, empty if graph is None else graph, params, labels, np.zeros(len(table)))
+def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams = VoteParams()) -> Vote:
+    """The decision on scores (n_segments,) of another voter, whose own threshold is at 0; smoothed like the method's."""
+    nothing = np.zeros(table.n_images)
     smoothed = table.smooth(np.asarray(scores, dtype=np.float64), params.smoothing)
-    suspicion = measure_suspicion(table, smoothed)
     selected = select(table, smoothed, params.decision)[0]
-    if graph is not None:
-        for _ in range(params.n_revotes):
-            selected = round_.revote(selected)
-        return decide_vote(_learn(graph, round_, None, nothing > 0, suspicion, selected))
     found = Vote(
         table=table,
         params=params,
-        graph=empty,
-        connectivity=round_.connectivity,
-        user_labels=labels,
+        graph=sparse.csr_matrix((len(table), len(table))),
+        connectivity=np.zeros(len(table)),
+        user_labels=check_user_labels(None, len(table)),
         agreement=None,
         excluded=nothing > 0,
-        suspicion=suspicion,
+        suspicion=measure_suspicion(table, smoothed),
         labels=selected,
         inside=1.0,
         posterior=LinearPosterior(np.zeros(table.X.shape[1]), 0.0),
@@ -590,5 +569,3 @@ def score_linked(found: Vote, X: np.ndarray, graph: sparse.csr_matrix) -> np.nda
     """(n,) scores before smoothing of segments (n, d) by the votes of `link_unseen`."""
     share = graph @ found.labels.astype(np.float64)
     return found.inside * share + (1 - found.inside) * found.posterior.measure(X) - found.threshold
-
-

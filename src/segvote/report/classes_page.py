@@ -10,7 +10,7 @@ from urllib.parse import quote
 from segvote.io.atomic import write_text
 from segvote.io.exports.voc import make_voc_palette
 from segvote.method.confidence import UNCERTAIN
-from segvote.report.compare_markup import format_grid, format_page
+from segvote.report.experiment_tables import format_grid, format_page
 from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_share
 from segvote.report.summary import format_problems

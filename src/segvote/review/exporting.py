@@ -7,7 +7,7 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.record import make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.settings import read_settings
-from segvote.steps.outcome import Outcome, write_files
+from segvote.steps.outcome import write_files
 from segvote.steps.reopening import Voted
 from segvote.steps.resources import Resources
 

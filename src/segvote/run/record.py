@@ -28,7 +28,7 @@ DECIDING_PACKAGES = (
 def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
     """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
     bags = [(one.bag.name, one.features_key) for one in segmented]
-    corrected = {"corrections": corrections.digest, "version_of_corrections": CORRECTIONS_VERSION} if corrections.digest else {}
+    corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
 
 

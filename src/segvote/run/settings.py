@@ -7,9 +7,7 @@ from typing import Any
 
 from segvote.io.picture_views import Reading
 from segvote.io.records import read_fields
-
-# The voter that is the method itself, see `segvote.method`.
-METHOD = "ekde"
+from segvote.voters import METHOD
 
 READING = Reading()  # its defaults
 
@@ -24,7 +22,7 @@ class Settings:
     Attributes
     ----------
     voter, voter_options
-        A name of `VOTERS` and parameters of its class.
+        The name of the method or of a voter (`segvote.voters.SYSTEMS`), and parameters of its class.
     features, feature_options
         A name of `FEATURES`, several joined by ``+``, or a path to an ONNX network.
     segmenter, n_segments, size
@@ -37,8 +35,13 @@ class Settings:
         Background prior of what moves with the background of a video; 1 switches it off.
     exclude_mislabelled
         Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
+    finish
+        Whether the re-vote and the linear classifier of the method follow a voter; the method has them anyway.
     smoothing
         Part of a segment's score that comes from adjacent segments that look alike; 0 switches it off.
+    second_voting
+        Whether adjacent segments share their scores as the paper prints it, by the mean over all of them; otherwise by
+        the mean over those that look alike. For voters alone.
     decision
         A name of `DECISIONS`.
     unsure
@@ -68,7 +71,7 @@ class Settings:
     'crane'
     """
 
-    voter: str = "ekde"
+    voter: str = METHOD
     features: str = "lite0"
     segmenter: str = "ward"
     n_segments: int = 200
@@ -77,7 +80,9 @@ class Settings:
     border_prior: float = 0.9
     motion_prior: float = 0.7
     exclude_mislabelled: bool = True
+    finish: bool = False
     smoothing: float = 0.4
+    second_voting: bool = False
     decision: str = "otsu"
     unsure: bool = False
     extent: int = 2

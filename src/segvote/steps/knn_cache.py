@@ -21,7 +21,7 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import count_neighbours
-from segvote.voters import VOTERS
+from segvote.voters import keeps_lengths
 
 # Raised when neighbours are searched otherwise.
 NEIGHBOURS_VERSION = 2
@@ -61,7 +61,7 @@ def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighb
         version=__version__,
         versions=list_versions(),
         n_neighbors=n_neighbors,
-        has_lengths=VOTERS[settings.voter].wants_lengths,
+        has_lengths=keeps_lengths(settings.voter),
         features=[settings.features, settings.feature_options, [bag.features_key for bag in bags]],
     )
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from segvote.errors import BadInputError
 from segvote.run.bags import Bag
-from segvote.run.settings import DETAILS, METHOD, Settings
+from segvote.run.settings import DETAILS, Settings
+from segvote.voters import METHOD
 
 if TYPE_CHECKING:
     from segvote.method.confidence import Confidence

@@ -16,14 +16,14 @@ from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.settings import METHOD, Settings
+from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.resources import Resources
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
-from segvote.voters import VOTERS
+from segvote.voters import METHOD, VOTERS, check_system
 from segvote.voters.options import check_options
 
 # Frames of a video from which words are learned: neighbours show the same.
@@ -32,12 +32,17 @@ LEARNED_EVERY = 10
 
 def check_names(settings: Settings) -> FeatureExtractor:
     """Fail on an unknown name, or names that exclude each other, before any work; returns the extractor of features."""
-    VOTERS.check(settings.voter)
+    check_system(settings.voter)
     if settings.voter_options:  # without, there is nothing to refuse, and scikit-learn takes a second to import
         check_options(settings.voter, settings.voter_options)
-        VOTERS[settings.voter](**settings.voter_options)
+        if settings.voter != METHOD:
+            VOTERS[settings.voter](**settings.voter_options)
     if settings.unsure and settings.voter != METHOD:
         raise BadInputError(f"expected --voter {METHOD} with --unsure, got {settings.voter}; leave one of them out")
+    if settings.finish and settings.voter == METHOD:
+        raise BadInputError(f"expected a voter with --finish, got {METHOD}, which has these steps already")
+    if settings.second_voting and settings.voter == METHOD:
+        raise BadInputError(f"expected a voter with --second-voting, got {METHOD}, which smooths in its own way")
     check_decision(settings.decision)
     SEGMENTERS.check(settings.segmenter)
     return make_features(settings.features, **settings.feature_options)

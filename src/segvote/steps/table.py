@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -18,7 +18,7 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.resources import check_memory
 from segvote.types import WITH
-from segvote.voters import VOTERS
+from segvote.voters import keeps_lengths
 
 # What is read of a bag's segments: not the label map, which is the most of them.
 GEOMETRY = ("areas", "border", "edges", "distinct", "lengths", "colours")
@@ -100,11 +100,13 @@ def gather_table(
     standardiser: Standardiser | None = None,
     *,
     settings: Settings | None = None,
+    second_voting: bool = False,
 ) -> Table:
     """Read the shards of all bags, one at a time, into one array.
 
     On the scale of another run, if its standardiser is given; else on one of their own, that the voter of the settings
-    wants. A vote that needs more memory than is free is refused.
+    wants. `second_voting` as in `Settings`, for tables without any. A vote that needs more memory than is free is
+    refused.
     """
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -116,12 +118,14 @@ def gather_table(
     for place, shard in zip(shards, _read_shards(run, bags), strict=True):
         place[:] = shard
     if standardiser is None:
-        has_lengths = settings is not None and VOTERS[settings.voter].wants_lengths
+        has_lengths = settings is not None and keeps_lengths(settings.voter)
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)
     geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
     numbers = np.repeat(np.arange(len(bags)), counts)
+    is_printed = second_voting if settings is None else settings.second_voting
+    adjacency = [measure_adjacency(arrays, is_printed) for arrays in geometry]
     return Table(
         X=X,
         bags=numbers,
@@ -130,11 +134,19 @@ def gather_table(
         areas=np.concatenate([arrays["areas"] for arrays in geometry]),
         border=np.concatenate([arrays["border"] for arrays in geometry]),
         edges=[arrays["edges"] for arrays in geometry],
-        lengths=[arrays.get("lengths", np.ones(len(arrays["edges"]))) for arrays in geometry],
-        contrasts=[measure_contrasts(arrays.get("colours"), arrays["edges"]) for arrays in geometry],
+        lengths=[one[0] for one in adjacency],
+        contrasts=[one[1] for one in adjacency],
         standardiser=standardiser,
         motion=[arrays.get("distinct") for arrays in geometry],
     )
+
+
+def measure_adjacency(arrays: Mapping[str, np.ndarray], is_printed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) lengths and contrasts of the edges of one bag; equal for all edges where the mean is the printed one."""
+    edges = arrays["edges"]
+    if is_printed:
+        return np.ones(len(edges)), np.full(len(edges), np.nan)
+    return arrays.get("lengths", np.ones(len(edges))), measure_contrasts(arrays.get("colours"), edges)
 
 
 def measure_contrasts(colours: np.ndarray | None, edges: np.ndarray) -> np.ndarray:

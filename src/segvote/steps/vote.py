@@ -12,9 +12,9 @@ import numpy as np
 
 from segvote.kernels import Neighbours
 from segvote.method.graph import N_NEIGHBORS
-from segvote.run.settings import METHOD, Settings
+from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.voters import VOTERS
+from segvote.voters import METHOD, make_voter
 from segvote.voters.options import check_options
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def count_neighbours(settings: Settings) -> int:
     """How many neighbours of each segment the vote asks for; 0: none."""
     if settings.voter == METHOD:
         return make_params(settings).n_neighbors
-    return VOTERS[settings.voter](**settings.voter_options).n_searched
+    return make_voter(settings.voter, settings.voter_options, settings.finish).n_searched
 
 
 def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = None) -> Held:
@@ -139,7 +139,7 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
         del neighbours
         found = vote_and_judge(segments, graph, params)
         return Held(found.vote, found.confidence, recall=recall)
-    voter = VOTERS[settings.voter](**settings.voter_options)
+    voter = make_voter(settings.voter, settings.voter_options, settings.finish)
     if neighbours is not None:
         voter.take_neighbours(neighbours)
     return _ask_voter(segments, voter, params)

@@ -1,8 +1,18 @@
-"""Voters: estimators that score the segments of *with* bags by the votes of all other segments."""
+"""Voters: estimators that score the segments of *with* bags by the votes of all other segments.
 
+The method (`METHOD`, `segvote.method`) is no voter: it is the walk with a background prior, re-vote, linear classifier
+and smoothing around it. Commands take its name or that of a voter, together `SYSTEMS`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from segvote.errors import UnknownNameError
 from segvote.registry import Registry
 
-__all__ = ["VOTERS"]
+__all__ = ["METHOD", "SYSTEMS", "VOTERS", "check_system", "keeps_lengths", "make_voter"]
+
+METHOD = "ekde"
 
 VOTERS = Registry(
     "voter",
@@ -12,8 +22,6 @@ VOTERS = Registry(
         "crane": "segvote.voters.negative.crane:CRANE",
         "dd": "segvote.voters.mil.diverse_density:DiverseDensity",
         "dd-svm": "segvote.voters.mil.dd_svm:DDSVM",
-        "ekde": "segvote.voters.ekde:EKDE",
-        "ekde-adapted": "segvote.voters.adapted:AdaptedEKDE",
         "ekde-paper": "segvote.voters.paper:PaperEKDE",
         "em-dd": "segvote.voters.mil.diverse_density:EMDiverseDensity",
         "evidence": "segvote.voters.density.evidence:Evidence",
@@ -35,5 +43,29 @@ VOTERS = Registry(
         "scda": "segvote.voters.maps.activation:AggregationMap",
         "skde": "segvote.voters.density.skde:SKDE",
         "sskde": "segvote.voters.density.sskde:SSKDE",
+        "walk": "segvote.voters.walk:Walk",
+        "walk-adapted": "segvote.voters.adapted:AdaptedWalk",
     },
 )
+SYSTEMS = (METHOD, *VOTERS)
+
+
+def check_system(name: str) -> None:
+    """Raise `UnknownNameError` for a name that is neither the method's nor a voter's; nothing is imported."""
+    if name not in SYSTEMS:
+        raise UnknownNameError(f"unknown voter {name!r}; the known ones are: {', '.join(SYSTEMS)}")
+
+
+def keeps_lengths(name: str) -> bool:
+    """Whether features keep their lengths for the method or a voter; otherwise their blocks have length one."""
+    return name != METHOD and bool(VOTERS[name].wants_lengths)
+
+
+def make_voter(name: str, options: Mapping[str, Any], finish: bool = False) -> Any:
+    """A voter with its options, not fitted; `finish` adds the re-vote and the linear classifier of the method."""
+    voter = VOTERS[name](**options)
+    if not finish:
+        return voter
+    from segvote.voters.finished import Finished  # scikit-learn takes a second to import
+
+    return Finished(voter)

@@ -1,4 +1,4 @@
-"""eKDE on features fitted to the bag labels first: "fine-tuning" where there is no network to train."""
+"""The walk on features fitted to the bag labels first: "fine-tuning" where there is no network to train."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.method.graph import N_NEIGHBORS, stretch
-from segvote.voters.ekde import EKDE
 from segvote.voters.maps.cam import CAM
 from segvote.voters.segments import Segments
+from segvote.voters.walk import Walk
 
 
-class AdaptedEKDE(EKDE):
-    """The walk of `EKDE` on features that are stretched along the direction which tells the bags apart.
+class AdaptedWalk(Walk):
+    """`Walk` on features that are stretched along the direction which tells the bags apart.
 
     The direction is that of a logistic regression on the mean features of bags (`CAM`): what a step of training the
     last linear layer of a network with its head on image labels changes.
@@ -23,9 +23,9 @@ class AdaptedEKDE(EKDE):
     Parameters
     ----------
     gain
-        How far features are stretched; 1 is `EKDE`.
+        How far features are stretched; 1 is `Walk`.
     n_neighbors, n_steps, balance
-        As for `EKDE`.
+        As for `Walk`.
 
     Attributes
     ----------

@@ -9,22 +9,21 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.voters import VOTERS
+from segvote.voters import METHOD, VOTERS
 
-METHOD = "ekde"  # whose options are parameters of the method, as far as the walk alone has them too
+# Parameters of the method that are no settings of a run.
+METHOD_OPTIONS = ("n_neighbors", "n_steps")
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", tuple: "numbers joined by ,"}
 TRUTH = {"true": True, "false": False}
 
 
 def list_options(voter: str) -> dict[str, Any]:
-    """Names of a voter's parameters to their types."""
-    known = _list_parameters(VOTERS[voter])
+    """Names of the parameters of a voter, or of the method, to their types."""
     if voter == METHOD:
         from segvote.method import VoteParams  # scikit-learn takes a second to import
 
-        shared = _list_parameters(VoteParams)
-        return {name: kind for name, kind in known.items() if name in shared}
-    return known
+        return {name: kind for name, kind in _list_parameters(VoteParams).items() if name in METHOD_OPTIONS}
+    return _list_parameters(VOTERS[voter])
 
 
 def _list_parameters(part: type) -> dict[str, Any]:

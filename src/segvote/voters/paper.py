@@ -4,6 +4,9 @@
 6), label ``sgn f`` (eq. 7), update ``w <- A / (A + B)`` (eq. 17), from w = 1 until w no longer changes. Eq. 12, which
 the paper calls an expectation, is a ratio of expectations, not the expectation of a ratio; `class_densities` follows it
 as printed.
+
+With s+ = s- the iteration converges to w = 0. With s+ > s- a positive fixed point exists where rho > 1, and a useful
+one in a narrow range of s+ / s-; see `segvote.voters.bandwidths`.
 """
 
 from __future__ import annotations
@@ -16,18 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
 from segvote.kernels import SampledKernel, make_kernel, sum_kernel
+from segvote.voters.bandwidths import GRID, WINDOW, choose_bandwidths
 from segvote.voters.base import BaseVoter, Votes
 from segvote.voters.kernel_votes import MAX_PAIRS, measure_relative_error
-from segvote.voters.mil.learning_bags import spread_out
 from segvote.voters.segments import Segments
 
-BANDWIDTH_RULES = ("absolute-difference", "difference", "discrepancy", "separate")
-
-# The grid printed in the paper.
-GRID = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 TINY = np.finfo(float).tiny
-# Segments over which the rule for bandwidths takes its means.
-MAX_ASKED = 5000
+# Largest exponent of a ratio of normalisers that double precision holds.
+LARGEST_LOG = 700.0
 # Power steps at most; one that changes the spectral radius by no more than this part of it is the last.
 RHO_STEPS = 100
 SAME_RHO = 1e-7
@@ -39,11 +38,15 @@ class PaperEKDE(BaseVoter):
     Parameters
     ----------
     bandwidth_for, bandwidth_against
-        Of k+ and k-; None: chosen from `grid`.
+        Of k+ and k-; None: chosen by `bandwidth_rule`.
     bandwidth_rule
-        How, a name of `BANDWIDTH_RULES`: see `choose_bandwidths`.
+        A name of `segvote.voters.bandwidths.BANDWIDTH_RULES`: ``window`` is a search of ours, the others are readings
+        of the paper's sentence.
     grid
-        Bandwidths to choose from.
+        Bandwidths that the readings choose from.
+    normalised
+        Whether kernels integrate to one, as densities do: k+ is then multiplied by (s- / s+)^d. For equal bandwidths
+        that is 1; otherwise it does not cancel, and in hundreds of dimensions it decides alone.
     max_iter, tol
         Stops when no weight changes by more than `tol`, or after `max_iter` rounds.
     own_bag
@@ -67,8 +70,9 @@ class PaperEKDE(BaseVoter):
         self,
         bandwidth_for: float | None = None,
         bandwidth_against: float | None = None,
-        bandwidth_rule: str = "discrepancy",
+        bandwidth_rule: str = WINDOW,
         grid: tuple[float, ...] = GRID,
+        normalised: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-6,
         own_bag: bool = True,
@@ -78,6 +82,7 @@ class PaperEKDE(BaseVoter):
         self.bandwidth_against = bandwidth_against
         self.bandwidth_rule = bandwidth_rule
         self.grid = grid
+        self.normalised = normalised
         self.max_iter = max_iter
         self.tol = tol
         self.own_bag = own_bag
@@ -95,15 +100,15 @@ class PaperEKDE(BaseVoter):
         positives = np.flatnonzero(segments.positive)
         is_sampled = len(positives) ** 2 > self.max_pairs or len(segments) ** 2 > MAX_PAIRS
         self._set_bandwidths(segments)
-        bandwidths = self.bandwidth_for_, self.bandwidth_against_
-        sums = _Sums(segments, *bandwidths, self.own_bag, positives, is_sampled)
+        kernels = self.bandwidth_for_, self.bandwidth_against_, self._gain, self.own_bag
+        sums = _Sums(segments, *kernels, positives, is_sampled)
         weights = self._iterate(sums, segments.user_labels[positives])
         self.rho_ = sums.measure_rho()
         self._voters, self._weights = segments, np.zeros(len(segments))
         self._weights[positives] = weights
         self.kernel_error_: float | None = None
         if is_sampled:
-            sums = _Sums(segments, *bandwidths, self.own_bag, np.arange(len(segments)), is_sampled)
+            sums = _Sums(segments, *kernels, np.arange(len(segments)), is_sampled)
             votes_for, votes_against = sums.count(weights)
             self.kernel_error_ = measure_relative_error(sums.measure_error(weights), votes_for + votes_against)
         else:
@@ -126,18 +131,24 @@ class PaperEKDE(BaseVoter):
 
     def _set_bandwidths(self, segments: Segments) -> None:
         given = (self.bandwidth_for, self.bandwidth_against)
-        best = choose_bandwidths(segments, self.grid, self.bandwidth_rule) if None in given else (1.0, 1.0)
+        best = (1.0, 1.0)
+        if None in given:
+            best = choose_bandwidths(segments, self.grid, self.bandwidth_rule, self.own_bag)
         chosen = [found if asked is None else asked for asked, found in zip(given, best, strict=True)]
         if not min(chosen) > 0:
             raise BadInputError(f"a bandwidth must be above 0; got {min(chosen)}")
         self.bandwidth_for_, self.bandwidth_against_ = map(float, chosen)
+        self._gain = 1.0
+        if self.normalised:
+            log = segments.X.shape[1] * np.log(self.bandwidth_against_ / self.bandwidth_for_)
+            self._gain = float(np.exp(np.clip(log, -LARGEST_LOG, LARGEST_LOG)))
 
     def _count_votes(self, X: np.ndarray, bags: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """A and B at any points. A segment of N is one of P whose w is 0: one sum over all holds both."""
         voters, weights = self._voters, np.column_stack([self._weights, 1 - self._weights])
         bags = None if self.own_bag else bags
         sums = sum_kernel(X, voters.X, [self.bandwidth_for_, self.bandwidth_against_], weights, bags, voters.bags)
-        return sums[0, :, 0], sums[1, :, 1]
+        return self._gain * sums[0, :, 0], sums[1, :, 1]
 
     def _warn_all_or_nothing(self, scores: np.ndarray) -> None:
         selected = (scores > 0).mean()
@@ -145,11 +156,19 @@ class PaperEKDE(BaseVoter):
             return
         what = "every" if selected == 1 else "no"
         warnings.warn(
-            f"the printed iteration selected {what} segment of the *with* bags (rho = {self.rho_:.3f} after "
-            f"{self.n_iter_} rounds); use voter ekde, or give other bandwidths or a smaller max_iter",
+            f"the printed iteration selected {what} segment of the *with* bags ({self._explain_collapse(selected)} "
+            f"after {self.n_iter_} rounds); use voter ekde, or bandwidth_rule=window or other bandwidths",
             UserWarning,
             stacklevel=4,
         )
+
+    def _explain_collapse(self, selected: float) -> str:
+        """Why all or nothing is selected."""
+        if selected == 1:
+            return f"rho = {self.rho_:.3f}, votes for exceed votes against everywhere"
+        if self.rho_ <= 1:
+            return f"rho = {self.rho_:.3f} <= 1, the only fixed point is w = 0"
+        return f"rho = {self.rho_:.3f} > 1, but w ends below one half everywhere"
 
     def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
         return 0.0  # sgn f, eq. 7
@@ -195,7 +214,7 @@ class PaperEKDE(BaseVoter):
         voters, both = self._voters, [self.bandwidth_for_, self.bandwidth_against_]
         own = None if self.own_bag else np.array([bag])
         k_for, k_against = sum_kernel(voters.X, x[None, :], both, None, voters.bags, own)
-        return np.arange(len(voters)), self._weights * k_for - (1 - self._weights) * k_against, 0.0
+        return np.arange(len(voters)), self._gain * self._weights * k_for - (1 - self._weights) * k_against, 0.0
 
 
 class _Sums:
@@ -206,10 +225,12 @@ class _Sums:
         segments: Segments,
         bandwidth_for: float,
         bandwidth_against: float,
+        gain: float,
         own_bag: bool,
         rows: np.ndarray,
         is_sampled: bool,
     ) -> None:
+        self._gain = gain
         self.positives, bags = np.flatnonzero(segments.positive), None if own_bag else segments.bags
 
         def pair(voters: np.ndarray, bandwidth: Any) -> tuple[Any, ...]:
@@ -225,12 +246,12 @@ class _Sums:
         )
 
     def count(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._for.multiply(weights), self._from_negatives + self._against.multiply(1 - weights)
+        return self._gain * self._for.multiply(weights), self._from_negatives + self._against.multiply(1 - weights)
 
     def measure_error(self, weights: np.ndarray) -> np.ndarray:
         """Standard errors of A + B where the sums are sampled; those of one sample at most add up."""
         assert isinstance(self._for, SampledKernel) and isinstance(self._against, SampledKernel)
-        return self._for.measure_error(weights) + self._against.measure_error(1 - weights) + self._error
+        return self._gain * self._for.measure_error(weights) + self._against.measure_error(1 - weights) + self._error
 
     def measure_rho(self) -> float:
         """Spectral radius of J_ij = k+_ij / b_i, b_i = sum_N k- + sum_P k-, by power iteration."""
@@ -238,7 +259,7 @@ class _Sums:
         vector = np.ones(len(self.positives))
         rho = 0.0
         for _ in range(RHO_STEPS):
-            vector = self._for.multiply(vector) / total
+            vector = self._gain * self._for.multiply(vector) / total
             before, rho = rho, float(np.abs(vector).max())
             if rho == 0 or abs(rho - before) <= SAME_RHO * rho:
                 break
@@ -261,59 +282,3 @@ def _sum_once(
         return kernel.multiply(ones), kernel.measure_error(ones)
     sums = sum_kernel(queries, voters, [bandwidth], None, query_bags, voter_bags)[0]
     return sums, np.zeros(len(sums))
-
-
-def choose_bandwidths(
-    segments: Segments, grid: tuple[float, ...] = GRID, rule: str = "discrepancy"
-) -> tuple[float, float]:
-    """Bandwidths s+ and s- by a reading of the paper's words, "maximise the overall class density difference".
-
-    A and B are taken at the start, w = 1. The first three readings are the plain ones; they are degenerate.
-
-    ``difference``
-        Sum of f = A - B over the *with* segments: always the widest k+ with the narrowest k-.
-    ``absolute-difference``
-        Sum of |f| over all segments: the same, or the reverse where there are more *without* segments.
-    ``separate``
-        Mean of f over P less mean of f over N, own bag left out, for each kernel by itself.
-    ``discrepancy``
-        The same with one bandwidth for both kernels. On a grid of powers of ten, a wider k+ drowns the votes against
-        and everything is object, a narrower one always ends with nothing. The difference is then the squared maximum
-        mean discrepancy of P and N, for which a kernel so wide that it sees no difference, or so narrow that it sees
-        nobody, gains nothing.
-
-    Sums are over an evenly spaced sample of segments where there are more than `MAX_ASKED`.
-    """
-    if rule not in BANDWIDTH_RULES:
-        raise BadInputError(f"bandwidth_rule must be one of {', '.join(BANDWIDTH_RULES)}; got {rule!r}")
-    asked = spread_out(len(segments), MAX_ASKED)
-    if rule in ("separate", "discrepancy"):
-        gains_for, gains_against = (_measure_gains(segments, asked, side, grid) for side in _list_sides(segments))
-        if rule == "separate":
-            return grid[int(np.argmax(gains_for))], grid[int(np.argmax(gains_against))]
-        best = grid[int(np.argmax(gains_for + gains_against))]
-        return best, best
-    if rule == "difference":
-        asked = asked[segments.positive[asked]]
-    votes_for, votes_against = (sum_kernel(segments.X[asked], segments.X[side], grid) for side in _list_sides(segments))
-    differences = votes_for[:, None] - votes_against[None]  # (n_grid, n_grid, n_asked)
-    totals = (differences if rule == "difference" else np.abs(differences)).sum(axis=2)
-    best_for, best_against = np.unravel_index(np.argmax(totals), totals.shape)
-    return grid[int(best_for)], grid[int(best_against)]
-
-
-def _list_sides(segments: Segments) -> tuple[np.ndarray, np.ndarray]:
-    return segments.positive, ~segments.positive
-
-
-def _measure_gains(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
-    """(n_grid,) mean kernel of one side's segments at that side less at the other, own bag left out."""
-    kernels, own = _average_kernels(segments, asked, side, grid), side[asked]
-    return kernels[:, own].mean(axis=1) - kernels[:, ~own].mean(axis=1)
-
-
-def _average_kernels(segments: Segments, asked: np.ndarray, side: np.ndarray, grid: tuple[float, ...]) -> np.ndarray:
-    """(n_grid, n_asked) mean kernel of the segments of one side that lie in other bags."""
-    bags, voter_bags = segments.bags[asked], segments.bags[side]
-    n_others = side.sum() - np.bincount(voter_bags, minlength=segments.n_bags)[bags]
-    return sum_kernel(segments.X[asked], segments.X[side], grid, None, bags, voter_bags) / np.maximum(n_others, 1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.metrics import average_precision_score
 
 from segvote.errors import BadInputError
 from segvote.voters.negative.crane import CRANE, _Reach
@@ -14,10 +15,21 @@ def count_penalties_slow(X, y):
 
 
 def test_every_negative_penalises_the_one_candidate_nearest_to_it(planted):
-    fitted = CRANE().fit(planted.X, planted.y, bags=planted.bags)
+    fitted = CRANE(ties="distance").fit(planted.X, planted.y, bags=planted.bags)
     votes = (fitted.scores_ + fitted.threshold_)[planted.candidates]
     np.testing.assert_array_equal(np.ceil(-votes), count_penalties_slow(planted.X, planted.y))
     assert fitted.tie_fraction_ == (count_penalties_slow(planted.X, planted.y) == 0).mean()
+
+
+def test_the_default_is_the_count_alone(planted):
+    fitted = CRANE().fit(planted.X, planted.y, bags=planted.bags)
+    votes = (fitted.scores_ + fitted.threshold_)[planted.candidates]
+    np.testing.assert_array_equal(votes, -count_penalties_slow(planted.X, planted.y))
+
+
+def test_ties_by_distance_rank_the_planted_object(planted):
+    scores = CRANE(ties="distance").fit(planted.X, planted.y, bags=planted.bags).scores_
+    assert average_precision_score(planted.truth[planted.candidates], scores[planted.candidates]) > 0.95
 
 
 def test_a_training_segment_asked_again_gets_the_same_score(planted):

@@ -4,7 +4,6 @@ is that the image shows it. Learned from the training images, each scored by a v
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -12,7 +11,7 @@ from scipy.special import expit
 from segvote.errors import BadInputError
 from segvote.method.support import measure_p_value
 from segvote.run.settings import Settings
-from segvote.voters import VOTERS
+from segvote.voters import make_voter
 
 # Groups of images that are left out of the vote together.
 N_FOLDS = 10
@@ -88,7 +87,7 @@ def score_by_refits(
     folds = _make_folds(bag_labels, n_folds)[bags]
     for fold in range(n_folds):
         out = folds == fold
-        voter: Any = VOTERS[settings.voter](**settings.voter_options)
+        voter = make_voter(settings.voter, settings.voter_options, settings.finish)
         voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], prior=prior[~out], user_labels=user_labels[~out])
         votes[out] = voter.decision_function(X[out])
     return votes

@@ -23,12 +23,12 @@ from segvote.method.table import Geometry, SegmentTable, make_folds, make_table,
 from segvote.method.vote import Vote, VoteParams, link_unseen, score_held_out, score_linked, vote_by_scores
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
-from segvote.run.settings import METHOD, Settings, read_settings
+from segvote.run.settings import Settings, read_settings
 from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack
 from segvote.steps.table import Table
 from segvote.steps.vote import Held, make_params
-from segvote.voters import VOTERS
+from segvote.voters import METHOD, make_voter
 
 if TYPE_CHECKING:
     from segvote.steps.outcome import Corrected
@@ -137,7 +137,7 @@ class Model:
         params = replace(params, n_neighbors=min(params.n_neighbors, len(table)))  # a model may ask for any number
         if self.settings.voter == METHOD:
             return Scorer(_unpack_vote(table, params, _select(arrays, "method")))
-        voter = VOTERS[self.settings.voter](**self.settings.voter_options)
+        voter = make_voter(self.settings.voter, self.settings.voter_options, self.settings.finish)
         voter.fit(table.X, table.is_candidate, bags=table.images, prior=arrays["prior"])
         return Scorer(vote_by_scores(table, voter.scores_, params), voter)
 

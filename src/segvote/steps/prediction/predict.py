@@ -167,7 +167,8 @@ class _Job:
         model = self.model
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
-            table = gather_table(self.target, some, model.extractor, model.standardiser)
+            printed = model.settings.second_voting
+            table = gather_table(self.target, some, model.extractor, model.standardiser, second_voting=printed)
             votes, shares = (table.split(values) for values in self.predictor.vote(table.X))
             adjacent = zip(table.edges, table.lengths, table.contrasts, strict=True)
             parts = zip(some, votes, shares, table.split(table.areas), adjacent, strict=True)

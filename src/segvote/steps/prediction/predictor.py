@@ -22,7 +22,7 @@ from segvote.segmentation.labels import list_edges, measure_areas
 from segvote.steps.prediction.calibration import Calibration
 from segvote.steps.prediction.model import Model
 from segvote.steps.superpixels import draw_mask
-from segvote.steps.table import measure_contrasts
+from segvote.steps.table import measure_adjacency
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,10 @@ class Predictor:
         features = model.extractor.extract(image, labels.astype(np.int32)).astype(np.float32)
         votes, shares = self.vote(model.standardiser.apply(features))
         working = resize_image(image, model.settings.size)
-        contrasts = measure_contrasts(measure_means(convert_to_lab(working), labels, measure_areas(labels)), edges)
-        return self.scorer.smooth(votes, weigh_adjacent(len(votes), edges, lengths, contrasts)), shares
+        colours = measure_means(convert_to_lab(working), labels, measure_areas(labels))
+        geometry = {"edges": edges, "lengths": lengths, "colours": colours}
+        adjacency = measure_adjacency(geometry, model.settings.second_voting)
+        return self.scorer.smooth(votes, weigh_adjacent(len(votes), edges, *adjacency)), shares
 
     def vote(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(n_segments,) scores by standardised features, and the share of their neighbours in reach of the extent.

@@ -1,4 +1,4 @@
-"""Evidence confidence: diverse density evaluated at the observed segments, no search.
+"""Evidence confidence, our reading: diverse density evaluated at the observed segments, no search.
 
 ``log DD(x) = sum_with log(1 - prod_j (1 - k(x, x_ij))) + sum_without sum_j log(1 - k(x, x_ij))`` with one Gaussian
 kernel k. It is the same question diverse density asks, put to every segment instead of to every point of space:
@@ -24,7 +24,7 @@ LARGEST_KERNEL = 1 - 1e-6
 
 
 class Evidence(BaseVoter):
-    """Diverse density at the segments themselves.
+    """Evidence confidence, our reading of the name: diverse density at the segments themselves.
 
     The sum over the bags of each label is multiplied by all bags over those counted, because a segment's own bag is not
     counted.

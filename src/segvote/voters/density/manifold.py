@@ -73,7 +73,7 @@ class ManifoldSSKDE(SSKDE):
     """Semi-supervised kernel density estimation on a manifold, our reading.
 
     As `SSKDE`, but the kernel around a segment has the covariance of its nearest segments (manifold Parzen windows):
-    its `n_tangent` principal directions, and one variance for all others. The original's formula is not public.
+    its `n_tangent` principal directions, and one variance for all others. The original's formula was not seen by us.
 
     Parameters
     ----------

@@ -21,6 +21,9 @@ TINY = np.finfo(float).tiny
 class SKDE(KernelVoter):
     """Supervised kernel density estimation with supervised mean shift, our reading.
 
+    The paper describes a density p(x) estimated from labelled samples; here the score is the difference of the
+    densities of the two classes, because folders label segments on one side only.
+
     Parameters
     ----------
     bandwidth

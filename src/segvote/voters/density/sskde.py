@@ -47,12 +47,14 @@ class SSKDE(NeighbourVoter):
     """Semi-supervised kernel density estimation.
 
     The method is made for labelled segments: user labels are its labels, and all segments of *without* bags. A segment
-    of a *with* bag has none; its Y is 1, by the weak label of its bag.
+    of a *with* bag has none; its Y is 1, by the weak label of its bag: our reading. In the method's own paper t belongs
+    to labelled segments and the others have no Y; with user labels for objects that is ``trust_votes`` near 1 and
+    ``trust_votes_labelled`` = t.
 
     Parameters
     ----------
     n_neighbors
-        How many segments of other bags vote for each one; the bandwidth is each segment's own, as in `EKDE`.
+        How many segments of other bags vote for each one; the bandwidth is each segment's own, as in `Walk`.
     trust_votes
         t of segments without a label, in [0, 1); near 1 their Y does not count, and P is harmonic between labels.
     trust_votes_labelled

@@ -16,11 +16,11 @@ from segvote.voters.segments import Segments
 
 
 class AggregationMap(BaseVoter):
-    """The aggregation map of selective convolutional descriptor aggregation: ``A(x) = sum_c max(0, x_c - m_c)``.
+    """The aggregation map of selective convolutional descriptor aggregation, our reading of it on segments.
 
-    A segment is object where A exceeds its mean. In the original, the mean is that of one image, m is 0, and only the
-    largest connected component is kept; here the mean is over the segments of all *with* bags, and m_c the mean of
-    channel c over the *without* segments.
+    ``A(x) = sum_c max(0, x_c - m_c)``, m_c the mean of channel c over the *without* segments (0 in the original, whose
+    channels come from a rectifier). A segment is object where A exceeds its mean over the *with* bags. The rule as
+    published, the mean of each image and its largest connected component only, is the own rule of `segvote compare`.
 
     References
     ----------
@@ -54,7 +54,8 @@ class ActivationMask(AggregationMap):
 
     The score is the mean over layers of the mean activation of the layer's channels, which are on one scale already.
     The original fuses the fourth and the fifth group of layers of VGG-16 and smooths with a dense CRF, for which the
-    second voting over adjacent segments stands here; how it weighs the layers is not known to us with certainty.
+    graph cut along superpixels stands here, with which `annotate` draws masks; how it weighs the layers was not seen by
+    us.
 
     Parameters
     ----------

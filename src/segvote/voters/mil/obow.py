@@ -1,8 +1,8 @@
 """OBoW: choose the segments of a bag whose mean histogram tells the bag best.
 
-The formulation of Wang et al. 2017 is not public; this is our reading of its title and of how the eKDE paper speaks of
-it. The histogram of a bag is the normalised sum of the histograms of its selected segments (their mean); a linear SVM
-on the bags and the selection of the segments it calls object take turns until the selection stops changing.
+The formulation of Wang et al. 2017 was not seen by us; this is our reading of its title and of how the eKDE paper
+speaks of it. The histogram of a bag is the normalised sum of the histograms of its selected segments (their mean); a
+linear SVM on the bags and the selection of the segments it calls object take turns until the selection stops changing.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class PrototypeVoting(PrototypeVoter, BagVoter):
     votes with its log odds
     ``v_p = log (1 + sum_with s_bp) / (2 + n_with) - log (1 + sum_without s_bp) / (2 + n_without)``, its own bag left
     out. Prototypes are taken one by one, as long as one covers more of the *with* bags that are not
-    covered yet than of the *without* bags (see `select_prototypes`). The original's formulas are not public.
+    covered yet than of the *without* bags (see `select_prototypes`). The original's formulas were not seen by us.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ NOBODY = -1.0
 
 
 class CRANE(BaseVoter):
-    """Concept ranking according to negative exemplars.
+    """Concept ranking according to negative exemplars, by its printed rule.
 
     The score is minus the number of *without* segments whose nearest *with* segment of another bag this is; where
     several are nearest, each of them is penalised (eq. 3 of arXiv 1812.06228). A third of all segments tie at 0.
@@ -33,8 +33,8 @@ class CRANE(BaseVoter):
     s_cut
         A *without* segment farther than this from its nearest *with* segment penalises nobody; None: no cut-off.
     ties
-        ``"distance"``: equal counts are ordered by the distance to the nearest negative, which never outweighs one
-        penalty; ``"none"``: the count alone.
+        ``"none"``: the count alone, as printed; ``"distance"``, ours: equal counts are ordered by the distance to the
+        nearest negative, which never outweighs one penalty.
     max_pairs
         More pairs of segments with negatives than this are refused.
 
@@ -52,7 +52,7 @@ class CRANE(BaseVoter):
 
     TIES = ("distance", "none")
 
-    def __init__(self, s_cut: float | None = None, ties: str = "distance", max_pairs: int = MAX_PAIRS) -> None:
+    def __init__(self, s_cut: float | None = None, ties: str = "none", max_pairs: int = MAX_PAIRS) -> None:
         self.s_cut = s_cut
         self.ties = ties
         self.max_pairs = max_pairs

@@ -172,7 +172,7 @@ class NegativeVotes(KernelVoter):
 class WeightedNegatives(KernelVoter):
     """Negative-weighted voting, our reading: ``f(x) = -sum_n v_n^power k(x, n)``.
 
-    The paper names the system as the one whose reduced form is f_neg (eq. 8); its formula is not public. Here the
+    The paper names the system as the one whose reduced form is f_neg (eq. 8); its formula was not seen by us. Here the
     weight ``v_n = B_n / (A_n + B_n)`` is the share of the negatives among the votes for n itself, A_n and B_n the mean
     kernels of the *with* and of the other *without* segments of other bags: a negative in the midst of *with* segments,
     by a wrong bag label or because the background is shared, says little.

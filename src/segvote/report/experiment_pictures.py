@@ -1,26 +1,75 @@
-"""Heat maps of several voters side by side, as in the paper's Figure 2: a row per image, a column per method."""
+"""The paper's figures from any data: examples of the images (Figure 1), heat maps by method (Figure 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
+from scipy.ndimage import binary_erosion
 
 from segvote.errors import SegvoteError
 from segvote.evaluation.compare_results import Comparison, Result
+from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth
 from segvote.io.arrays import read_arrays
-from segvote.io.images import read_image, resize_image, resize_labels
+from segvote.io.images import list_images, read_image, resize_image, resize_labels
+from segvote.io.masks import OBJECT
 from segvote.io.overlays import blend_heat, encode_jpeg, format_data_uri
 from segvote.masks import scale_heat
-from segvote.report.compare_tables import name_methods
+from segvote.report.experiment_tables import name_methods
 from segvote.report.markup import escape
 from segvote.run.run_folder import RunFolder
+from segvote.types import WITH, WITHOUT
 
 SIZE = 150  # longest side of a picture
 N_IMAGES, N_METHODS = 6, 12
+N_EXAMPLES = 6  # images of each folder in Figure 1
+OUTLINE = (230, 30, 30)  # of the truth
 
 
-def format_gallery(comparison: Comparison, n_images: int = N_IMAGES, n_methods: int = N_METHODS) -> str:
+def format_examples(
+    with_folder: Path, without_folder: Path, readers: Mapping[str, TruthReader], n_examples: int = N_EXAMPLES
+) -> str:
+    """Images of both folders, evenly spread over the sorted names, the truth outlined, as HTML.
+
+    Parameters
+    ----------
+    with_folder, without_folder : Path
+        Folders of images.
+    readers : mapping of str to TruthReader
+        Name of a *with* image, without extension, to its truth; images without truth are shown as they are.
+    n_examples : int
+        Images of each folder.
+    """
+    rows = []
+    for name, folder, known in ((WITH, with_folder, readers), (WITHOUT, without_folder, {})):
+        paths = list_images(folder)
+        places = np.linspace(0, len(paths) - 1, min(n_examples, len(paths))).round().astype(int)
+        cells = "".join(f"<td>{_format_example(paths[place], folder, known)}</td>" for place in places)
+        rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>\n')
+    return f'<div class="heat"><table><tbody>{"".join(rows)}</tbody></table></div>\n'
+
+
+def _format_example(path: Path, folder: Path, readers: Mapping[str, TruthReader]) -> str:
+    name = path.relative_to(folder).as_posix()
+    try:
+        picture = resize_image(read_image(path), SIZE)
+        reader = find_truth(readers, f"{WITH}/{name}")
+        return _format_picture(picture if reader is None else _outline(picture, reader()), name)
+    except SegvoteError as error:  # a picture that is gone costs its cell, not the page
+        return escape(f"{name}: {error}")
+
+
+def _outline(picture: np.ndarray, truth: Truth) -> np.ndarray:
+    """The picture with the border of the true object in one colour; boxes, which have no pixels, are not drawn."""
+    if truth.mask is None:
+        return picture
+    inside = resize_labels((truth.mask == OBJECT).astype(np.uint8), picture.shape[:2]).astype(bool)
+    edge = inside & ~binary_erosion(inside, iterations=2)
+    return np.where(edge[:, :, None], np.array(OUTLINE, dtype=np.uint8), picture)
+
+
+def format_heat_maps(comparison: Comparison, n_images: int = N_IMAGES, n_methods: int = N_METHODS) -> str:
     """A table of pictures as HTML, of the best methods and at most so many images; empty where there are none."""
     ranked = comparison.rank()[:n_methods]
     if not ranked:

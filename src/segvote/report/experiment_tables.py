@@ -1,4 +1,4 @@
-"""Comparisons as text: the table of one set for terminals, Markdown and LaTeX, and the paper's table over several sets.
+"""Experiments as tables: rows of one comparison, of several sets, and their forms (terminal, Markdown, LaTeX, HTML).
 
 A table is a list of rows of cells, the first row its head; a `Bold` cell is the best of its column.
 """
@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from segvote.evaluation.compare_results import Combination, Comparison, Result
+from segvote.report.markup import escape, read_static
 
 HEADS = ["method", "CorLoc", "95 %", "own rule", "matched", "mIoU", "limit", "AP", "eKDE better by", "p", "s"]
+TERMINAL = 80  # columns
 NONE = "–"  # in the place of a figure
 LATEX_SIGNS = {
     "&": r"\&",
@@ -111,14 +113,39 @@ def _format(value: float) -> str:
     return NONE if np.isnan(value) else f"{value:.2f}"
 
 
-def format_text(rows: Sequence[Sequence[str]]) -> str:
-    """For terminals: columns aligned, the first to the left."""
+def format_text(rows: Sequence[Sequence[str]], width: int = TERMINAL) -> str:
+    """For terminals: columns aligned, the first to the left; columns that do not fit follow in a block below.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        The table.
+    width : int
+        Columns of the terminal.
+    """
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for first, *rest in rows:
-        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    return "\n".join(lines)
+    blocks = ["\n".join(_align(rows, columns, widths)) for columns in _fit_columns(widths, width)]
+    return "\n\n".join(blocks)
+
+
+def _fit_columns(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Numbers of the columns of each block, the first column, the name of a row, left out."""
+    blocks: list[list[int]] = [[]]
+    left = width - widths[0]
+    for column in range(1, len(widths)):
+        if blocks[-1] and left < widths[column] + 2:
+            blocks.append([])
+            left = width - widths[0]
+        blocks[-1].append(column)
+        left -= widths[column] + 2
+    return blocks
+
+
+def _align(rows: Sequence[Sequence[str]], columns: Sequence[int], widths: Sequence[int]) -> list[str]:
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(row[column].rjust(widths[column]) for column in columns)]).rstrip()
+        for row in rows
+    ]
 
 
 def format_markdown(rows: Sequence[Sequence[str]]) -> str:
@@ -145,3 +172,45 @@ def format_latex(rows: Sequence[Sequence[str]]) -> str:
 def _format_latex_cell(cell: str) -> str:
     text = "".join(LATEX_SIGNS.get(sign, sign) for sign in cell)
     return rf"\textbf{{{text}}}" if isinstance(cell, Bold) else text
+
+
+def format_page(title: str, subtitle: str, sections: Iterable[tuple[str, str]]) -> str:
+    """A whole page; a section is its heading (text) and its content (HTML)."""
+    body = "".join(f"<section><h2>{escape(head)}</h2>\n{content}</section>\n" for head, content in sections)
+    style = "\n".join(read_static(name) for name in ("report.css", "compare.css"))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+        "style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)} – segvote</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f'<header><div><p class="over">segvote</p>\n<h1>{escape(title)}</h1>\n'
+        f"<p>{escape(subtitle)}</p></div></header>\n"
+        f"<main>\n{body}</main>\n</body>\n</html>\n"
+    )
+
+
+def format_grid(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], best: int | None = None, words: bool = False
+) -> str:
+    """A table; cells are HTML, the first of each row is its name. `best` is the number of a row to set off.
+
+    With `words` the cells are sentences instead of figures.
+    """
+    head = "".join(f'<th scope="col">{cell}</th>' for cell in heads)
+    lines = []
+    for number, (name, *cells) in enumerate(rows):
+        mark = ' class="best"' if number == best else ""
+        values = "".join(f"<td>{cell}</td>" for cell in cells)
+        lines.append(f'<tr{mark}><th scope="row">{name}</th>{values}</tr>\n')
+    kind = "grid words" if words else "grid"
+    return (
+        f'<div class="scroll"><table class="{kind}"><thead><tr>{head}</tr></thead><tbody>\n{"".join(lines)}'
+        "</tbody></table></div>\n"
+    )
+
+
+def format_rows(rows: Sequence[Sequence[str]], best: int | None = None, words: bool = False) -> str:
+    """The same of a table of text, the first row its head."""
+    heads, *body = [[f"<b>{escape(one)}</b>" if isinstance(one, Bold) else escape(one) for one in row] for row in rows]
+    return format_grid(heads, body, best, words)

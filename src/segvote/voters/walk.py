@@ -1,8 +1,7 @@
-"""eKDE that works: the paper's votes among other bags, with an adaptive bandwidth, renormalised instead of collapsing.
+"""The walk: the paper's votes among other bags, with an adaptive bandwidth, renormalised after every step.
 
-One round of the paper's iteration with equal bandwidths is ``w <- M w``: run to the end it says that nothing is object.
-Its *direction*, though, converges; see `segvote.method.walk`. This voter is that walk alone, for tables of bags without
-images; `segvote.SegmentAnnotator` is the whole method.
+One round of the paper's iteration (eq. 17) with equal bandwidths is ``w <- M w``, which converges to 0; its *direction*
+converges too, see `segvote.method.walk`. This voter is that walk alone; `segvote.SegmentAnnotator` is the whole method.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from segvote.voters.neighbour_votes import NeighbourVoter
 from segvote.voters.segments import Segments
 
 
-class EKDE(NeighbourVoter):
-    """Expectation kernel density estimation, robust form.
+class Walk(NeighbourVoter):
+    """Eq. 17 with equal bandwidths as a walk over nearest neighbours.
 
     Every segment is voted for by its `n_neighbors` nearest segments of other bags, *with* and *without* together, with
     a bandwidth of its own. ``w <- g * (M w)``, divided by its largest value, `n_steps` times from ``w = 1`` on *with*
