@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -78,14 +79,14 @@ class SegmentAnnotator(BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"images": True, "geometry": True, "user_labels": True}
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(int, 1, None, closed="left")],
-        "n_steps": [Interval(int, 1, None, closed="left")],
-        "border_prior": [Interval(float, 0, 1, closed="right"), Interval(int, 1, 1, closed="both")],
-        "smoothing": [Interval(float, 0, 1, closed="both"), Interval(int, 0, 1, closed="both")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "border_prior": [Interval(Real, 0, 1, closed="right")],
+        "smoothing": [Interval(Real, 0, 1, closed="both")],
         "exclude_mislabelled": ["boolean"],
         "decision": [StrOptions(set(DECISIONS))],
         "allow_empty": ["boolean"],
-        "pos_label": [None, int, str, "boolean"],
+        "pos_label": [None, Integral, str, "boolean"],
     }
 
     def __init__(

@@ -15,7 +15,7 @@ from segvote.kernels.otsu import split_each
 from segvote.method.consistency import measure_consistency
 from segvote.method.decide import select
 from segvote.method.prior import measure_border_prior
-from segvote.method.table import SegmentTable
+from segvote.method.table import SegmentTable, smooth_along
 from segvote.method.vote import Vote
 
 # 19 shuffles: the smallest p-value is 0.05.
@@ -66,7 +66,7 @@ def test_permutations(found: Vote, n_shuffles: int = N_SHUFFLES) -> PermutationT
 
 def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
     """(n_images, 1 + n_shuffles) bool: the labels as they are, and shuffled over groups."""
-    groups, first, places = np.unique(table.groups, return_index=True, return_inverse=True)
+    _, first, places = np.unique(table.groups, return_index=True, return_inverse=True)
     rng, labels = np.random.default_rng(SEED), table.positive[first]
     shuffled = [rng.permutation(labels) for _ in range(n_shuffles)]
     return np.stack([labels, *shuffled], axis=1)[places]
@@ -81,18 +81,17 @@ def _list_priors(found: Vote) -> list[tuple[np.ndarray, float]]:
 def _measure(found: Vote, labels: np.ndarray, prior: np.ndarray, balance: float) -> np.ndarray:
     """(n_labellings,) self-consistency of the selections of one hypothesis, by labels (n_images, n_labellings)."""
     table, part = found.table, found.params.smoothing
-    votes = walk_all(found.graph, table, labels, prior, balance)
-    smoothed = (1 - part) * votes + part * (table.adjacency @ votes)
     tables = [replace(table, positive=column) for column in labels.T]
-    selected = np.stack([_select(one, column) for one, column in zip(tables, smoothed.T, strict=True)], axis=1)
-    for last in (False, True):
-        shares = found.graph @ selected.astype(np.float64)
-        if not last:
-            smoothed = (1 - part) * shares + part * (table.adjacency @ shares)
-            columns = zip(tables, smoothed.T, strict=True)
-            selected = np.stack([select(one, column)[0] for one, column in columns], axis=1)
-    columns = zip(tables, selected.T, shares.T, strict=True)
-    return np.array([measure_consistency(one, chosen, share).score for one, chosen, share in columns])
+    votes = smooth_along(table.adjacency, walk_all(found.graph, table, labels, prior, balance), part)
+    first = _stack([_select(one, column) for one, column in zip(tables, votes.T, strict=True)])
+    shares = smooth_along(table.adjacency, found.graph @ first, part)
+    second = _stack([select(one, column)[0] for one, column in zip(tables, shares.T, strict=True)])
+    rows = zip(tables, second.T > 0, (found.graph @ second).T, strict=True)
+    return np.array([measure_consistency(one, selected, share).score for one, selected, share in rows])
+
+
+def _stack(selections: list[np.ndarray]) -> np.ndarray:
+    return np.stack(selections, axis=1).astype(np.float64)
 
 
 def _select(table: SegmentTable, votes: np.ndarray) -> np.ndarray:

@@ -409,7 +409,7 @@ def _learn(
 
 
 def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams = VoteParams()) -> Vote:
-    """The decision on scores (n_segments,) of another voter, whose own threshold is at 0; smoothed like the method's."""
+    """The decision on scores (n_segments,) of another voter, whose own threshold is at 0."""
     nothing = np.zeros(table.n_images)
     smoothed = table.smooth(np.asarray(scores, dtype=np.float64), params.smoothing)
     selected = select(table, smoothed, params.decision)[0]

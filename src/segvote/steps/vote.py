@@ -159,3 +159,13 @@ def _ask_voter(segments: SegmentTable, voter: BaseVoter, params: VoteParams) -> 
         voter,
         getattr(voter, "recall_", None),
     )
+
+
+def decide_votes(table: Table, votes: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores (n_segments,), thresholds (n_images,) and selection (n_segments,) of votes counted elsewhere."""
+    from segvote.method.decide import select
+
+    segments = table.make_segments(settings.motion_prior)
+    scores = segments.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
+    selected, thresholds = select(segments, scores, settings.decision)
+    return scores, thresholds, selected
