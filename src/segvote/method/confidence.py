@@ -21,7 +21,7 @@ from segvote.method.vote import Vote, measure_separability, score_held_out
 
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
-LOW, HIGH = 1 / 3, 0.6
+LOW, HIGH = 0.35, 0.6
 # Below this a second opinion and a closer look are worth their time: some way above "high", which is a promise about
 # masks.
 UNSURE = 0.75
@@ -34,8 +34,8 @@ FULL_CONTRAST = 1.5
 SHARED, NOT_SHARED = 0.03, 0.5
 # Images of the smaller folder below which a run is never called fair, or high.
 FEW_FOR_FAIR, FEW_FOR_HIGH = 6, 10
-# Largest p-value of the permutation test for a run to be called fair.
-MAX_P_VALUE = 0.05
+# Largest p-value of the permutation test for a run to be called fair, or high.
+P_VALUE_FOR_FAIR, P_VALUE_FOR_HIGH = 0.1, 0.05
 # Part of an image by whose evidence it is put into a folder.
 TOP_SHARE = 0.02
 # An object of fewer segments than this is small for them.
@@ -200,7 +200,7 @@ def _list_caps(table: SegmentTable, test: PermutationTest, contradicted: bool) -
     n_images = min(_count_groups(table, True), _count_groups(table, False))
     return {
         "few": low if n_images < FEW_FOR_FAIR else fair if n_images < FEW_FOR_HIGH else 1.0,
-        "chance": 1.0 if test.p_value <= MAX_P_VALUE else low,
+        "chance": low if test.p_value > P_VALUE_FOR_FAIR else fair if test.p_value > P_VALUE_FOR_HIGH else 1.0,
         "scene": fair if contradicted else 1.0,
     }
 

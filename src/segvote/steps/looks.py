@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from segvote.method.confidence import Confidence
 
 # How much better the closer look has to be, as a part of the judgement: where both are close the wider one is kept.
-LOOK_MARGIN = 0.25
+LOOK_MARGIN = 0.07
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 
