@@ -23,7 +23,6 @@ RENAMED = {
     "--false-alarms": "--false-positive-rate",
     "--motion-survival": "--motion-prior",
     "--mute-suspects": "--exclude-mislabelled",
-    "--n-pieces": "--n-superpixels",
     "--no-mute-suspects": "--no-exclude-mislabelled",
     "--second-vote": "--smoothing",
 }

@@ -38,7 +38,7 @@ class Stage:
 
 def measure_segments(settings: Settings) -> Settings:
     """The same settings for voters alone: nothing follows the vote, and masks are made of whole segments."""
-    return replace(settings, n_superpixels=0)
+    return replace(settings, draw="segments")
 
 
 def prepare_stage(

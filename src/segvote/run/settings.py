@@ -22,10 +22,9 @@ OLD_NAMES = {
     "motion_survival": "motion_prior",
     "mute_suspects": "exclude_mislabelled",
     "second_vote": "smoothing",
-    "n_pieces": "n_superpixels",
 }
 # Fields of earlier versions that decide nothing any more.
-DROPPED = ("elect", "revote")
+DROPPED = ("elect", "revote", "n_pieces", "n_superpixels")
 # Names of decision rules that were given up, and what took their place.
 OLD_DECISIONS = {"outlines": "otsu"}
 
@@ -56,8 +55,8 @@ class Settings:
         A name of `DECISIONS`.
     unsure
         Whether images of the *with* folder may come out empty where nothing in them is supported.
-    n_superpixels
-        Superpixels along which masks are drawn after the decision; 0 leaves them made of whole segments.
+    draw
+        How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
     seed
         Of everything random (codebooks).
     label
@@ -90,7 +89,7 @@ class Settings:
     smoothing: float = 0.4
     decision: str = "otsu"
     unsure: bool = False
-    n_superpixels: int = 1500
+    draw: str = "auto"
     seed: int = 0
     label: str = "object"
     frames: str = "auto"

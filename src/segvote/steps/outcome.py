@@ -15,10 +15,11 @@ from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.steps.drawing import fetch_drawing
 from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
-from segvote.steps.write import write_results
+from segvote.steps.write import list_tasks, write_pictures, write_votes
 
 if TYPE_CHECKING:
     from segvote.method import Result, SegmentAnnotator
@@ -85,13 +86,15 @@ def write_files(
     progress: Progress,
 ) -> None:
     """As `write_outcome`, for a run folder whose record says already that it is not complete."""
-    settings = outcome.settings
+    settings, result = outcome.settings, outcome.result
     with run.time_step("write"):
-        decided = (outcome.bags, outcome.table, outcome.result, outcome.annotator.excluded_)
-        records = write_results(run, *decided, settings, resources, progress, outcome.corrections)
+        write_votes(run, result)
+        tasks = list_tasks(outcome.bags, outcome.table, result, outcome.annotator.excluded_, outcome.corrections)
+        drawing = fetch_drawing(run, tasks, settings, resources, progress)
+        records = write_pictures(run, tasks, settings, drawing, resources, progress)
     with run.time_step("model"):
-        write_model(run, settings, outcome.extractor, outcome.table, outcome.annotator, outcome.result)
+        write_model(run, settings, outcome.extractor, outcome.table, outcome.annotator, result)
     remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
     search, confidence = describe_search(outcome.annotator), outcome.annotator.confidence_.to_dict()
-    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence))
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing))

@@ -1,15 +1,15 @@
-"""The superpixels of an image along which its mask is drawn: computed once, kept beside its segments."""
+"""Masks of images, in memory or of a run, and the superpixels along which they are drawn: computed once and kept."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.io.images import read_enough, resize_image
-from segvote.masks import Superpixels
-from segvote.masks.drawing import SuperpixelMap, draw_mask_along
+from segvote.io.images import read_enough, resize_image, resize_labels
+from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, draw_mask
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
@@ -18,13 +18,15 @@ from segvote.segmentation.labels import list_edges, measure_areas
 
 # Raised when superpixels come out otherwise: old files are then not used.
 SUPERPIXELS_VERSION = 1
+# Superpixels of an image at working size.
+N_SUPERPIXELS = 1500
 # Whatever the segmenter, superpixels follow colour alone.
 SUPERPIXEL_SEGMENTER = "ward"
 
 
-def segment_superpixels(working: np.ndarray, segments: np.ndarray, n_superpixels: int) -> SuperpixelMap:
+def segment_superpixels(working: np.ndarray, segments: np.ndarray) -> SuperpixelMap:
     """Superpixels of an image (h, w, 3) at working size, in which `segments` (h, w) are known."""
-    labels = SEGMENTERS[SUPERPIXEL_SEGMENTER](working, n_segments=n_superpixels).labels
+    labels = SEGMENTERS[SUPERPIXEL_SEGMENTER](working, n_segments=N_SUPERPIXELS).labels
     return measure_superpixels(convert_to_lab(working), segments, labels)
 
 
@@ -42,56 +44,65 @@ def measure_superpixels(lab: np.ndarray, segments: np.ndarray, labels: np.ndarra
     return SuperpixelMap(labels.astype(np.uint16 if len(areas) <= 1 << 16 else np.uint32), superpixels)
 
 
-def draw_mask(
-    image: np.ndarray,
-    labels: np.ndarray,
-    heat: np.ndarray,
-    decisions: np.ndarray,
-    fixed: np.ndarray,
-    n_superpixels: int,
+def draw_image(image: np.ndarray, decided: Decided, drawing: Drawing) -> np.ndarray:
+    """(H, W) bool: the mask of an image in memory, (H, W, 3) uint8 as displayed, at its own size."""
+    superpixels = None
+    if _wants_superpixels(decided, drawing):
+        superpixels = segment_superpixels(resize_image(image, max(decided.labels.shape)), decided.labels)
+    mask = draw_mask(decided, superpixels, drawing, max(image.shape[:2]), partial(resize_image, image))
+    return resize_labels(mask, image.shape[:2])
+
+
+def draw_stored(
+    run: RunFolder, segments_key: str, image_path: Path, decided: Decided, drawing: Drawing, size: int
 ) -> np.ndarray:
-    """Mask of an image at its own size.
+    """Draw the mask of an image whose segments a run folder holds; see `segvote.masks.draw_mask`.
 
     Parameters
     ----------
-    image
-        (H, W, 3) uint8 as displayed.
-    labels
-        (h, w) label map at working size.
-    heat, decisions, fixed
-        (n_segments,) heat in [0, 1]; bool; -1 or the user label, 0 or 1.
-    n_superpixels
-        How many superpixels to draw along; 0: the decided segments as they are.
+    run, segments_key : RunFolder, str
+        Where the superpixels are kept.
+    image_path : Path
+        The image file.
+    decided, drawing : Decided, Drawing
+        What the vote says of the image; the way of the run.
+    size : int
+        Longer side of the image.
     """
-    found = None
-    if n_superpixels and decisions.any():
-        found = segment_superpixels(resize_image(image, max(labels.shape)), labels, n_superpixels)
-    return draw_mask_along(found, labels, heat, decisions, fixed, image.shape[:2])  # type: ignore[arg-type]
+    superpixels = None
+    if _wants_superpixels(decided, drawing):
+        superpixels = fetch_superpixels(run, segments_key, decided.labels, image_path)
+    return draw_mask(decided, superpixels, drawing, size, partial(read_picture, image_path))
 
 
-def fetch_superpixels(
-    run: RunFolder, segments_key: str, n_superpixels: int, segments: np.ndarray, image_path: Path
-) -> SuperpixelMap:
+def _wants_superpixels(decided: Decided, drawing: Drawing) -> bool:
+    return drawing.way != "segments" and bool(decided.selected.any())
+
+
+def read_picture(path: Path, longest: int) -> np.ndarray:
+    """(h, w, 3) uint8: an image file, its longer side at most `longest` pixels."""
+    return resize_image(read_enough(path, longest)[0], longest)
+
+
+def fetch_superpixels(run: RunFolder, segments_key: str, segments: np.ndarray, image_path: Path) -> SuperpixelMap:
     """The superpixels of a bag from the run folder; computed from the picture, and kept, where they are not there."""
-    arrays = read_if_whole(get_superpixels_path(run, segments_key, n_superpixels))
+    arrays = read_if_whole(get_superpixels_path(run, segments_key))
     if arrays is not None:
         return SuperpixelMap(arrays.pop("labels"), Superpixels(**arrays))
-    size = max(segments.shape)
-    working = resize_image(read_enough(image_path, size)[0], size)
-    found = segment_superpixels(working, segments, n_superpixels)
-    store_superpixels(run, segments_key, n_superpixels, found)
+    found = segment_superpixels(read_picture(image_path, max(segments.shape)), segments)
+    store_superpixels(run, segments_key, found)
     return found
 
 
-def store_superpixels(run: RunFolder, segments_key: str, n_superpixels: int, found: SuperpixelMap) -> None:
+def store_superpixels(run: RunFolder, segments_key: str, found: SuperpixelMap) -> None:
     """Keep the superpixels of a bag beside its segments."""
-    path = get_superpixels_path(run, segments_key, n_superpixels)
+    path = get_superpixels_path(run, segments_key)
     write_arrays(path, compress=True, labels=found.labels, **vars(found.superpixels))
 
 
-def get_superpixels_path(run: RunFolder, segments_key: str, n_superpixels: int) -> Path:
+def get_superpixels_path(run: RunFolder, segments_key: str) -> Path:
     """Where the superpixels of a bag lie."""
-    return run.segments_path(f"{segments_key}.pieces-{SUPERPIXELS_VERSION}-{n_superpixels}")
+    return run.segments_path(f"{segments_key}.superpixels-{SUPERPIXELS_VERSION}")
 
 
 def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:

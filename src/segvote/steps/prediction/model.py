@@ -15,9 +15,11 @@ from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
 from segvote.io.files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
+from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method import Geometry
 from segvote.method.table import make_folds
+from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
@@ -111,6 +113,7 @@ class Model:
     extractor: FeatureExtractor
     standardiser: Standardiser
     arrays: dict[str, np.ndarray]  # everything stored; see `write_model`
+    drawing: Drawing  # how masks are drawn
 
     def restore(self) -> SegmentAnnotator:
         """The method, fitted: taken over as it was, or another voter fitted again on the stored segments."""
@@ -160,7 +163,7 @@ def read_model(path: Path | str) -> Model:
             "install the same version, or put the same network where it was"
         )
     extractor.set_state(_select(arrays, "features"))
-    return Model(settings, extractor, standardiser, arrays)
+    return Model(settings, extractor, standardiser, arrays, read_drawing(folder))
 
 
 def _select(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
