@@ -12,7 +12,7 @@ from segvote.masks import Decided, Drawing, draw_mask
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.ward import segment_ward
-from segvote.steps.superpixels import (
+from segvote.steps.drawing.superpixels import (
     draw_image,
     draw_stored,
     fetch_superpixels,

@@ -1,6 +1,6 @@
 """Regions or lines: which way of drawing suits a run, decided once from its vote and its *without* images.
 
-Lines are chosen where four figures agree; in doubt it is regions, which never ruin a photograph.
+Lines are chosen where four figures agree; otherwise it is regions, which never ruin a photograph.
 """
 
 from __future__ import annotations

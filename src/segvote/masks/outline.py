@@ -14,20 +14,26 @@ import cv2
 import numpy as np
 
 from segvote.kernels.colour import measure_gradient, smooth_colour
-from segvote.masks.sharpen import COLOUR_WIDTH, EDGE_WIDTH, MOST_COLOUR, SMOOTHNESS, cut_graph, measure_agreement
+from segvote.masks.sharpen import (
+    AGREEMENT,
+    COLOUR_WIDTH,
+    EDGE_WIDTH,
+    MOST_COLOUR,
+    SMOOTHNESS,
+    cut_graph,
+    measure_agreement,
+)
 
 # Half the width of the band, and the part of it, next to its rim, that keeps the coarse decision: pixels at working
 # size.
 REACH, KEPT = 4.0, 0.8
 # Evidence of lying `REACH` inside of the coarse outline.
-TRUST = 2.0
+TRUST = 4.0
 # Gaussian before the gradient, in pixels of the photograph.
 GRAIN = 1.0
 # Colours nearby: Gaussian weights of this width around a pixel, of pixels at least `SURE` away from the outline; at
 # working size.
 NEARBY, SURE = 12.0, 1.0
-# Colours count from the first rank agreement (AUC) with the coarse mask on, and fully from the second.
-AGREEMENT = (0.7, 0.9)
 # Evidence that no other outweighs.
 CERTAIN = 50.0
 

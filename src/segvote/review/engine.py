@@ -44,8 +44,8 @@ from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.instances import label_instances
 from segvote.run.run import Run
+from segvote.steps.drawing.superpixels import fetch_superpixels
 from segvote.steps.reopening import Voted
-from segvote.steps.superpixels import fetch_superpixels
 from segvote.types import WITH, WITHOUT
 
 # How long an action waits for another process that writes to the log; the page shows the error and can try again.

@@ -17,7 +17,7 @@ from segvote.review.snapshot import Snapshot
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Canvas
 from segvote.run.run import Run
-from segvote.steps.superpixels import draw_stored
+from segvote.steps.drawing.superpixels import draw_stored
 
 # Longest sides of what the page is sent.
 PAGE_SIZE, THUMB_SIZE = 1600, 240

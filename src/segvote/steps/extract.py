@@ -20,8 +20,13 @@ from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import crop_segmentation, measure_means
 from segvote.segmentation.labels import list_edges, measure_areas, measure_border
+from segvote.steps.drawing.superpixels import (
+    N_SUPERPIXELS,
+    SUPERPIXEL_SEGMENTER,
+    measure_superpixels,
+    store_superpixels,
+)
 from segvote.steps.label_maps import LabelMaps, SegmentByMap
-from segvote.steps.superpixels import N_SUPERPIXELS, SUPERPIXEL_SEGMENTER, measure_superpixels, store_superpixels
 from segvote.steps.video.extract import extract_video
 from segvote.types import WITH, Segmentation
 

@@ -26,9 +26,9 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video.annotations import list_frame_annotations
+from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
-from segvote.steps.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
 from segvote.steps.workers import run_in_threads, run_on_all

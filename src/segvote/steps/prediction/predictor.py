@@ -18,9 +18,9 @@ from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import measure_means
 from segvote.segmentation.labels import list_edges, measure_areas
+from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.prediction.calibration import Calibration
 from segvote.steps.prediction.model import Model
-from segvote.steps.superpixels import draw_image
 from segvote.steps.table import measure_contrasts
 
 
