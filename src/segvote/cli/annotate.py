@@ -26,6 +26,7 @@ from segvote.cli.terminal.progress import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.io.picture_views import PAGES, WINDOWS
+from segvote.masks import WAYS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.bag_record import BagRecord
@@ -107,6 +108,12 @@ def annotate(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
+    draw: str = option(
+        DEFAULTS.draw,
+        panel=METHOD,
+        help=f"How masks are drawn: {', '.join(WAYS)}; lines for cracks and scratches.",
+        **choice(WAYS, "way of drawing"),
+    ),
     out: PathOrUri | None = option(
         None,
         "-o",
@@ -152,9 +159,6 @@ def annotate(
     ),
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
-    ),
-    n_superpixels: int = research(
-        DEFAULTS.n_superpixels, min=0, help="Superpixels along which masks are drawn; 0: masks of whole segments."
     ),
     voter_option: list[str] | None = voter_option("Parameter of the voter, such as max_iter=5; may be repeated."),
     seed: int = research(DEFAULTS.seed, help="Of everything random."),

@@ -43,7 +43,7 @@ def measure_segments(settings: Settings) -> Settings:
 
     ``auto`` would let the confidence of the reference choose the features of all others.
     """
-    return replace(settings, n_superpixels=0, detail="coarse" if settings.detail == "auto" else settings.detail)
+    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
 
 
 def choose_detail(settings: Settings) -> Settings:

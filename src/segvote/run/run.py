@@ -17,8 +17,10 @@ from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.io.tables import read_json
+from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bag_record import BagRecord, read_bag
+from segvote.run.drawing import read_drawing
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
 from segvote.run.notebook import format_run
@@ -86,6 +88,11 @@ class Run:
     def format_confidence(self) -> str:
         """The same as one line of text; empty where nothing is known."""
         return format_confidence(self.confidence)
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """How the masks are drawn."""
+        return read_drawing(self.folder.model_path)
 
     @cached_property
     def offsets(self) -> np.ndarray:

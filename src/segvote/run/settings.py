@@ -49,8 +49,8 @@ class Settings:
     extent
         Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
         `segvote.method.extents`.
-    n_superpixels
-        Superpixels along which masks are drawn after the decision; 0 leaves them made of whole segments.
+    draw
+        How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
     seed
         Of everything random (codebooks).
     label
@@ -86,7 +86,7 @@ class Settings:
     decision: str = "otsu"
     unsure: bool = False
     extent: int = 2
-    n_superpixels: int = 1500
+    draw: str = "auto"
     seed: int = 0
     label: str = "object"
     frames: str = "auto"

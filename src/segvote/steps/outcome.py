@@ -17,11 +17,12 @@ from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
 from segvote.steps.vote import Held
-from segvote.steps.write import write_extents, write_results
+from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
 
 if TYPE_CHECKING:
     from segvote.method import Vote
@@ -129,11 +130,13 @@ def write_files(
     progress: Progress,
 ) -> None:
     """As `write_outcome`, for a run folder whose record says already that it is not complete."""
-    settings, held = outcome.settings, outcome.held
+    settings, held, result = outcome.settings, outcome.held, outcome.result
     with run.time_step("write"):
         write_extents(run, outcome.corrected.extents, outcome.corrected.vote.scores)
-        decided = (outcome.bags, outcome.table, outcome.result, held.vote.excluded)
-        records = write_results(run, *decided, settings, resources, progress, outcome.corrections)
+        write_votes(run, result, outcome.corrected.vote.weights)
+        tasks = list_tasks(outcome.bags, outcome.table, result, held.vote.excluded, outcome.corrections)
+        drawing = fetch_drawing(run, tasks, settings, resources, progress)
+        records = write_pictures(run, tasks, settings, drawing, resources, progress)
     with run.time_step("model"):
         extent = outcome.corrections.extent or settings.extent
         write_model(run, settings, outcome.extractor, outcome.table, held, outcome.corrected, extent)
@@ -141,4 +144,4 @@ def write_files(
     bags = [vars(record) for record in records]
     search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
     confidence = held.confidence.to_dict()
-    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence))
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing))

@@ -155,7 +155,7 @@ class _Job:
         for one in scored:
             tasks.append(self._make_task(one, stems[one.image.bag.name]))
             best.append(float(one.scores.max()))
-        records = write_pictures(self.target, tasks, self.model.settings, resources, progress)
+        records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources, progress)
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
