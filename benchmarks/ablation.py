@@ -90,7 +90,7 @@ def measure(folder: Path, out: Path) -> dict[str, tuple[float, float]]:
                 opened.table.X,
                 opened.table.positive[opened.table.bags],
                 images=opened.table.bags,
-                geometry=opened.table.make_geometry(run.settings.motion_prior),
+                geometry=opened.table.make_geometry(),
                 neighbours=neighbours,
             )
         overlaps = [one.measure(fitted.result_.selected[run.get_slice(index)]) for index, one in truth.items()]

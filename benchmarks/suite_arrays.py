@@ -131,7 +131,7 @@ def load_set(folder: Path, out: Path) -> SuiteArrays:
         X=np.asarray(table.X),
         images=table.bags,
         positive=table.positive,
-        geometry=table.make_geometry(settings.motion_prior),
+        geometry=table.make_geometry(),
         truth=tuple(_count_truth(run, folder)),
         neighbours=fetch_neighbours(run.folder, opened.bags, table, settings),
     )

@@ -10,7 +10,7 @@ from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Result, read_result, wants_lengths, write_result
 from segvote.evaluation.compare_rules import decide_by_rules, vote_twice
-from segvote.evaluation.compare_stage import measure_segments, scale_table
+from segvote.evaluation.compare_stage import scale_table
 from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
@@ -239,19 +239,11 @@ def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, 
     assert read_result(tmp_path, "absent") is None
 
 
-def make_moving(table):
-    """The same table as if every other bag were a video, some segments of which move by themselves."""
-    rng = np.random.default_rng(0)
-    counts = np.diff(table.offsets)
-    motion = [rng.random(count) if index % 2 else None for index, count in enumerate(counts)]
-    return replace(table, motion=motion)
-
-
-def test_a_vote_in_a_process_of_its_own_knows_of_motion(finished_run, tmp_path):
-    table = make_moving(reopen(finished_run).table)
+def test_a_vote_in_a_process_of_its_own_knows_of_key_frames(finished_run, tmp_path):
+    table = reopen(finished_run).table
+    frames = np.concatenate([2 * np.arange(count) // count for count in np.diff(table.offsets)])
+    nothing = {"edges": np.empty((0, 2), np.int64), "lengths": np.empty(0), "contrasts": np.empty(0)}
+    table = replace(table, frames=frames, **{name: [one] * len(table.positive) for name, one in nothing.items()})
     write_ballot(tmp_path / "ballot.npz", table)
-    settings = measure_segments(replace(QUICK, motion_prior=0.3))
-    within = count_votes_within(tmp_path / "ballot.npz", settings, time_limit=60)
-    np.testing.assert_allclose(within.votes, count_votes(table, settings).votes, rtol=1e-6)
-    still = count_votes(replace(table, motion=()), settings)
-    assert not np.allclose(within.votes, still.votes)
+    within = count_votes_within(tmp_path / "ballot.npz", QUICK, time_limit=60)
+    np.testing.assert_allclose(within.votes, count_votes(table, QUICK).votes, rtol=1e-6)

@@ -21,7 +21,6 @@ RESEARCH = "Research"
 RENAMED = {
     "--border-survival": "--border-prior",
     "--false-alarms": "--false-positive-rate",
-    "--motion-survival": "--motion-prior",
     "--mute-suspects": "--exclude-mislabelled",
     "--n-pieces": "--n-superpixels",
     "--no-mute-suspects": "--no-exclude-mislabelled",

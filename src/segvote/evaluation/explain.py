@@ -99,7 +99,7 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
         bool(result.selected[flat]),
         user_label,
         tuple(lines),
-        (1 - share) * own.constant,
+        (1 - share) * (float(result.votes[flat]) - float(own.amounts.sum())),
     )
 
 

@@ -14,7 +14,7 @@ from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
 from segvote.steps.reopening import Reopened, Voted, list_segmented_images, reopen, teach, vote
-from segvote.steps.vote import decide_votes
+from segvote.steps.vote import decide_votes, join_frames
 from segvote.steps.voting.corrected import apply_corrections
 from segvote.voters import VOTERS
 
@@ -85,7 +85,7 @@ class Voting:
                 voted, opened = self.get_voted(), self._open(user, corrections)
             untaught, moved = voted.untaught, not np.array_equal(opened.table.positive, voted.opened.table.positive)
             if moved:
-                untaught = untaught.revote(user.positive)
+                untaught = untaught.revote(user.positive[opened.table.groups])
             found = teach(opened, untaught)
             with self.lock:
                 self._voted, self.is_final = found, True
@@ -120,14 +120,15 @@ class Voting:
         # Another voter than the method is never taught.
         self.is_final = user_labels is None or annotator.voter is not None
         opened = replace(voted.opened, user_labels=user_labels, painted_shares=shares)
-        result = apply_corrections(voted.untaught, annotator, opened.table.bags, user_labels, shares)
-        self._voted = Voted(opened, voted.untaught, annotator, result)
+        result = apply_corrections(voted.untaught, annotator, opened.table.images, user_labels, shares)
+        self._voted = Voted(opened, voted.untaught, annotator, join_frames(opened.table, result))
 
     def vote_without_labels(self) -> Result:
         """The result as if the user had labelled no segment; bag labels are those of the last vote."""
         with self.lock:
             if self._unlabelled is None:
-                self._unlabelled = self.get_voted().untaught.correct(None)
+                voted = self.get_voted()
+                self._unlabelled = join_frames(voted.opened.table, voted.untaught.correct(None))
             return self._unlabelled
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:

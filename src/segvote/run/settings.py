@@ -19,7 +19,6 @@ DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896}
 # What the fields were called in runs of earlier versions.
 OLD_NAMES = {
     "border_survival": "border_prior",
-    "motion_survival": "motion_prior",
     "mute_suspects": "exclude_mislabelled",
     "second_vote": "smoothing",
     "n_pieces": "n_superpixels",
@@ -46,8 +45,6 @@ class Settings:
         How closely images are looked at: ``auto``, a name of `DETAILS`, or the network's input in pixels.
     border_prior
         Background prior of segments on the image border; 1 switches it off.
-    motion_prior
-        Background prior of what moves with the background of a video; 1 switches it off.
     exclude_mislabelled
         Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
     smoothing
@@ -85,7 +82,6 @@ class Settings:
     size: int = 400
     detail: str = "auto"
     border_prior: float = 0.9
-    motion_prior: float = 0.7
     exclude_mislabelled: bool = True
     smoothing: float = 0.4
     decision: str = "otsu"

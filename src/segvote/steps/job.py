@@ -24,7 +24,7 @@ from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.resources import Resources
 from segvote.steps.table import gather_table
-from segvote.steps.vote import fit_annotator
+from segvote.steps.vote import fit_annotator, join_frames
 from segvote.steps.voting.corrected import apply_corrections
 from segvote.steps.voting.detail import is_better, list_levels, wants_closer_look
 from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
@@ -63,7 +63,7 @@ def annotate_bags(
     resources
         What the steps may use.
     """
-    for level in list_levels(settings, bags):
+    for level in list_levels(settings):
         check_names(level)
     _Job(run, inputs, settings, label_maps, resources, strict, progress).carry_out(bags)
     return Run(run.path)
@@ -101,7 +101,7 @@ class _Job:
         self._claim(len(bags))
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
-        levels = list_levels(self.settings, bags)
+        levels = list_levels(self.settings)
         if any(self._is_done(level, bags, corrections) for level in levels):
             return
         load_method()
@@ -131,7 +131,7 @@ class _Job:
 
     def _name_bags(self, level: Settings, bags: Sequence[Bag], extractor: FeatureExtractor) -> list[SegmentedImage]:
         """Bags that can be read; where the names of their files tell that all were before, no file is opened."""
-        if self.label_maps is None and not extractor.needs_fit and not any(bag.is_video for bag in bags):
+        if self.label_maps is None and not extractor.needs_fit:
             named = [BagExtractor(self.run, level, extractor).name(bag) for bag in bags]
             if all(named):
                 return [one for one in named if one]
@@ -163,7 +163,7 @@ class _Job:
             self.progress("vote", 2, N_VOTE_PARTS)
             taught = annotator.teach(user_labels)
             shares = measure_painted_shares(self.run, good, corrections)
-            result = apply_corrections(annotator, taught, table.bags, user_labels, shares)
+            result = join_frames(table, apply_corrections(annotator, taught, table.images, user_labels, shares))
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
         outcome = Outcome(level, extractor, good, table, taught, result, corrections)
         return _Look(level, key, segmented, None if keep else neighbours, annotator, outcome)

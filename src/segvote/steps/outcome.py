@@ -87,7 +87,8 @@ def write_files(
     """As `write_outcome`, for a run folder whose record says already that it is not complete."""
     settings = outcome.settings
     with run.time_step("write"):
-        decided = (outcome.bags, outcome.table, outcome.result, outcome.annotator.excluded_)
+        excluded = outcome.table.average_by_bag(outcome.annotator.excluded_) > 0.5
+        decided = (outcome.bags, outcome.table, outcome.result, excluded)
         records = write_results(run, *decided, settings, resources, progress, outcome.corrections)
     with run.time_step("model"):
         write_model(run, settings, outcome.extractor, outcome.table, outcome.annotator, outcome.result)

@@ -14,7 +14,7 @@ from segvote.run.corrections import Corrections, fix_table, measure_painted_shar
 from segvote.run.run import Run
 from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.table import Table, gather_table
-from segvote.steps.vote import fit_annotator
+from segvote.steps.vote import fit_annotator, join_frames
 from segvote.steps.voting.corrected import apply_corrections
 from segvote.steps.voting.knn_cache import fetch_neighbours
 
@@ -121,5 +121,6 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
 def teach(opened: Reopened, annotator: SegmentAnnotator) -> Voted:
     """The vote in which the corrections of now take part, from one without any on the same segments."""
     taught = annotator.teach(opened.user_labels)
-    result = apply_corrections(annotator, taught, opened.table.bags, opened.user_labels, opened.painted_shares)
-    return Voted(opened, annotator, taught, result)
+    labels = (opened.user_labels, opened.painted_shares)
+    result = apply_corrections(annotator, taught, opened.table.images, *labels)
+    return Voted(opened, annotator, taught, join_frames(opened.table, result))

@@ -42,7 +42,7 @@ from segvote.steps.outcome import Outcome, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.resources import N_JOBS, Resources, make_resources
 from segvote.steps.table import Table, gather_table
-from segvote.steps.vote import fit_annotator
+from segvote.steps.vote import fit_annotator, join_frames
 from segvote.steps.voting.corrected import apply_corrections
 from segvote.steps.voting.detail import list_levels
 from segvote.types import WITH, WITHOUT, Annotation
@@ -141,11 +141,12 @@ class _Job:
         table = replace(self._table, positive=np.array([one.bag.bag_label == WITH for one in bags]))
         # The neighbours of a segment do not depend on the class.
         known = self._annotator
-        self._annotator = fit_annotator(table, settings) if known is None else known.refit(table.positive)
+        self._annotator = fit_annotator(table, settings) if known is None else known.refit(table.positive[table.groups])
         user_labels = fix_table(run, bags, corrections)
         annotator = self._annotator.teach(user_labels)
         shares = measure_painted_shares(run, bags, corrections)
-        result = apply_corrections(self._annotator, annotator, table.bags, user_labels, shares)
+        result = apply_corrections(self._annotator, annotator, table.images, user_labels, shares)
+        result = join_frames(table, result)
         self.progress(f"vote on {settings.label}", 1, 1)
         return Outcome(settings, self.extractor, bags, table, annotator, result, corrections)
 

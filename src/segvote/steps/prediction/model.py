@@ -98,7 +98,7 @@ def _get_state(annotator: SegmentAnnotator, table: Table) -> dict[str, np.ndarra
     """What the method has learned; another voter is fitted again when it is needed."""
     if annotator.voter is not None:
         return {}
-    held_out = annotator.smooth_training(annotator.score_held_out(make_folds(table.positive, N_FOLDS)))
+    held_out = annotator.smooth_training(annotator.score_held_out(make_folds(table.positive, N_FOLDS)[table.groups]))
     return {**annotator.get_state(), "held_out": score_images(held_out, table.bags)}
 
 
