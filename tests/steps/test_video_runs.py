@@ -26,7 +26,7 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import fix_segments
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.frames import read_ahead
+from segvote.run.video.frames import read_ahead, read_frame_labels
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen, vote
 
@@ -121,6 +121,17 @@ def test_key_frames_have_the_geometry_of_images(run):
     table = reopen(run).table
     assert np.isfinite(np.concatenate(table.contrasts)).all()
     np.testing.assert_array_equal(np.bincount(table.groups), [5, 5, 5, 5, 5, 1])
+
+
+def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
+    settings = replace(SETTINGS, segmenter="supervoxels")
+    found = annotate(data / "with", data / "without", data / "supervoxels", settings, n_jobs=1)
+    assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
+    segments = found.read_segments(found.find("with/v0"))
+    assert (segments["frames"] == 0).all() and len(reopen(found).table.groups) == len(found)
+    maps = [read_frame_labels(found.folder, found.bags[1].segments, frame) for frame in segments["key_indices"]]
+    np.testing.assert_array_equal(segments["areas"], np.bincount(np.ravel(maps)))
+    assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1  # levels
 
 
 def test_segments_of_one_video_do_not_vote_for_each_other(run):

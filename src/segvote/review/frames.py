@@ -59,12 +59,13 @@ class Frames:
                 self._labels.popitem(last=False)
             return self._labels[bag, frame]
 
-    def find_key(self, bag: int, segment: int) -> tuple[int, np.ndarray]:
-        """The key frame of a segment of a video, by its number in the source, and its label map (h, w)."""
-        segments = self.run.read_segments(bag)
-        number = int(segments["frames"][segment])
-        labels = read_key_labels(self.run.folder, self.run.bags[bag].segments, segments, number)
-        return int(segments["key_indices"][number]), labels
+    def find_key(self, bag: int, frame: int, segment: int) -> tuple[int, np.ndarray]:
+        """The key frame next to a frame of a video that shows a segment, by its number, and its label map (h, w)."""
+        segments, key = self.run.read_segments(bag), self.run.bags[bag].segments
+        after = int(np.searchsorted(segments["key_indices"], frame))
+        maps = {one: read_key_labels(self.run.folder, key, segments, one) for one in {after, max(after - 1, 0)}}
+        number = next(one for one, labels in maps.items() if (labels == segment).any())
+        return int(segments["key_indices"][number]), maps[number]
 
     def _check(self, bag: int, frame: int) -> None:
         numbers = self.list_numbers(bag)

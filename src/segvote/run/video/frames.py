@@ -38,7 +38,7 @@ def read_key_labels(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]
     """(h, w) int32 segments, numbered over the whole video, of one of its key frames, counted from 0."""
     path = run.segments_path(name_key_frame(key, int(segments["key_indices"][number])))
     labels = read_arrays(path, ("labels",))["labels"].astype(np.int32)
-    return labels + np.int32(np.searchsorted(segments["frames"], number))
+    return labels + np.int32(segments["starts"][number])
 
 
 def read_frame_labels(
@@ -48,7 +48,7 @@ def read_frame_labels(
 
     `segments` are the video's, where they are known already.
     """
-    segments = segments or read_arrays(run.segments_path(key), ("frames", "key_indices", "poster"))
+    segments = segments or read_arrays(run.segments_path(key), ("starts", "key_indices", "poster"))
     return read_key_labels(run, key, segments, find_key_frame(segments, frame))
 
 

@@ -19,7 +19,7 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.video.frames import read_ahead, read_key_labels
 from segvote.segmentation.carrying import Track, blend, is_nearer, track_between
 
-FRAMES = ("frames", "frame_indices", "key_indices", "poster")
+FRAMES = ("frames", "starts", "frame_indices", "key_indices", "poster")
 
 
 @dataclass(frozen=True)

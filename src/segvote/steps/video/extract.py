@@ -11,13 +11,13 @@ import numpy as np
 
 from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.overlays import write_jpeg
-from segvote.io.video.reading import open_video, read_frames
+from segvote.io.video.reading import VideoStream, open_video, read_frames
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.settings import Settings
 from segvote.run.video.frames import get_poster_path, name_key_frame, read_ahead, read_frame_labels
 from segvote.steps.video.key_frames import survey_video
+from segvote.steps.video.supervoxels import SEGMENTER, extract_supervoxels
 
 if TYPE_CHECKING:
     from segvote.steps.extract import BagExtractor
@@ -29,26 +29,34 @@ GEOMETRY = (*PER_SEGMENT, "edges", "lengths", "parents", "altitudes", "shape")
 FRAMES = ("frame_indices", "frame_times", "key_indices", "poster", "problem")
 
 
-def extract_video(extractor: BagExtractor, bag: Bag) -> SegmentedImage:
-    """Segments and features of one video; key frames that the run folder holds are not done again."""
-    from segvote.steps.extract import make_segments_key  # the file that calls this one
-
+def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage:
+    """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
     run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
-    key = make_segments_key(bag, settings)
-    features_key = extractor.name_features(key)
-    frames = read_if_whole(run.segments_path(key), FRAMES) or _survey(bag, settings)
-    for frame in read_ahead(read_frames(bag.path, frames["key_indices"].tolist())):
-        picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
-        segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
-        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
-        if frame.index == frames["poster"]:
-            write_jpeg(get_poster_path(run, key), frame.image, POSTER_QUALITY)
-    names = [name_key_frame("", index) for index in frames["key_indices"]]
-    _join_features(run, features_key, names)
-    joined = _join_segments(run, key, names)
+    stream = open_video(bag.path, settings.every, settings.fps or None)
+    frames = read_if_whole(run.segments_path(key), FRAMES) or _survey(stream)
+    if settings.segmenter == SEGMENTER:
+        joined = extract_supervoxels(extractor, bag, key, stream, frames)
+    else:
+        joined = _extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)
+    poster = next(read_frames(bag.path, [int(frames["poster"])]))
+    write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
     found = {"labels": read_frame_labels(run, key, -1, {**joined, **frames}), **joined, **frames}
     write_arrays(run.segments_path(key), compress=True, **found)
     return extractor.sum_up(bag, key, found, seconds)
+
+
+def _extract_key_frames(
+    extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int], seconds: dict[str, float]
+) -> dict[str, np.ndarray]:
+    """Segments and features of each key frame as of an image; returns all segments, see `join_key_frames`."""
+    features_key = extractor.name_features(key)
+    for frame in read_ahead(read_frames(bag.path, indices)):
+        picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
+        segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
+        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
+    names = [name_key_frame("", index) for index in indices]
+    _join_features(extractor.run, features_key, names)
+    return join_key_frames([read_arrays(extractor.run.segments_path(key + name), GEOMETRY) for name in names])
 
 
 def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
@@ -57,9 +65,9 @@ def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bo
     return all(path.is_file() for path in (get_poster_path(run, key), *map(run.segments_path, names)))
 
 
-def _survey(bag: Bag, settings: Settings) -> dict[str, np.ndarray]:
+def _survey(stream: VideoStream) -> dict[str, np.ndarray]:
     """Which frames there are, which of them are key frames, and the one in the middle, which pages show."""
-    survey = survey_video(open_video(bag.path, settings.every, settings.fps or None))
+    survey = survey_video(stream)
     keys = survey.indices[survey.keys]
     return {
         "frame_indices": survey.indices,
@@ -94,15 +102,11 @@ def _join_features(run: RunFolder, key: str, names: Sequence[str]) -> None:
     shutil.rmtree(run.features_path(key + names[0]).parent, ignore_errors=True)
 
 
-def _join_segments(run: RunFolder, key: str, names: Sequence[str]) -> dict[str, np.ndarray]:
-    return join_key_frames([read_arrays(run.segments_path(key + name), GEOMETRY) for name in names])
-
-
 def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Segments of key frames one after the other, numbered over all of them.
 
-    `parts` are as for an image, without label maps; the result has the same arrays, and the number of the key frame of
-    each segment as `frames`.
+    `parts` are as for an image, without label maps; the result has the same arrays, the number of the key frame of each
+    segment as `frames`, and the number of the first segment of each key frame as `starts`.
     """
     counts = [len(part["areas"]) for part in parts]
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -115,6 +119,7 @@ def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndar
         "parents": parents,
         "altitudes": altitudes,
         "frames": np.repeat(np.arange(len(parts), dtype=np.int32), counts),
+        "starts": starts,
         "shape": parts[0]["shape"],
     }
 
