@@ -84,7 +84,7 @@ def write_stills(data: Path, folder: Path) -> Path:
     for kind in ("with", "without"):
         for video in sorted((data / kind).iterdir()):
             survey, frames = survey_video(open_video(video)), list_frames(video)
-            for index in survey.indices[survey.keys]:
+            for index in survey["key_indices"]:
                 frame = frames[index]
                 shutil.copy(frame, _make_parent(folder / kind / f"{video.name}-{frame.name}"))
                 mask = data / "masks" / video.name / f"{frame.stem}.png"

@@ -70,11 +70,11 @@ class VideoStream:
 
 def read_frames(path: Path | str, indices: Collection[int]) -> Iterator[Frame]:
     """Only the frames of these numbers in the source, in the order of time; those that cannot be read are left out."""
-    wanted = set(indices)
+    wanted, last = set(indices), max(indices, default=-1)
     for frame in _read_source(Path(path), [], wanted) if wanted else ():
         if frame.index in wanted:
             yield frame
-        if frame.index >= max(wanted):
+        if frame.index >= last:
             return
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from segvote.io.arrays import read_arrays
 from segvote.io.images import resize_image
-from segvote.io.video.reading import Frame, open_video, read_frames
+from segvote.io.video.reading import Frame, read_frames
 from segvote.run.run_folder import RunFolder
 from segvote.run.video.frames import read_ahead, read_key_labels
 from segvote.segmentation.carrying import Track, blend, is_nearer, track_between
@@ -65,12 +64,12 @@ class SegmentedVideo:
     def open(cls, run: RunFolder, key: str, path: Path) -> SegmentedVideo:
         return cls(run, key, path, read_arrays(run.segments_path(key), FRAMES))
 
-    def carry(self, heat: np.ndarray | None = None) -> Iterator[CarriedFrame]:
-        """All frames in order, with heat (n_segments,); None: none."""
+    def carry(self, heat: np.ndarray | None = None, within: tuple[int, int] | None = None) -> Iterator[CarriedFrame]:
+        """All frames in order, or those from one key frame to another, with heat (n_segments,); None: none."""
         heat = np.zeros(len(self.segments["frames"]), np.float32) if heat is None else heat
         window: list[Frame] = []
         first: CarriedFrame | None = None
-        for frame in self._read():
+        for frame in self._read(within):
             if frame.index not in self.segments["key_indices"]:
                 window.append(frame)
                 continue
@@ -88,9 +87,10 @@ class SegmentedVideo:
                 key = self._open_key(frame, heat)
             yield replace(key, frame=frame)
 
-    def _read(self) -> Iterator[Frame]:
-        wanted = set(self.segments["frame_indices"].tolist())
-        return (frame for frame in read_ahead(open_video(self.path)) if frame.index in wanted)
+    def _read(self, within: tuple[int, int] | None = None) -> Iterator[Frame]:
+        indices = self.segments["frame_indices"]
+        low, high = (indices[0], indices[-1]) if within is None else within
+        return read_ahead(read_frames(self.path, indices[(indices >= low) & (indices <= high)].tolist()))
 
     def _open_key(self, frame: Frame, heat: np.ndarray) -> CarriedFrame:
         labels = self._read_key(int(np.searchsorted(self.segments["key_indices"], frame.index)))
@@ -101,16 +101,12 @@ class SegmentedVideo:
 
     def read_labels(self, frame: int) -> np.ndarray:
         """(h, w) segments of one frame by its number in the source, as `carry` gives them."""
-        keys, indices = self.segments["key_indices"], self.segments["frame_indices"].tolist()
+        keys = self.segments["key_indices"]
         after = int(np.searchsorted(keys, frame))
-        last = self._read_key(after)
         if keys[after] == frame:
-            return last
-        within = [index for index in indices if keys[after - 1] <= index <= keys[after]]
-        images = [resize_image(one.image, max(last.shape)) for one in read_frames(self.path, within)]
-        number = within.index(frame)
-        tracks = next(islice(track_between(images), number - 1, None))
-        return _choose_labels(*tracks, self._read_key(after - 1), last, number / (len(within) - 1))
+            return self._read_key(after)
+        within = keys[after - 1], keys[after]
+        return next(one.labels for one in self.carry(within=within) if one.frame.index == frame)
 
 
 def _carry_between(first: CarriedFrame, window: list[Frame], last: CarriedFrame) -> Iterator[CarriedFrame]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.overlays import write_jpeg
-from segvote.io.video.reading import VideoStream, open_video, read_frames
+from segvote.io.video.reading import open_video, read_frames
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
@@ -33,7 +33,7 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
     run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
     stream = open_video(bag.path, settings.every, settings.fps or None)
-    frames = read_if_whole(run.segments_path(key), FRAMES) or _survey(stream)
+    frames = read_if_whole(run.segments_path(key), FRAMES) or survey_video(stream)
     if settings.segmenter == SEGMENTER:
         joined = extract_supervoxels(extractor, bag, key, stream, frames)
     else:
@@ -63,19 +63,6 @@ def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bo
     """Whether the run folder holds the poster and the key frames of a video whose segments are these."""
     names = [name_key_frame(key, index) for index in segments["key_indices"]]
     return all(path.is_file() for path in (get_poster_path(run, key), *map(run.segments_path, names)))
-
-
-def _survey(stream: VideoStream) -> dict[str, np.ndarray]:
-    """Which frames there are, which of them are key frames, and the one in the middle, which pages show."""
-    survey = survey_video(stream)
-    keys = survey.indices[survey.keys]
-    return {
-        "frame_indices": survey.indices,
-        "frame_times": survey.times,
-        "key_indices": keys,
-        "poster": keys[len(keys) // 2],
-        "problem": np.array(survey.problem),
-    }
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,38 +15,33 @@ LEAST = 5  # key frames of a video, where it has as many frames
 CHANGED = 0.5
 
 
-@dataclass(frozen=True)
-class Survey:
-    """The frames of a video.
+def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
+    """Go through a video once and choose its key frames; a frame leaves 256 bytes in memory.
 
-    Attributes
-    ----------
-    indices, times : (n_frames,)
-        Numbers in the source; seconds from its beginning.
-    keys : (n_keys,)
-        Places of the key frames among them, ascending; the first and the last frame are always key frames.
-    problem : str
-        What of the video could not be read.
+    Returns
+    -------
+    dict
+        Numbers in the source of all frames (*frame_indices*), of the key frames (*key_indices*) and of the key frame in
+        the middle, which pages show (*poster*); seconds from the beginning (*frame_times*); what could not be read
+        (*problem*).
     """
-
-    indices: np.ndarray
-    times: np.ndarray
-    keys: np.ndarray
-    problem: str
-
-
-def survey_video(stream: VideoStream) -> Survey:
-    """Go through a video once and choose its key frames; a frame leaves 256 bytes in memory."""
-    indices, times, thumbnails = [], [], []
-    for frame in read_ahead(stream):
-        indices.append(frame.index)
-        times.append(frame.time)
-        thumbnails.append(make_thumbnail(frame.image))
-    return Survey(np.array(indices), np.array(times), choose_key_frames(thumbnails), stream.problem)
+    frames = [(frame.index, frame.time, make_thumbnail(frame.image)) for frame in read_ahead(stream)]
+    indices, times, thumbnails = zip(*frames, strict=True)
+    keys = np.array(indices)[choose_key_frames(thumbnails)]
+    return {
+        "frame_indices": np.array(indices),
+        "frame_times": np.array(times),
+        "key_indices": keys,
+        "poster": keys[len(keys) // 2],
+        "problem": np.array(stream.problem),
+    }
 
 
 def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
-    """Ascending places of key frames: evenly spaced ones, and each frame that is unlike the key frame before it."""
+    """Ascending places of key frames: evenly spaced ones, and each frame that is unlike the key frame before it.
+
+    The first and the last frame are always key frames.
+    """
     n_frames = len(thumbnails)
     n_even = min(n_frames, max(LEAST, 1 + int(np.ceil((n_frames - 1) / EVERY))))
     even = set(np.linspace(0, n_frames - 1, n_even).round().astype(int).tolist())

@@ -37,7 +37,7 @@ def extract_supervoxels(
 ) -> dict[str, np.ndarray]:
     """Write label maps of the key frames and features of a video; returns its segments without label maps.
 
-    `frames` are those of `segvote.steps.video.key_frames.Survey`.
+    `frames` are those of `segvote.steps.video.key_frames.survey_video`.
     """
     settings, indices = extractor.settings, frames["key_indices"].tolist()
     images, labels = segment_stream(stream, set(indices), SUPERVOXELS_IN_SEGMENTS * settings.n_segments, settings.size)

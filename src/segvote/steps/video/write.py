@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from segvote.errors import UnreadableImageError
 from segvote.io.exports.cvat_tracks import TrackFile, open_track_file
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import write_mask
@@ -48,11 +49,13 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> float:
         open_film_writer(get_film_path(run, record.stem)) as film,
         open_track_file(get_track_path(run, record.stem), record.name, settings.label, size) as track,
     ):
-        for stem, drawn in zip(stems, drawer.draw(), strict=True):
+        for stem, drawn in zip(stems, drawer.draw(), strict=False):
             _write_frame(run, record.stem, stem, drawn, film, track)
             moments.append(measure_moment(drawn))
             if drawn.frame.index == video.segments["poster"]:
                 _write_poster(run, record.stem, drawn)
+        if len(moments) < len(stems):
+            raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
     write_timeline(run, record.stem, moments)
     return round(float(np.mean([moment.area for moment in moments])), 6)
 
