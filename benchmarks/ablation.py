@@ -17,16 +17,16 @@ from unittest import mock
 
 import numpy as np
 from scipy import sparse
+from segvote.method.hypotheses import HYPOTHESES
+from segvote.steps.voting.knn_cache import fetch_neighbours
 
 from segvote.evaluation.evaluate_segments import count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.method import SegmentAnnotator, annotator, hypotheses, table
-from segvote.method.hypotheses import HYPOTHESES
 from segvote.method.linear import LinearPosterior
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen
-from segvote.steps.voting.knn_cache import fetch_neighbours
 from suite import list_sets
 
 
@@ -90,7 +90,7 @@ def measure(folder: Path, out: Path) -> dict[str, tuple[float, float]]:
                 opened.table.X,
                 opened.table.positive[opened.table.bags],
                 images=opened.table.bags,
-                geometry=opened.table.make_geometry(run.settings.motion_prior),
+                geometry=opened.table.make_geometry(),
                 neighbours=neighbours,
             )
         overlaps = [one.measure(fitted.result_.selected[run.get_slice(index)]) for index, one in truth.items()]

@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-
 from segvote.method.hypotheses import HYPOTHESES
+
 from suite_arrays import load_suite, make_parser
 
 CONSTANTS: dict[str, tuple[Any, ...]] = {

@@ -16,10 +16,10 @@ from itertools import product
 from unittest.mock import patch
 
 import numpy as np
+from segvote.method.annotator import SegmentAnnotator
 
 from segvote.method import annotator as method
 from segvote.method import second_opinion
-from segvote.method.annotator import SegmentAnnotator
 from suite_arrays import SuiteArrays, load_suite, make_parser
 
 SIZES, N_DRAWS = (10, 15, 20, 30), 2

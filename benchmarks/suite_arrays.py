@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from segvote.steps.voting.knn_cache import fetch_neighbours
 
 from segvote.evaluation.evaluate_segments import MaskedSegments, count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
@@ -16,7 +17,6 @@ from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen
-from segvote.steps.voting.knn_cache import fetch_neighbours
 from suite import list_sets
 
 __all__ = ["SuiteArrays", "load_suite", "make_parser"]
@@ -131,7 +131,7 @@ def load_set(folder: Path, out: Path) -> SuiteArrays:
         X=np.asarray(table.X),
         images=table.bags,
         positive=table.positive,
-        geometry=table.make_geometry(settings.motion_prior),
+        geometry=table.make_geometry(),
         truth=tuple(_count_truth(run, folder)),
         neighbours=fetch_neighbours(run.folder, opened.bags, table, settings),
     )

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from made_tables import make_scene
 from reference import select_segments
+from segvote.method.hypotheses import select_seeded, walk_from_labels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from segvote.errors import BadInputError
 from segvote.method import Geometry, SegmentAnnotator
-from segvote.method.hypotheses import select_seeded, walk_from_labels
 
 
 def fit(scene, **options):

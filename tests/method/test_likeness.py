@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 from segvote.method.likeness import ELSEWHERE, LEAST, WIDTH, Likeness
 
 

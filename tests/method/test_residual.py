@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-
 from segvote.method.likeness import Likeness
 from segvote.method.residual import NOISE, pass_on
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from segvote.steps.voting.corrected import apply_corrections
 
 from segvote import SegmentAnnotator
-from segvote.steps.voting.corrected import apply_corrections
 
 N_IMAGES, N_SEGMENTS = 20, 10
 IMAGES = np.repeat(np.arange(N_IMAGES), N_SEGMENTS)

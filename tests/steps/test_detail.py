@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
+from segvote.steps.voting.making import count_neighbours
 
 from segvote.errors import BadInputError
 from segvote.io.images import SEEN
 from segvote.method.confidence import UNSURE, Confidence
-from segvote.run.bags import Bag
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
 from segvote.steps.annotate import annotate
-from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
-from segvote.steps.voting.making import count_neighbours
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():
@@ -39,11 +37,6 @@ def test_auto_looks_at_the_usual_size_first_and_then_closer():
 )
 def test_what_was_chosen_by_hand_is_looked_at_once(chosen):
     assert len(list_levels(Settings(**chosen))) == 1
-
-
-def test_videos_are_looked_at_once(tmp_path: Path):
-    film = Bag("with/a.mp4", "with", tmp_path / "a.mp4", "")
-    assert len(list_levels(Settings(), [film])) == 1
 
 
 @pytest.mark.parametrize(("detail", "size"), [("coarse", None), ("fine", 896), ("640", 640)])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from segvote.method.inputs import encode_labels
 
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.method.inputs import encode_labels
 from segvote.voters import VOTERS
 from segvote.voters.walk import Walk
 

@@ -136,12 +136,6 @@ def annotate(
     border_prior: float = research(
         DEFAULTS.border_prior, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
     ),
-    motion_prior: float = research(
-        DEFAULTS.motion_prior,
-        min=0.0,
-        max=1.0,
-        help="Background prior of what moves with the background of a video; 1: none.",
-    ),
     exclude_mislabelled: bool = research(
         DEFAULTS.exclude_mislabelled, help="Exclude *without* images that are likely mislabelled from the vote."
     ),
@@ -230,6 +224,9 @@ def print_outcome(run: Any) -> None:
     bags: Sequence[BagRecord] = getattr(run, "bags", ())
     if sum(bag.bag_label == WITH for bag in bags) == 1:  # what occurs once cannot be told from clutter
         typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
+    if n_videos := sum(bag.n_frames > 0 for bag in bags):
+        counts = f"{n_videos} video{'s' * (n_videos != 1)}, {len(bags) - n_videos} images"
+        typer.echo(f"found    {counts} (if that is wrong: --frames images or --frames video)")
     excluded = [bag.name for bag in bags if bag.excluded]
     if excluded:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")

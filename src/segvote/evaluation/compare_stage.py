@@ -107,8 +107,6 @@ def hash_inputs(
         digest.update(f"{path}\0{hash_file(path)}\0".encode(errors="replace"))
     for bag in list_bags(*folders, settings.frames, settings.reading):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
-        if bag.is_video:  # results of earlier versions did not know of motion wherever there was a time limit
-            digest.update(b"motion\0")
         for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():
             truth, found = reader(), True
             for array in (truth.mask, truth.boxes):

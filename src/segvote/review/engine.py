@@ -118,6 +118,10 @@ class Engine:
         pixels = np.isin(labels, segments)
         if not pixels.any():
             raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
+        if frame >= 0:
+            # The log keeps pixels of the key frame: what is carried to other frames follows from them.
+            frame, labels = self.frames.find_key(bag, frame, segments[0])
+            pixels = np.isin(labels, segments)
         return self._append(replace(self._make_stroke("set", bag, value, pixels), frame=frame))
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:

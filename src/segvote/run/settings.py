@@ -31,8 +31,6 @@ class Settings:
         How closely images are looked at: ``auto``, a name of `DETAILS`, or the network's input in pixels.
     border_prior
         Background prior of segments on the image border; 1 switches it off.
-    motion_prior
-        Background prior of what moves with the background of a video; 1 switches it off.
     exclude_mislabelled
         Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
     finish
@@ -78,7 +76,6 @@ class Settings:
     size: int = 400
     detail: str = "auto"
     border_prior: float = 0.9
-    motion_prior: float = 0.7
     exclude_mislabelled: bool = True
     finish: bool = False
     smoothing: float = 0.4

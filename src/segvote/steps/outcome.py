@@ -21,7 +21,7 @@ from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
-from segvote.steps.vote import Held
+from segvote.steps.vote import Held, join_frames
 from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ class Outcome:
 
         digests = [bag.bag.digest for bag in self.bags]
         levels = self.corrections.list_levels(digests, self.settings.extent)
-        table = self.corrected.vote.table
-        return apply_levels(self.corrected.vote, self.corrected.extents, levels[table.groups])
+        found = apply_levels(self.corrected.vote, self.corrected.extents, levels[self.table.groups])
+        return join_frames(self.table, found)
 
 
 def is_done(run: RunFolder, key: str) -> bool:
@@ -134,7 +134,8 @@ def write_files(
     with run.time_step("write"):
         write_extents(run, outcome.corrected.extents, outcome.corrected.vote.scores)
         write_votes(run, result, outcome.corrected.vote.weights)
-        tasks = list_tasks(outcome.bags, outcome.table, result, held.vote.excluded, outcome.corrections)
+        excluded = outcome.table.average_by_bag(held.vote.excluded) > 0.5
+        tasks = list_tasks(outcome.bags, outcome.table, result, excluded, outcome.corrections)
         drawing = fetch_drawing(run, tasks, settings, resources, progress)
         records = write_pictures(run, tasks, settings, drawing, resources, progress)
     with run.time_step("model"):

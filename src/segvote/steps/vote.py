@@ -130,7 +130,7 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
     from segvote.method.second_opinion import vote_and_judge
 
     params, n_neighbors = make_params(settings), count_neighbours(settings)
-    segments = table.make_segments(settings.motion_prior)
+    segments = table.make_segments()
     if neighbours is None and n_neighbors:
         neighbours = table.find_neighbours(n_neighbors)
     if settings.voter == METHOD:
@@ -161,11 +161,35 @@ def _ask_voter(segments: SegmentTable, voter: BaseVoter, params: VoteParams) -> 
     )
 
 
+def join_frames(table: Table, result: Vote) -> Vote:
+    """A result with one threshold and one uncertainty per bag, the means over its key frames.
+
+    Scores and votes of a key frame are shifted by what the threshold of its bag is above its own, so that the same
+    segments lie above the threshold. The result itself where no bag is a video.
+    """
+    if len(table.groups) == len(table.positive):
+        return result
+    shifts = measure_shifts(table, result.thresholds)
+    return replace(
+        result,
+        scores=result.scores + shifts,
+        votes=result.votes + shifts,
+        thresholds=table.average_by_bag(result.thresholds),
+        uncertainty=table.average_by_bag(result.uncertainty),
+        kept=None if result.kept is None else table.average_by_bag(result.kept) == 1,
+    )
+
+
+def measure_shifts(table: Table, thresholds: np.ndarray) -> np.ndarray:
+    """(n_segments,) what the threshold of the bag is above that of the image, by thresholds (n_images,)."""
+    return (table.average_by_bag(thresholds)[table.groups] - thresholds)[table.images]
+
+
 def decide_votes(table: Table, votes: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores (n_segments,), thresholds (n_images,) and selection (n_segments,) of votes counted elsewhere."""
+    """Scores (n_segments,), thresholds (n_bags,) and selection (n_segments,) of votes counted elsewhere."""
     from segvote.method.decide import select
 
-    segments = table.make_segments(settings.motion_prior)
+    segments = table.make_segments()
     scores = segments.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
     selected, thresholds = select(segments, scores, settings.decision)
-    return scores, thresholds, selected
+    return scores + measure_shifts(table, thresholds), table.average_by_bag(thresholds), selected
