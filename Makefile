@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: install demo test test-slow test-s3 test-data test-oldest trust lint bench suite paper licences audit docs dist clean
+.PHONY: install demo test test-slow test-judges test-s3 test-data test-oldest trust lint bench suite paper licences audit docs dist clean
 
 install: $(VENV)/.installed
 
@@ -34,6 +34,13 @@ $(VENV)/.s3: $(VENV)/.installed
 
 test-s3: $(VENV)/.s3
 	SEGVOTE_NEED_S3=1 $(BIN)/python -m pytest -q tests/steps/test_annotate_stores.py -k s3
+
+# Exports opened by the tools they are for, in an environment of their own.
+JUDGES := .venv-judges
+test-judges:
+	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv $(JUDGES)
+	$(JUDGES)/bin/pip install -q -e '.[judges]'
+	$(JUDGES)/bin/python -m pytest -q --noconftest -m slow tests/io/test_export_judges.py
 
 test-data: install
 	SEGVOTE_DATA=$(abspath $(DATA)) $(BIN)/python -m pytest -q -m real_data
@@ -98,4 +105,4 @@ dist: install
 	rm -rf $(VENV)-wheel dist/demo
 
 clean:
-	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) demo-out docs/_build docs/auto_examples docs/auto_gallery dist
+	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) $(JUDGES) demo-out docs/_build docs/auto_examples docs/auto_gallery dist

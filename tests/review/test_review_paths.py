@@ -395,7 +395,7 @@ def test_an_object_is_cut_in_two_merged_again_and_exported(two_squares, run_copy
     row.locator("button").click()
     row.locator(".format-result", has_text="exports").wait_for()
     page.keyboard.press("Escape")
-    written = json.loads((run_copy / "exports/coco/annotations/instances_default.json").read_text())
+    written = json.loads((run_copy / "exports/coco/annotations/instances_train.json").read_text())
     assert count_objects(run_copy, "cut") == count_first(run_copy, written) == 2
     page.locator(".object input").nth(0).focus()
     page.keyboard.press(" ")
