@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: install demo test test-slow test-judges test-s3 test-data test-oldest trust lint bench suite paper licences audit docs dist clean
+.PHONY: install demo test test-slow test-judges test-s3 test-data test-oldest trust lint bench suite paper licences audit docs docs-pictures dist clean
 
 install: $(VENV)/.installed
 
@@ -84,6 +84,10 @@ paper: install
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
+
+# Screenshots of the report and the review page, by headless Chromium, for the pages that show them.
+docs-pictures: install
+	$(BIN)/python docs/make_pictures.py
 
 licences: install
 	$(BIN)/python tests/trust/licences.py docs/licences.md
