@@ -110,7 +110,9 @@ def annotate(
     workers: int | None = WORKERS,
     scheduler: str | None = SCHEDULER,
     memory: str | None = MEMORY,
-    device: str = option(CPU, panel=SCALE, help="Of the network: auto, cpu, cuda, ….", **choice(DEVICES, "device")),
+    device: str = option(
+        CPU, panel=SCALE, help="Of the network: auto, cpu, cuda or another.", **choice(DEVICES, "device")
+    ),
     size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
     ucm: PathOrUri | None = research(
         None,

@@ -19,7 +19,7 @@ MEMORY = option(
     None,
     panel=SCALE,
     metavar="SIZE",
-    help="Memory that the vote may take, 4GB or 500MB; the rest is mapped from files.",
+    help="Of the vote, such as 4GB; the rest is mapped from files.",
 )
 WORKERS = option(None, panel=SCALE, metavar="INT", min=1, help="Instead of --jobs: Dask workers on this machine.")
 SCHEDULER = option(None, panel=SCALE, metavar="ADDRESS", help="Instead of --jobs: a Dask scheduler, tcp://host:8786.")
