@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: install demo test test-slow test-s3 test-data test-oldest trust lint bench suite paper licences audit docs dist clean
+.PHONY: install demo test test-slow test-judges test-torch test-s3 test-data test-oldest trust lint bench suite paper licences audit docs docs-pictures dist clean
 
 install: $(VENV)/.installed
 
@@ -34,6 +34,20 @@ $(VENV)/.s3: $(VENV)/.installed
 
 test-s3: $(VENV)/.s3
 	SEGVOTE_NEED_S3=1 $(BIN)/python -m pytest -q tests/steps/test_annotate_stores.py -k s3
+
+# Exports opened by the tools they are for, in an environment of their own.
+JUDGES := .venv-judges
+test-judges:
+	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv $(JUDGES)
+	$(JUDGES)/bin/pip install -q -e '.[judges]'
+	$(JUDGES)/bin/python -m pytest -q --noconftest -m slow tests/io/test_export_judges.py
+
+# Backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
+TORCH := .venv-torch
+test-torch:
+	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/pip install -q -e '.[torch-test]'
+	SEGVOTE_NEED_TORCH=1 $(TORCH)/bin/python -m pytest -q tests/features/test_hugging_face.py
 
 test-data: install
 	SEGVOTE_DATA=$(abspath $(DATA)) $(BIN)/python -m pytest -q -m real_data
@@ -78,6 +92,10 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+# Screenshots of the report and the review page, by headless Chromium, for the pages that show them.
+docs-pictures: install
+	$(BIN)/python docs/make_pictures.py
+
 licences: install
 	$(BIN)/python tests/trust/licences.py docs/licences.md
 
@@ -98,4 +116,4 @@ dist: install
 	rm -rf $(VENV)-wheel dist/demo
 
 clean:
-	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) demo-out docs/_build docs/auto_examples docs/auto_gallery dist
+	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) $(JUDGES) $(TORCH) demo-out docs/_build docs/auto_examples docs/auto_gallery dist

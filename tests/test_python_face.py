@@ -113,6 +113,8 @@ def test_images_in_memory_give_the_masks_of_the_folders(scenes, finished_run):
     assert len(found) == 6
     for index, mask in enumerate(found.masks):
         np.testing.assert_array_equal(mask, finished_run.read_mask(index))
+    assert [one.mask is mask for one, mask in zip(found, found.masks, strict=True)] == [True] * 6
+    assert isinstance(found, segvote.ImageMasks) and isinstance(found[-1], segvote.ImageMask)
     np.testing.assert_allclose(found.uncertainty, [bag.uncertainty for bag in finished_run.bags[:6]])
 
 

@@ -15,6 +15,8 @@ _PUBLIC = {
     "EXPORTS": "segvote.io",
     "FEATURES": "segvote.features",
     "Geometry": "segvote.method",
+    "ImageMask": "segvote._api.in_memory",
+    "ImageMasks": "segvote._api.in_memory",
     "OpenedRun": "segvote._api.opened",
     "Run": "segvote.run.run",
     "SEGMENTERS": "segvote.segmentation",

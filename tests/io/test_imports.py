@@ -52,7 +52,7 @@ def assert_same(found, wanted):
 @pytest.mark.parametrize("format_", READERS)
 def test_exports_come_back(tmp_path, format_, polygons):
     wanted = annotate({f"a b/{name}.jpg": mask for name, mask in MASKS.items()})
-    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(polygons=polygons))
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(images="none", val_share=0, polygons=polygons))
     assert_same(list(READERS[format_](path)), wanted)
     assert_same(list(read_any(path)), wanted)
 
@@ -63,13 +63,13 @@ def test_exports_come_back(tmp_path, format_, polygons):
 @given(mask=masks())
 def test_any_mask_comes_back(tmp_path, format_, polygons, mask):
     wanted = annotate({"a.jpg": mask})
-    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(polygons=polygons))
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(images="none", val_share=0, polygons=polygons))
     assert_same(list(READERS[format_](path)), wanted)
 
 
 @pytest.mark.parametrize("format_", ["cvat", "label-studio", "labelme"])
 def test_scores_come_back_where_the_format_has_them(tmp_path, format_):
-    path = EXPORTS[format_](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions())
+    path = EXPORTS[format_](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(images="none", val_share=0))
     (annotation,) = READERS[format_](path)
     assert [part.score for part in annotation.parts] == [0.25, 0.5]
 
@@ -77,7 +77,7 @@ def test_scores_come_back_where_the_format_has_them(tmp_path, format_):
 @pytest.mark.parametrize("format_", ["coco", "cvat", "label-studio"])
 def test_archives_are_opened(tmp_path, format_):
     wanted = annotate({"a.jpg": MASKS["hole"]})
-    path = EXPORTS[format_](wanted, tmp_path, ExportOptions())
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(images="none", val_share=0))
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(path, f"../../annotations{path.suffix}")
         archive.writestr("images/a.jpg", b"")
@@ -237,7 +237,9 @@ def test_cvat_masks_are_rows_of_a_crop(tmp_path):
 def test_cvat_files_longer_than_a_chunk_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr("segvote.io.imports.cvat._CHUNK", 7)
     wanted = annotate({name: mask for name, mask in MASKS.items()})
-    assert_same(list(read_cvat_xml(EXPORTS["cvat"](wanted, tmp_path, ExportOptions()))), wanted)
+    assert_same(
+        list(read_cvat_xml(EXPORTS["cvat"](wanted, tmp_path, ExportOptions(images="none", val_share=0)))), wanted
+    )
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
@@ -378,7 +380,7 @@ def test_damaged_labelme_is_refused(tmp_path, changes):
 
 def test_labelme_crops_that_do_not_fit_are_refused(tmp_path):
     annotation = Annotation("a.jpg", 9, 13, (Part("car", MASKS["hole"]),))
-    EXPORTS["labelme"]([annotation], tmp_path / "out", ExportOptions())
+    EXPORTS["labelme"]([annotation], tmp_path / "out", ExportOptions(images="none", val_share=0))
     data = json.loads((tmp_path / "out/a.json").read_text())
     for points in ([[1, 1], [13, 9]], [[0, 0], [3, 3]], [[-1, 0], [11, 8]]):
         data["shapes"][0]["points"] = points
@@ -419,7 +421,7 @@ def damage(data, rng):
 def test_any_damage_gives_annotations_or_a_reason(tmp_path, format_, polygons):
     rng = random.Random(0)
     wanted = [*annotate({"a.jpg": MASKS["hole"]}), Annotation("b.jpg", 4, 6)]
-    path = EXPORTS[format_](wanted, tmp_path / "out", ExportOptions(polygons=polygons))
+    path = EXPORTS[format_](wanted, tmp_path / "out", ExportOptions(images="none", val_share=0, polygons=polygons))
     data = json.loads((path / "a.json" if format_ == "labelme" else path).read_text())
     for _ in range(150):
         with contextlib.suppress(BadInputError):
@@ -429,7 +431,9 @@ def test_any_damage_gives_annotations_or_a_reason(tmp_path, format_, polygons):
 @pytest.mark.parametrize("polygons", [False, True])
 def test_any_damaged_letter_in_cvat_gives_annotations_or_a_reason(tmp_path, polygons):
     rng = random.Random(0)
-    text = EXPORTS["cvat"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(polygons=polygons)).read_text()
+    text = EXPORTS["cvat"](
+        annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(images="none", val_share=0, polygons=polygons)
+    ).read_text()
     for _ in range(150):
         place = rng.randrange(len(text))
         with contextlib.suppress(BadInputError):

@@ -136,3 +136,28 @@ def test_a_page_of_another_result_is_written_anew(make_run):
     changed = make_run(problems=[{"name": "with/x.png", "reason": "x.png: the file is truncated"}])
     assert write_report(changed) == path
     assert "the file is truncated" in path.read_text(encoding="utf-8")
+
+
+def test_masks_come_before_histograms(make_run):
+    text = read_page(make_run())
+    assert text.index('id="cards"') < text.index('class="figures"') < text.index('id="record"')
+
+
+@pytest.mark.parametrize(("level", "step"), {"high": "segvote export .", "low": "Look at all masks"}.items())
+def test_the_page_says_what_to_do_at_each_confidence(make_run, level, step):
+    text = read_page(make_run(confidence={"level": level, "reason": "", "advice": ""}))
+    assert text.index(f"Confidence {level}.") < text.index(step) < text.index('class="tiles"')
+
+
+def test_what_was_left_out_is_listed_above_the_masks(make_run):
+    excluded = make_bag("odd.png", "with", 0.5, excluded=True)
+    problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]
+    text = read_page(make_run(bags=[*DEFAULT_BAGS, excluded], problems=problems))
+    place = text.index('id="cards"')
+    assert text.index("Images excluded from the vote: 1") < text.index("odd.png") < place
+    assert text.index("Unreadable files: 1") < text.index("with/bad.jpg") < place
+
+
+def test_a_long_list_of_unreadable_files_is_folded(make_run):
+    problems = [{"name": f"with/{n}.jpg", "reason": "truncated"} for n in range(40)]
+    assert '<details class="left-out"><summary>Unreadable files: 40' in read_page(make_run(problems=problems))

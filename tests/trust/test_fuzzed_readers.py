@@ -251,13 +251,17 @@ def list_import_readers(work):
     mask = np.random.default_rng(0).random((30, 40)) < 0.3
     parts, found = (Part("car", mask, 0.5), Part("cow", ~mask)), {}
     for name, spoil in (("coco", spoil_json), ("cvat", spoil_bytes), ("label-studio", spoil_json)):
-        path = EXPORTS[name](iter([Annotation("a.png", 30, 40, parts)]), work / name, ExportOptions())
+        path = EXPORTS[name](
+            iter([Annotation("a.png", 30, 40, parts)]), work / name, ExportOptions(images="none", val_share=0)
+        )
         found[f"import of {name}"] = Reader(spoil(path), lambda path=path: list(read_any(path)))
         if name == "coco":
             found["truth of coco"] = Reader(spoil_json(path), lambda path=path: list_all_truth(path))
             with zipfile.ZipFile(work / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.write(path, "a.json")
-    folder = EXPORTS["labelme"](iter([Annotation("a.png", 30, 40, parts)]), work / "labelme", ExportOptions())
+    folder = EXPORTS["labelme"](
+        iter([Annotation("a.png", 30, 40, parts)]), work / "labelme", ExportOptions(images="none", val_share=0)
+    )
     found["import of labelme"] = Reader(spoil_json(folder / "a.json"), lambda: list(read_any(folder)))
     found["import of an archive"] = Reader(spoil_bytes(work / "a.zip"), lambda: list(read_any(work / "a.zip")))
     return {**found, **list_truth_readers(work, mask)}

@@ -15,6 +15,7 @@ from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
 from segvote.evaluation.evaluate import Evaluation
 from segvote.evaluation.evaluate import evaluate as run_evaluate
+from segvote.io.exports.base import ExportOptions
 from segvote.io.progress_bar import draw_progress
 from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.metrics.overlap import IMAGE_THRESHOLD
@@ -344,9 +345,8 @@ def export(
     instances: bool = False,
     min_area: int = 1,
     polygons: bool = False,
-    copy_images: bool = False,
-    nested: bool = False,
-    val_share: float = 0.0,
+    images: str = ExportOptions.images,
+    val_share: float = ExportOptions.val_share,
     boxes: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -372,12 +372,11 @@ def export(
         With `instances`, regions of fewer pixels are left out.
     polygons : bool
         Outlines instead of masks, where the format has both.
-    copy_images : bool
-        Put the pictures where the format expects them.
-    nested : bool
-        ``yolo``: keep the images' folders instead of one flat folder.
+    images : {"link", "copy", "none"}
+        Put the pictures where the format expects them: as hard links, or copies where links cannot be made; as copies;
+        or not.
     val_share : float
-        ``yolo``: part of the images for validation.
+        Share of the images for validation, in formats that have a split; 0: no split.
     boxes : bool
         YOLO: boxes around the objects instead of outlines, for readers of detections.
     overwrite : bool
@@ -394,7 +393,7 @@ def export(
     --------
     >>> import segvote
     >>> segvote.export("out", "coco", label="cup").as_posix()
-    'out/exports/coco/annotations/instances_default.json'
+    'out/exports/coco'
     """
     with (
         draw_progress() as bar,
@@ -410,8 +409,7 @@ def export(
             instances=instances,
             min_area=min_area,
             polygons=polygons,
-            copy_images=copy_images,
-            nested=nested,
+            images=images,
             val_share=val_share,
             boxes=boxes,
             overwrite=overwrite,

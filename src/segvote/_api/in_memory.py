@@ -22,8 +22,34 @@ from segvote.types import WITH, WITHOUT
 
 
 @dataclass(frozen=True)
+class ImageMask:
+    """What was found in one image.
+
+    Attributes
+    ----------
+    mask : ndarray of shape (h, w), bool
+        True on the object.
+    heatmap : ndarray of shape (h, w), float32
+        Score less threshold.
+    uncertainty : float
+        0 certain to 1.
+
+    Examples
+    --------
+    >>> import numpy as np, segvote
+    >>> one = segvote.ImageMask(np.ones((4, 6), bool), np.zeros((4, 6), np.float32), 0.2)
+    >>> int(one.mask.sum())
+    24
+    """
+
+    mask: np.ndarray
+    heatmap: np.ndarray
+    uncertainty: float
+
+
+@dataclass(frozen=True)
 class ImageMasks:
-    """What was found in the *with* images, in the order in which they were given.
+    """What was found in the *with* images, in the order in which they were given; an index gives one `ImageMask`.
 
     Attributes
     ----------
@@ -33,6 +59,13 @@ class ImageMasks:
         (h, w) float32 of every image: score less threshold.
     uncertainty
         (n_images,): 0 certain to 1.
+
+    Examples
+    --------
+    >>> import numpy as np, segvote
+    >>> found = segvote.ImageMasks([np.ones((4, 6), bool)], [np.zeros((4, 6), np.float32)], np.array([0.2]))
+    >>> len(found), found[0].uncertainty
+    (1, 0.2)
     """
 
     masks: list[np.ndarray]
@@ -41,6 +74,9 @@ class ImageMasks:
 
     def __len__(self) -> int:
         return len(self.masks)
+
+    def __getitem__(self, index: int) -> ImageMask:
+        return ImageMask(self.masks[index], self.heatmaps[index], float(self.uncertainty[index]))
 
 
 def annotate_images(
@@ -76,7 +112,7 @@ def annotate_images(
     >>> quick = segvote.Settings(features="color", n_segments=30, size=80)
     >>> shown, empty = ([make_image(with_object) for _ in range(4)] for with_object in (True, False))
     >>> found = segvote.annotate_images(shown, empty, quick)
-    >>> bool(found.masks[0][30, 40]), bool(found.masks[0][5, 5])
+    >>> bool(found[0].mask[30, 40]), bool(found[0].mask[5, 5])
     (True, False)
     """
     with open_scratch() as folder, draw_progress() as bar:

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.features import choose_feature_options
 from segvote.cli.options import (
     INPUT,
     METHOD,
@@ -25,6 +26,7 @@ from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
+from segvote.features.networks.devices import CPU, DEVICES
 from segvote.io.picture_views import PAGES, WINDOWS
 from segvote.masks import WAYS
 from segvote.method import DECISIONS
@@ -102,7 +104,7 @@ def annotate(
         panel=METHOD,
         metavar="NAME",
         autocompletion=make_completion(FEATURES),
-        help=f"{', '.join(FEATURES)}; several joined by +; or a path to an .onnx network.",
+        help=f"{', '.join(FEATURES)}; joined by +; a path to an .onnx network; hf:NAME.",
     ),
     segmenter: str = option(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
@@ -126,6 +128,9 @@ def annotate(
     label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
     jobs: int = option(2, panel=SCALE, min=1, help="Number of processes; does not change the result."),
     scheduler: str | None = SCHEDULER,
+    device: str = option(
+        CPU, panel=SCALE, help="Of the network: auto, cpu, cuda or another.", **choice(DEVICES, "device")
+    ),
     size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
     ucm: PathOrUri | None = research(
         None,
@@ -155,6 +160,15 @@ def annotate(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
     ),
     voter_option: list[str] | None = voter_option("Parameter of the voter, such as max_iter=5; may be repeated."),
+    feature_option: list[str] | None = research(
+        None,
+        "--feature-option",
+        metavar="NAME=VALUE",
+        help="Parameter of the features, such as size=672; may be repeated.",
+    ),
+    allow_download: bool = research(
+        False, "--allow-download", help="With features hf:NAME: fetch the model if it is not on this machine."
+    ),
     seed: int = research(DEFAULTS.seed, help="Of everything random."),
 ) -> None:
     """Find the object that one folder of images shows and the other does not.
@@ -169,6 +183,7 @@ def annotate(
 
     # The voter's class, and with it scikit-learn, is loaded only if there are some.
     chosen["voter_options"] = parse_options(voter, voter_option) if voter_option else {}
+    chosen["feature_options"] = choose_feature_options(features, feature_option, device, allow_download)
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)

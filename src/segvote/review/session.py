@@ -262,7 +262,9 @@ class Session:
         before = self.engine.corrections
         number = act(*_take(message, expected=int))
         changed = self.engine.corrections.list_changed(before)
-        return {"action": number, "bags": [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]}
+        bags = [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]
+        left = self.engine.corrections
+        return {"action": number, "bags": bags, "nUndo": left.n_undo, "nRedo": left.n_redo}
 
     def _export(self, message: Any) -> dict[str, Any]:
         """Write masks, heat maps, COCO file and report of the run again."""

@@ -20,6 +20,7 @@ from segvote.run.corrections import Corrections, find_painted, fix_segments, rea
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.instances import divide_instances
+from segvote.steps.video.frame_pictures import add_frame_pictures
 from segvote.types import WITH, Annotation
 
 
@@ -33,9 +34,8 @@ def export(
     instances: bool = False,
     min_area: int = 1,
     polygons: bool = False,
-    copy_images: bool = False,
-    nested: bool = False,
-    val_share: float = 0.0,
+    images: str = ExportOptions.images,
+    val_share: float = ExportOptions.val_share,
     boxes: bool = False,
     overwrite: bool = False,
     progress: Progress = ignore_progress,
@@ -54,7 +54,7 @@ def export(
         What the object is called there; default: what the run calls it. Classes keep their names.
     unsure
         Width of the band that is too close to call; see `find_unsure`. 0: none.
-    instances, min_area, polygons, copy_images, nested, val_share, boxes
+    instances, min_area, polygons, images, val_share, boxes
         See `ExportOptions`.
     overwrite
         Write into a folder that holds something already.
@@ -76,8 +76,7 @@ def export(
         polygons=polygons,
         instances=instances,
         min_area=min_area,
-        copy_images=copy_images,
-        nested=nested,
+        images=images,
         val_share=val_share,
         boxes=boxes,
         model_version=f"segvote {__version__}",
@@ -86,9 +85,10 @@ def export(
     _check_target(target, overwrite)
     if target.is_dir():
         remove_leftovers(target)  # of an export that was killed: training tools take hidden pictures for pictures
-    images = run.images if isinstance(run, ClassRuns) else run.bags
-    n_annotations = sum(one.n_frames or 1 for one in images)
-    return write(count_along(annotations, "export", n_annotations, progress), target, options)
+    bags = run.images if isinstance(run, ClassRuns) else run.bags
+    n_annotations = sum(one.n_frames or 1 for one in bags)
+    pictured = annotations if images == "none" else add_frame_pictures(annotations)
+    return write(count_along(pictured, "export", n_annotations, progress), target, options)
 
 
 def _open(folder: Path) -> Run | ClassRuns:
