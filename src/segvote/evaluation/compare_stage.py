@@ -88,7 +88,7 @@ def hash_inputs(folders: tuple[Path, Path], readers: Mapping[str, TruthReader], 
     digest = hashlib.sha256()
     found = False
     for bag in list_bags(*folders, settings.frames, settings.reading):
-        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
+        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="surrogateescape"))
         if bag.is_video:  # results of earlier versions did not know of motion wherever there was a time limit
             digest.update(b"motion\0")
         for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.names import encode_name
 from segvote.io.picture_views import Reading, split_view
 from segvote.io.records import is_path_name, read_fields
 from segvote.io.remote.addresses import find_local_path, name_path_or_uri
@@ -133,11 +134,15 @@ class Inputs:
 def _find_name(wanted: str, names: Sequence[str], which: str) -> str:
     if wanted in names:
         return wanted
-    paths = [PurePosixPath(name) for name in names]
-    found = [str(path) for path in paths if wanted in (path.name, path.stem, str(path.with_suffix("")))]
+    found = [name for name in names if wanted in {*_list_spellings(name), *_list_spellings(encode_name(name))}]
     if len(found) != 1:
         raise BadInputError(f"expected the name of one image {which}; {wanted!r} fits {len(found)} of them")
     return found[0]
+
+
+def _list_spellings(name: str) -> tuple[str, ...]:
+    path = PurePosixPath(name)
+    return name, path.name, path.stem, str(path.with_suffix(""))
 
 
 def _check_apart(folder: Path, others: Sequence[str]) -> None:

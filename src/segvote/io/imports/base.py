@@ -18,6 +18,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS
 from segvote.io.encodings.polygons import rasterise
+from segvote.io.names import encode_name
 from segvote.memory_budget import check_budget
 from segvote.types import Part
 
@@ -32,7 +33,7 @@ def clean_name(address: object) -> str:
     steps = [step for step in path.split("/") if step not in ("", ".", "..")]
     if not steps:
         raise BadInputError(f"expected the name of an image, got {_shorten(address)}; export the file again")
-    return "/".join(steps)
+    return encode_name("/".join(steps))
 
 
 def _find_path(address: str) -> str:
