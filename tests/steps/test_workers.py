@@ -53,9 +53,13 @@ def test_relative_paths_are_those_of_the_folder_of_now(tmp_path, monkeypatch):
         assert list(run_on_all(os.path.abspath, items, Resources(2))) == [str(tmp_path / name)] * 8
 
 
-def test_a_worker_that_ended_idle_does_not_end_the_pool_where_warnings_are_errors():
-    # joblib says this in the thread that hands out the work: an error there would let everybody wait for ever.
+def test_a_pool_ignores_a_stopped_worker_and_leaves_filters():
+    # joblib warns in the thread that hands out the work: an error there would let the pool wait for ever.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert list(run_on_all(abs, [-1, -2, -3, -4, -5], Resources(n_jobs=2))) == [1, 2, 3, 4, 5]
+        before = list(warnings.filters)
+        results = run_on_all(abs, [-1, -2, -3, -4, -5], Resources(n_jobs=2))
+        assert next(results) == 1
         warnings.warn("A worker stopped while some jobs were given to the executor.", UserWarning, stacklevel=1)
+        assert list(results) == [2, 3, 4, 5]
+        assert warnings.filters == before

@@ -48,9 +48,16 @@ class Run:
         self.folder = RunFolder(folder)
         self.record: dict[str, Any] = self.folder.read_record()
         if not self.record.get("complete"):
-            raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
+            raise BadInputError(f"the run in {self.folder.path} is not finished; {self._advise()}")
         self.settings = read_settings(self.record.get("settings"), self.folder.record_path)
         self.bags = [read_bag(entry, self.folder) for entry in self.record["bags"]]
+
+    def _advise(self) -> str:
+        """Which command finishes the run."""
+        inputs = self.record.get("inputs", {})
+        if "added" in inputs or "removed" in inputs:  # `annotate` knows of two folders only
+            return f"finish it with `segvote update {self.folder.path}`"
+        return "repeat the same `segvote annotate`"
 
     def __len__(self) -> int:
         return len(self.bags)
