@@ -1,4 +1,5 @@
 import json
+import shutil
 from contextlib import closing
 
 import numpy as np
@@ -50,6 +51,18 @@ def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
     assert np.flatnonzero(fixed == 1).tolist() == [3, 7]
     assert (fixed >= 0).all()
     assert corrections.looked == {run.bags[0].digest}
+
+
+def test_an_image_named_twice_is_taken_once_and_told(run_copy, tmp_path):
+    run = Run(run_copy)
+    name = run.bags[0].name
+    for folder, segments in (("one", [3]), ("other", [7])):
+        written = write_file(tmp_path / folder, {name: draw(run, 0, segments)}, "labelme")
+    shutil.copytree(tmp_path / "one", tmp_path / "both")
+    next(written.rglob("*.json")).rename(tmp_path / "both" / "z.json")
+    imported = import_corrections(run, tmp_path / "both")
+    assert imported.corrected == (name,)
+    assert [problem[0] for problem in imported.problems] == [name] and "join them" in imported.problems[0][1]
 
 
 def test_an_empty_annotation_of_label_studio_says_that_nothing_is_there(run_copy, tmp_path):

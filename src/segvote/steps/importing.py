@@ -96,6 +96,7 @@ class _Reader:
         self.run, self.label, self.confirm, self.corrections = run, label, confirm, corrections
         self.numbers = {bag.name: index for index, bag in enumerate(run.bags)}
         self.known = _list_known(self.numbers)
+        self.seen: set[str] = set()
         self.actions: list[Action] = []
         self.corrected: list[str] = []
         self.same: list[str] = []
@@ -107,6 +108,7 @@ class _Reader:
         if problem or name is None:
             self.problems.append((annotation.name, problem))
             return
+        self.seen.add(name)
         mask = self._draw(annotation, name)
         strokes = self._make_strokes(name, mask)
         if self._is_known(strokes) or not (self.confirm or self._is_changed(name, mask)):
@@ -118,6 +120,8 @@ class _Reader:
     def _find_problem(self, annotation: Annotation, name: str | None) -> str:
         if name is None:
             return "it fits no image of the run, or several"
+        if name in self.seen:  # the second would paint its background over the objects of the first
+            return "another entry of the file fits the same image and was taken; join them, or import two files"
         bag = self.run.bags[self.numbers[name]]
         if bag.n_frames:
             return "it is a video; correct videos with `segvote review`"

@@ -49,7 +49,7 @@ class Answer(JSONResponse):
     """JSON in which names that are no UTF-8 are percent-encoded."""
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", PERCENT)
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", PERCENT)
 
 
 def make_app(session: Session) -> Starlette:
