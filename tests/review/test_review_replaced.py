@@ -51,7 +51,7 @@ def test_a_folder_annotated_anew_gets_the_clicks(page, run_copy, tmp_path):
     assert rescue(page).status == 409 and not run_copy.exists()
     (tmp_path / "again").rename(run_copy)
     assert click(page, -1).status == 409
-    assert rescue(page).json()["action"] == 3
+    assert rescue(page).json() == {"action": 3, "notice": ""}
     assert list_values(run_copy) == [1, 0, -1]
 
 

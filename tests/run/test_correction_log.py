@@ -129,6 +129,7 @@ def make_log(folder, n_actions=1):
     log = CorrectionLog(folder / "review.sqlite")
     for _ in range(n_actions):
         log.append(look())
+    log.read()
     return log
 
 
@@ -159,9 +160,9 @@ def test_a_log_deleted_while_it_is_written_says_so(tmp_path, monkeypatch):
     write = log._write
 
     def write_and_delete(*arguments):
-        number = write(*arguments)
+        written = write(*arguments)
         remake_folder(tmp_path / "run")
-        return number
+        return written
 
     monkeypatch.setattr(log, "_write", write_and_delete)
     with pytest.raises(ReplacedFolderError):
@@ -179,6 +180,18 @@ def test_a_deleted_log_is_rescued_with_its_batches(tmp_path):
     rescue_log(log)
     assert read_actions(log.path) == before
     assert log.append(look()) == 5
+    log.close()
+
+
+def test_a_deleted_log_leaves_the_journal_of_another_alone(tmp_path):
+    log = make_log(tmp_path / "run")
+    remake_folder(tmp_path / "run")
+    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE more (a)")
+        other.execute("PRAGMA cache_spill=1")
+        assert len(log.read()) == log.read_last() == 1
+        other.execute("COMMIT")
     log.close()
 
 

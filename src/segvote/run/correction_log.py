@@ -117,8 +117,7 @@ class CorrectionLog:
         check_log_file(self.path)
         with _explain_failure(self.path):
             self._writer = _connect(self.path, patience)
-            # No write-ahead log: it shares memory between processes, which network file systems cannot, and belongs to
-            # a file name, so that a log that was deleted would take part in the one that replaced it.
+            # No write-ahead log: it shares memory between processes, which network file systems cannot.
             self._writer.execute("PRAGMA journal_mode=DELETE")
             # EXTRA: a commit waits for the disk, so that "saved" is true even if the power fails.
             self._writer.execute("PRAGMA synchronous=EXTRA")
@@ -128,6 +127,7 @@ class CorrectionLog:
             self._reader = _connect(self.path, patience)
         # The open connections keep these numbers from being given to another file.
         self._identity = _identify(self.path)
+        self._seen: list[Action] = []  # what was read last
 
     def is_in_place(self) -> bool:
         """Whether the path still leads to the file that was opened: SQLite goes on writing to a deleted one."""
@@ -168,10 +168,11 @@ class CorrectionLog:
         """
         with self.hold_for_writing():
             self.check_in_place()
-            last = self._write([actions], expected)
-            # Deleted meanwhile: the actions are in the deleted file, and `rescue_log` reads them there.
+            written = self._write([actions], expected)
+            if not self.is_in_place():  # deleted meanwhile: the actions are in the deleted file
+                self._seen = [*self._seen, *written]
             self.check_in_place()
-        return last if actions else 0
+        return written[-1].number if written else 0
 
     def append_batches(self, batches: Sequence[Sequence[Action]]) -> None:
         """Write many groups of actions at once, each of which is undone together."""
@@ -179,7 +180,9 @@ class CorrectionLog:
             self.check_in_place()
             self._write(batches, None)
 
-    def _write(self, batches: Sequence[Sequence[Action]], expected: int | None) -> int:
+    def _write(self, batches: Sequence[Sequence[Action]], expected: int | None) -> list[Action]:
+        """Write in one transaction; returns the actions with their numbers."""
+        written: list[Action] = []
         with _explain_failure(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
@@ -188,13 +191,14 @@ class CorrectionLog:
                     batch = last + 1 if len(actions) > 1 else 0
                     for action in actions:
                         last = self._insert(replace(action, batch=batch))
+                        written.append(replace(action, batch=batch, number=last))
                 self._writer.execute("COMMIT")
             except BaseException:
                 # On a full disk SQLite has rolled back by itself.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
-        return last
+        return written
 
     @contextlib.contextmanager
     def hold_for_writing(self) -> Iterator[None]:
@@ -223,14 +227,17 @@ class CorrectionLog:
         return int(cursor.lastrowid or 0)
 
     def read(self) -> list[Action]:
-        """All actions, the oldest first."""
+        """All actions, the oldest first; of a log that is not in its place, those that were read last."""
         with self._reading, _explain_failure(self.path):
-            return _select(self._reader, self.path)
+            # SQLite would take the journal of the file that lies there now for that of the deleted one.
+            if self.is_in_place():
+                self._seen = _select(self._reader, self.path)
+            return list(self._seen)
 
     def read_last(self) -> int:
         """Number of the last action; 0 in an empty log. Quick: for asking whether another process wrote something."""
         with self._reading, _explain_failure(self.path):
-            return _read_last(self._reader)
+            return _read_last(self._reader) if self.is_in_place() else len(self._seen)
 
     def adopt(self, other: CorrectionLog) -> None:
         """Go on with the file of another log, which must not be used any more; hold this one for writing."""
