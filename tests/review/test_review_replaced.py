@@ -55,6 +55,16 @@ def test_a_folder_annotated_anew_gets_the_clicks(page, run_copy, tmp_path):
     assert list_values(run_copy) == [1, 0, -1]
 
 
+def test_a_folder_that_came_back_gets_the_clicks(page, run_copy, tmp_path):
+    run_copy.rename(tmp_path / "moved")
+    assert click(page, 0).status == 409
+    (tmp_path / "moved").rename(run_copy)
+    unsaved = page.get("/api/status").json()["unsaved"]
+    assert unsaved["n"] == 1 and "is back" in unsaved["reason"]
+    assert rescue(page).json() == {"action": 2, "notice": ""}
+    assert list_values(run_copy) == [1, 0] and page.get("/api/status").json()["unsaved"] is None
+
+
 def test_a_folder_of_another_run_gets_the_clicks_and_says_so(page, run_copy):
     shutil.rmtree(run_copy)
     run_copy.mkdir()
@@ -62,7 +72,7 @@ def test_a_folder_of_another_run_gets_the_clicks_and_says_so(page, run_copy):
     assert click(page, 0).status == 409
     assert rescue(page).json()["notice"]
     assert list_values(run_copy) == [1]
-    assert page.get("/api/status").json()["unsaved"] is None
+    assert page.get("/api/status").json()["unsaved"]["n"] == 1  # a click on segments that this run has not
 
 
 @pytest.mark.parametrize(("name", "message"), [("export", {}), ("export-format", {"format": "png", "overwrite": True})])

@@ -166,12 +166,13 @@ class Session:
         }
 
     def _describe_unsaved(self) -> dict[str, Any] | None:
-        """How many actions wait in memory for a folder, and why; None where the log is in its place."""
+        """How many actions wait in memory for a folder, and why; None where all are saved."""
         try:
             self.engine.log.check_in_place()
         except ReplacedFolderError as error:
             return {"n": len(self.unsaved), "reason": str(error)}
-        return None
+        reason = f"{self.run.folder.path} is back in its place: save there"
+        return {"n": len(self.unsaved), "reason": reason} if self.unsaved else None
 
     def encode_update(self, since: int) -> bytes:
         return encode_update(self.engine.snapshot, since)

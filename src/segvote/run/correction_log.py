@@ -335,7 +335,12 @@ def _explain_failure(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", None)
         if code is None:  # Python's own: what lies in the file is no text
             raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
-        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+        if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise UnwritableFileError(
+                f"cannot write {path} ({error}); this action was not saved: get permission to write to the run folder, "
+                "or copy it to a place of your own"
+            ) from error
+        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise UnwritableFileError(
                 f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
             ) from error

@@ -17,7 +17,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
-from segvote.io.imports.base import clean_name, match_name
+from segvote.io.imports.base import NameIndex, clean_name
 from segvote.io.imports.detect import read_any
 from segvote.io.names import encode_names
 from segvote.progress import Progress, count_along, ignore_progress
@@ -96,6 +96,7 @@ class _Reader:
         self.run, self.label, self.confirm, self.corrections = run, label, confirm, corrections
         self.numbers = {bag.name: index for index, bag in enumerate(run.bags)}
         self.known = _list_known(self.numbers)
+        self.index = NameIndex(self.known)
         self.seen: set[str] = set()
         self.actions: list[Action] = []
         self.corrected: list[str] = []
@@ -103,7 +104,7 @@ class _Reader:
         self.problems: list[tuple[str, str]] = []
 
     def read(self, annotation: Annotation) -> None:
-        name = self.known.get(match_name(annotation.name, self.known) or "")
+        name = self.known.get(self.index.match(annotation.name) or "")
         problem = self._find_problem(annotation, name)
         if problem or name is None:
             self.problems.append((annotation.name, problem))
