@@ -25,6 +25,7 @@ from segvote.io.images import (
     resize_image,
     resize_labels,
 )
+from segvote.io.tiff_stacks import StackLayout, measure_stack
 
 ORIENTATION = 0x0112
 
@@ -69,12 +70,18 @@ def test_links_are_followed_once_and_circles_end(tmp_path):
     assert names(list_images(tmp_path), tmp_path) == ["gone.png", "real/x.png", "self.png", "y.png"]
 
 
-def test_pipes_and_sockets_are_left_out(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / "pipe.png")
+def test_pipes_sockets_and_devices_are_listed_and_refused(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.tif")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
     monkeypatch.chdir(tmp_path)  # the path of a socket may not be long
     with socket.socket(socket.AF_UNIX) as connection:
         connection.bind("socket.png")
-        assert list_images(tmp_path) == []
+        paths = list_images(tmp_path)
+        assert names(paths, tmp_path) == ["pipe.tif", "socket.png", "zero.png"]
+        for path in paths:
+            assert measure_stack(path) == StackLayout()  # without waiting
+            with pytest.raises(UnreadableImageError, match="not a regular file"):
+                hash_file(path)
 
 
 @pytest.mark.parametrize("kind", ["absent", "a file"])

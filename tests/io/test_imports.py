@@ -18,6 +18,7 @@ from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions
 from segvote.io.imports.base import clean_name, match_name
+from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.detect import read_any
 from segvote.io.imports.labelme import parse_labelme, read_labelme
@@ -176,6 +177,26 @@ def read(tmp_path, reader, data):
 def test_coco_names_lead_nowhere(tmp_path):
     (annotation,) = read(tmp_path, read_any, make_coco(image={"file_name": "../../x.jpg"}))
     assert annotation.name == "x.jpg"
+
+
+def list_twice(second):
+    """A COCO file with one image under two ids, a square in each."""
+    left, right = ([[x, 0, x + 4, 0, x + 4, 4, x, 4]] for x in (0, 6))
+    shapes = [{"id": n, "image_id": n, "category_id": 1, "segmentation": ring} for n, ring in ((1, left), (2, right))]
+    images = [{"id": 1, "file_name": "a.png", "width": 12, "height": 8}, {"id": 2, **second}]
+    return {"images": images, "annotations": shapes, "categories": [{"id": 1, "name": "object"}]}
+
+
+def test_a_coco_image_under_two_ids_is_one_image():
+    twice = list_twice({"file_name": "./a.png", "width": 12, "height": 8})
+    (annotation,) = parse_coco(twice, "file")
+    assert annotation.parts[0].mask[:4, :4].all() and annotation.parts[0].mask[:4, 6:10].all()
+    assert annotation.parts[0].mask.sum() == 32
+
+
+def test_a_coco_image_of_two_sizes_is_refused():
+    with pytest.raises(BadInputError, match="several sizes"):
+        list(parse_coco(list_twice({"file_name": "a.png", "width": 24, "height": 16}), "file"))
 
 
 def test_several_polygons_of_an_annotation_are_joined(tmp_path):

@@ -233,10 +233,12 @@ def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOr
 
 def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
-    for problem in run.record["problems"]:
-        typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
     # Where every class has its own *without* images, the run of each class tells.
     bags: Sequence[BagRecord] = getattr(run, "bags", ())
+    used = {one.name for one in bags or run.images}
+    for problem in run.record["problems"]:
+        what = "read in part" if problem["name"] in used else "left out"
+        typer.echo(f"{what}: {make_plain(problem['reason'])}", err=True)
     if sum(bag.bag_label == WITH for bag in bags) == 1:  # what occurs once cannot be told from clutter
         typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
     if n_videos := sum(bag.n_frames > 0 for bag in bags):

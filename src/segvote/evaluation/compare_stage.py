@@ -106,7 +106,7 @@ def hash_inputs(
     for path in [] if label_maps is None else sorted(label_maps.rglob("*.*")):
         digest.update(f"{path}\0{hash_file(path)}\0".encode(errors="replace"))
     for bag in list_bags(*folders, settings.frames, settings.reading):
-        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
+        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="surrogateescape"))
         for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():
             truth, found = reader(), True
             for array in (truth.mask, truth.boxes):

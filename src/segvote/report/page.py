@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from segvote.io.atomic import atomic_path
+from segvote.io.names import PERCENT
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, read_static
@@ -42,8 +43,7 @@ def write_report(run: Run) -> Path:
     path = run.folder.report_path
     if _is_current(path, run):
         return path
-    # errors="replace": a file name that is no valid UTF-8 must not cost the report.
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", errors=PERCENT, newline="\n") as file:
         file.writelines(list_parts(run))
     return path
 

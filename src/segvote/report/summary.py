@@ -41,7 +41,8 @@ def format_tiles(run: Run) -> str:
     n_segments = sum(bag.n_segments for bag in run.bags)
     n_selected = sum(bag.n_selected for bag in run.bags)
     n_uncertain = sum(bag.uncertainty >= UNCERTAIN for bag in shown)
-    n_problems = len(run.record["problems"])
+    used = {bag.name for bag in run.bags}
+    n_problems = sum(problem["name"] not in used for problem in run.record["problems"])
     tiles = [
         (f"{len(run):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
         (f"{n_segments:,}", "segments", f"{n_selected:,} selected as {run.settings.label}"),

@@ -43,6 +43,7 @@ from segvote.review.written import find_written, read_written
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.instances import label_instances
+from segvote.run.log_rescue import rescue_log
 from segvote.run.run import Run
 from segvote.steps.drawing.superpixels import fetch_superpixels
 from segvote.steps.reopening import Voted
@@ -75,6 +76,7 @@ class Engine:
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
         self._dirty, self._stop = True, False
+        self._was_in_place = True  # the log, when the pages were told last
         self._overlaps = Overlaps(run)
         self._reader = UserReader(run)
         actions = self.log.read()
@@ -213,6 +215,12 @@ class Engine:
         self._pass_on()
         return number
 
+    def rescue(self) -> None:
+        """Go on with the run that lies in the folder now, after it was deleted or replaced; see `rescue_log`."""
+        rescue_log(self.log)
+        self.last_voted = -1  # the numbers may be others
+        self._pass_on()
+
     def _make_action(self, kind: str, bag: int, value: int, **pixels: Any) -> Action:
         record = self.run.bags[self.check_bag(bag)]
         return Action(kind, record.digest, record.name, value, **pixels)
@@ -302,7 +310,8 @@ class Engine:
     def _note(self, **message: Any) -> None:
         """A line in the run's log; a disk that cannot take it must not end the review."""
         with contextlib.suppress(SegvoteError, OSError):
-            self.run.folder.log(**message)
+            if self.log.is_in_place():
+                self.run.folder.log(**message)
 
     def _wait(self) -> bool:
         """Until there is something to vote on (True) or the review ends (False)."""
@@ -319,7 +328,10 @@ class Engine:
                 return True
 
     def _has_grown(self) -> bool:
-        """Whether another process wrote to the log."""
+        """Whether another process wrote to the log; one that was deleted is told to the pages."""
+        if self.log.is_in_place() != self._was_in_place:
+            self._was_in_place = not self._was_in_place
+            self.tell()
         with contextlib.suppress(SegvoteError):
             return self.log.read_last() != self.corrections.last
         return False

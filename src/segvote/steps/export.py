@@ -14,6 +14,7 @@ from segvote.io import EXPORTS
 from segvote.io.atomic import remove_leftovers
 from segvote.io.exports.base import ExportOptions
 from segvote.io.images import resize_labels
+from segvote.io.names import encode_name, encode_names
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.classes.runs import ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, find_painted, fix_segments, read_corrections
@@ -71,6 +72,8 @@ def export(
         raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
     run = run if isinstance(run, Run | ClassRuns) else _open(Path(run))
     labels, annotations = _choose_annotations(run, label, unsure, instances)
+    names = encode_names(one.name for one in (run.images if isinstance(run, ClassRuns) else run.bags))
+    annotations = (replace(one, name=names.get(one.name) or encode_name(one.name)) for one in annotations)
     options = ExportOptions(
         labels,
         polygons=polygons,

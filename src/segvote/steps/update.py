@@ -70,7 +70,7 @@ def update(
         bags = inputs.list_bags(settings.frames, settings.reading)
         if segments is None:
             _check_own_segments(record["bags"], bags, settings)
-        with _kept_in_mind(folder, record, inputs):
+        with _record_pending(folder, record, inputs):
             maps = LabelMaps.open(segments)
             return annotate_bags(
                 folder, bags, inputs, settings, maps, resources=resources, strict=strict, progress=progress
@@ -90,11 +90,12 @@ def _change_inputs(
     for bag_label, folders in added.items():
         for one in folders:
             inputs = inputs.add(bag_label, Path(one), settings.frames, settings.reading)
-    return inputs.restore(restore).remove(remove, settings.frames, settings.reading)
+    how = (settings.frames, settings.reading)
+    return inputs.restore(restore, *how).remove(remove, *how)
 
 
 @contextlib.contextmanager
-def _kept_in_mind(folder: RunFolder, record: dict[str, Any], inputs: Inputs) -> Iterator[None]:
+def _record_pending(folder: RunFolder, record: dict[str, Any], inputs: Inputs) -> Iterator[None]:
     """Note the change in the record before work begins, so that a killed update is continued; forget what failed."""
     if record["inputs"] != inputs.to_record():
         folder.write_record({**record, PENDING: inputs.to_record()})

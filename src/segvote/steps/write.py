@@ -15,6 +15,7 @@ from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import Shape, measure_shape, write_shapes
 from segvote.io.images import read_light, resize_labels
 from segvote.io.masks import write_mask
+from segvote.io.names import encode_names
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.masks import Decided, Drawing, scale_heat
 from segvote.progress import Progress, count_along
@@ -197,10 +198,12 @@ def _write_annotations(
 ) -> None:
     """Write the COCO file of a run folder; masks of videos are read one at a time."""
 
+    names = encode_names(record.name for record in records)
+
     def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
         for task, record, known in zip(tasks, records, shapes, strict=True):
             if not record.n_frames:
-                yield Annotation(record.name, record.height, record.width), known
+                yield Annotation(names[record.name], record.height, record.width), known
                 continue
             for frame in list_frame_annotations(run, record, task.image_path, label):
                 yield frame, [measure_shape(part) for part in frame.parts if part.mask.any()]

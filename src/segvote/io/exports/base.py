@@ -17,6 +17,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.images import IMAGE_EXTENSIONS
+from segvote.io.names import MAX_STEP, shorten_step
 from segvote.types import Annotation, Part
 
 IMAGES = ("link", "copy", "none")
@@ -64,6 +65,8 @@ class LabelTable:
 
 
 _ENDINGS = {*IMAGE_EXTENSIONS, ".json", ".txt", ".xml"}
+# Bytes of a stem: what formats and this class put before and behind it must still fit into a file name.
+_MAX_STEM = 200
 
 
 class FileNamer:
@@ -77,7 +80,8 @@ class FileNamer:
         path = PurePosixPath(check_name(name))
         # A folder called a.png would be in the way of the file a.png for an image a.jpg.
         folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
-        stem = PurePosixPath(*folders, path.stem).as_posix()
+        steps = [*(shorten_step(folder, MAX_STEP) for folder in folders), shorten_step(path.stem, _MAX_STEM, name)]
+        stem = PurePosixPath(*steps).as_posix()
         if stem.casefold() in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
             stem = f"{stem}-{path.suffix.removeprefix('.')}"
         wanted, number = stem, 2
