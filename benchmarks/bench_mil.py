@@ -1,29 +1,30 @@
 """Bag accuracy on musk1 and instance precision on birdsong, for every voter that can.
 
-    python benchmarks/bench_mil.py DATA [--quick] [--voters a,b] [--part musk|birdsong]
+    python benchmarks/bench_mil.py DATA [--quick] [--part musk|birdsong]
 
 DATA holds ``musk1.csv`` (label, bag id, 166 features) and ``birdsong/hja_birdsong_*.txt``. Features are standardised:
-on musk1 by the training folds, on birdsong by all segments. The last line is JSON.
+on musk1 by the training folds, on birdsong by all segments. Figures are mean, lowest and highest.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
+from harness import Given, run_parts
 from segvote.voters import VOTERS
 from segvote.voters.base import BaseVoter
 from segvote.voters.mil.learning_bags import BagVoter
 
+DATA = Path("../shared/data/mil")
 N_FOLDS, N_REPEATS = 10, 3
 QUICK_SPECIES = (5, 9)
 # Beside the default, which runs to its end: the printed iteration stopped early, at bandwidths around the best.
@@ -97,50 +98,23 @@ def list_makers(names: list[str]) -> dict[str, Callable[[], BaseVoter]]:
     return makers
 
 
-def run(folder: Path, names: list[str], parts: list[str], quick: bool) -> dict[str, dict[str, dict[str, float]]]:
-    results: dict[str, dict[str, dict[str, float]]] = {part: {} for part in parts}
-    musk = read_musk(folder) if "musk" in parts else None
-    birdsong = read_birdsong(folder) if "birdsong" in parts else None
-    for name, make in list_makers(names).items():
-        if musk is not None and isinstance(make(), BagVoter):
-            began = time.perf_counter()
-            values = measure_musk(make, musk, 1 if quick else N_REPEATS)
-            results["musk"][name] = report("musk", name, values, began)
-        if birdsong is not None:
-            began = time.perf_counter()
-            values = measure_birdsong(make, birdsong, QUICK_SPECIES if quick else range(1, 14))
-            results["birdsong"][name] = report("birdsong", name, values, began)
-    return results
-
-
-def report(part: str, name: str, values: list[float], began: float) -> dict[str, float]:
-    row = {
-        "mean": round(float(np.mean(values)), 3),
-        "min": round(min(values), 3),
-        "max": round(max(values), 3),
-        "seconds": round(time.perf_counter() - began, 1),
-    }
-    print(
-        f"{part:9} {name:32} {row['mean']:.3f}  {row['min']:.3f} to {row['max']:.3f}  {row['seconds']:7.1f} s",
-        flush=True,
-    )
-    return row
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data/mil"))
-    parser.add_argument("--quick", action="store_true", help="one shuffle of the folds, two species")
-    parser.add_argument("--voters", default=",".join(VOTERS), help="names of voters, with commas")
-    parser.add_argument("--part", choices=("musk", "birdsong"), help="only this set")
-    options = parser.parse_args()
-    if not (options.data / "musk1.csv").exists():
-        print(json.dumps({"skipped": "no musk1.csv in the data folder"}))
-        return
+def measure(given: Given, kind: str) -> dict[str, Any]:
+    folder = given.sets[0] if given.sets else DATA
+    if not (folder / "musk1.csv").exists():
+        return {"skipped": f"no musk1.csv in {folder}"}
     warnings.filterwarnings("ignore", message="the printed iteration selected")
-    parts = [options.part] if options.part else ["musk", "birdsong"]
-    print(json.dumps(run(options.data, options.voters.split(","), parts, options.quick)))
+    data, rows = (read_musk if kind == "musk" else read_birdsong)(folder), {}
+    for name, make in list_makers(list(VOTERS)).items():
+        if kind == "birdsong":
+            values = measure_birdsong(make, data, QUICK_SPECIES if given.quick else range(1, 14))
+        elif isinstance(make(), BagVoter):
+            values = measure_musk(make, data, 1 if given.quick else N_REPEATS)
+        else:
+            continue
+        rows[name] = [round(float(one), 3) for one in (np.mean(values), min(values), max(values))]
+        print(f"{kind:9} {name:32} {rows[name]}", flush=True)
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, {kind: partial(measure, kind=kind) for kind in ("musk", "birdsong")})

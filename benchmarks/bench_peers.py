@@ -1,6 +1,6 @@
 """The whole job beside what a user would take instead, same images, same network: seconds and CorLoc; last line JSON.
 
-python benchmarks/bench_peers.py SET [SET ...] [--quick]
+    python benchmarks/bench_peers.py SET [SET ...] [--quick]
 
 A SET holds ``with/``, ``without/`` and ``masks/``.
 
@@ -17,14 +17,10 @@ one threshold that is best for the truth of the set; segvote decides alone.
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -34,6 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from bench_defects import N_BANK, N_QUICK_BANK, PatchMemory, fit, measure_iou, read_mask, shrink
+from harness import BAG_LABELS, Given, link_images, measure_seconds, run_parts, start_annotate, wait_for
 from segvote import load_run
 from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image, resize_image
@@ -97,46 +94,35 @@ def cut_slic(path: Path) -> int:
     return int(slic(image, Settings.n_segments, start_label=0).max())
 
 
-def measure_segvote(shown: Sequence[Path], empty: Sequence[Path], truths: Sequence[np.ndarray]) -> dict[str, float]:
-    with tempfile.TemporaryDirectory(prefix="segvote-bench-") as scratch:
-        folder = Path(scratch)
-        for bag_label, paths in (("with", shown), ("without", empty)):
-            (folder / bag_label).mkdir()
-            for path in paths:
-                (folder / bag_label / path.name).symlink_to(path.resolve())
-        began = time.perf_counter()
-        command = [sys.executable, "-m", "segvote", "annotate", folder / "with", folder / "without"]
-        subprocess.run([*command, "-o", folder / "out", "--jobs", str(JOBS)], check=True, capture_output=True)
-        seconds = time.perf_counter() - began
-        run = load_run(folder / "out")
-        masks = [run.read_mask(run.find(f"with/{path.name}")) for path in shown]
+def measure_segvote(
+    source: Path, given: Given, shown: Sequence[Path], truths: Sequence[np.ndarray]
+) -> dict[str, float]:
+    folder = given.scratch / source.name
+    for bag_label in BAG_LABELS:
+        link_images(source / bag_label, folder / bag_label, stop=N_QUICK if given.quick else None)
+    _, seconds = measure_seconds(lambda: wait_for(start_annotate(folder, folder / "out", JOBS)))
+    run = load_run(folder / "out")
+    masks = [run.read_mask(run.find(f"with/{path.name}")) for path in shown]
     ious = [measure_iou(fit(mask, truth.shape) > 0, truth) for mask, truth in zip(masks, truths, strict=True)]
     return {"seconds": seconds, "corloc": float(np.mean(np.array(ious) > 0.5))}
 
 
-def measure_set(source: Path, quick: bool) -> dict:
-    n_images = N_QUICK if quick else None
-    shown, empty = (list_images(source / bag_label)[:n_images] for bag_label in ("with", "without"))
+def measure_sets(given: Given) -> dict[str, Any]:
+    return {
+        f"{source.name} {system}": row for source in given.sets for system, row in measure_set(source, given).items()
+    }
+
+
+def measure_set(source: Path, given: Given) -> dict[str, dict[str, float]]:
+    shown, empty = (list_images(source / label)[: N_QUICK if given.quick else None] for label in BAG_LABELS)
     truths = [shrink(read_mask(source / "masks" / f"{path.stem}.png")) for path in shown]
-    rows = {
-        "segvote": measure_segvote(shown, empty, truths),
+    return {
+        "segvote": measure_segvote(source, given, shown, truths),
         "cam": measure_cam(shown, empty, truths),
-        "patchcore": measure_patchcore(shown, empty, truths, N_QUICK_BANK if quick else N_BANK),
+        "patchcore": measure_patchcore(shown, empty, truths, N_QUICK_BANK if given.quick else N_BANK),
         "slic": measure_slic([*shown, *empty]),
     }
-    for system, figures in rows.items():
-        told = "  ".join(f"{name} {value:.2f}" for name, value in figures.items())
-        print(f"{source.name:16} {system:10} {told}", flush=True)
-    return {"set": source.name, "n_images": len(shown) + len(empty), **rows}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", type=Path, metavar="SET")
-    parser.add_argument("--quick", action="store_true", help=f"{N_QUICK} images of each kind")
-    arguments = parser.parse_args()
-    print(json.dumps([measure_set(source, arguments.quick) for source in arguments.sets]))
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(__doc__, {"peers": measure_sets})

@@ -97,7 +97,7 @@ def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
 
 def measure_all_bandwidths(job: Job, names: Sequence[str]) -> dict[str, BandwidthTable]:
     # In the folder of the comparison, whose segments and features it shares.
-    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", n_superpixels=0)
+    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", draw="segments")
     return {
         name: measure_bandwidths(job.lay_out(name), job.out / name / "comparison", settings, job.n_jobs)
         for name in names

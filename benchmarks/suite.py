@@ -39,6 +39,9 @@ class Row:
     corloc: float
     miou: float
     limit: float
+    boundary_f: float
+    pixel_f: float
+    draw: str
     best_threshold: float
     n_uncertain: int
     n_excluded: int
@@ -65,12 +68,16 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
     if kept.is_file():
         return Row(**json.loads(kept.read_text()))
     found = evaluate(run, folder / "masks")
+    figures = found.to_dict()
     row = Row(
         name=folder.name,
         ap=round(found.ranking.segment_ap, 4),
         corloc=round(float((found.ious > found.threshold).mean()), 4),
         miou=round(float(found.ious.mean()), 4),
         limit=round(float(found.limits.mean()), 4),
+        boundary_f=round(figures["boundary_f"] or 0.0, 4),
+        pixel_f=round(figures["pixel_f"], 4),
+        draw=run.drawing.way,
         best_threshold=round(measure_best_threshold(run, folder), 4),
         n_uncertain=sum(bag.uncertainty >= 0.5 for bag in run.bags if bag.bag_label == "with"),
         n_excluded=sum(bag.excluded for bag in run.bags),
@@ -101,12 +108,13 @@ def measure_best_threshold(run: Run, folder: Path) -> float:
 
 
 def format_rows(rows: list[Row]) -> str:
-    names = ("set", "AP", "CorLoc", "mIoU", "limit", "best", "unsure", "excl", "conf", "level", "s")
-    head = "{:16} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>4} {:>5} {:5} {:>5}".format(*names)
+    names = ("set", "AP", "CorLoc", "mIoU", "limit", "BF", "F2", "draw", "best", "unsure", "excl", "conf", "level", "s")
+    head = "{:16} {:>5} {:>6} {:>6} {:>6} {:>5} {:>5} {:8} {:>6} {:>6} {:>4} {:>5} {:5} {:>5}".format(*names)
     lines = [head]
     for row in rows:
         lines.append(
-            f"{row.name:16} {row.ap:5.3f} {row.corloc:6.3f} {row.miou:6.3f} {row.limit:6.3f} {row.best_threshold:6.3f} "
+            f"{row.name:16} {row.ap:5.3f} {row.corloc:6.3f} {row.miou:6.3f} {row.limit:6.3f} {row.boundary_f:5.3f} "
+            f"{row.pixel_f:5.3f} {row.draw:8} {row.best_threshold:6.3f} "
             f"{row.n_uncertain:6d} {row.n_excluded:4d} {row.confidence:5.2f} {row.level:5} {row.seconds:5.1f}"
         )
     for name, group in split_groups(rows).items():
@@ -130,6 +138,7 @@ def summarise(rows: list[Row]) -> dict[str, float]:
         if group:
             found[f"{name}_corloc"] = round(float(np.mean([row.corloc for row in group])), 4)
             found[f"{name}_miou"] = round(float(np.mean([row.miou for row in group])), 4)
+            found[f"{name}_boundary_f"] = round(float(np.mean([row.boundary_f for row in group])), 4)
             found[f"{name}_worst_miou"] = round(min(row.miou for row in group), 4)
     return found
 

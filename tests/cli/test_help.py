@@ -77,20 +77,6 @@ def test_choices_complete_in_the_shell(words, known):
     assert done.stdout.split() == list(known)
 
 
-def test_an_old_name_of_an_option_is_understood_with_a_hint(capsys):
-    for old, new in RENAMED.items():
-        assert translate(f"{old}=3") == f"{new}=3"
-        assert (
-            capsys.readouterr().err == f"segvote: {old} is called {new} now; the old name goes with the next version\n"
-        )
-    assert translate("--voter") == "--voter" and capsys.readouterr().err == ""
-
-
-def test_every_new_name_of_an_option_exists():
-    known = {name for command in COMMANDS for one in list_options(command) for name in [*one.opts, *one.secondary_opts]}
-    assert set(RENAMED.values()) <= known and not set(RENAMED) & known
-
-
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="needs the processor time of one child")
 def test_the_list_of_commands_takes_less_than_a_second_of_processor_time():
     child = subprocess.Popen([sys.executable, "-m", "segvote", "--help"], stdout=subprocess.DEVNULL)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from segvote.datasets.composing import Sprite
 from segvote.datasets.cutouts import OBJECTS, open_bundled
-from segvote.datasets.scenes import SHARED_GROUND, SceneStyle, _choose_grounds, make_scenes, write_scenes
+from segvote.datasets.scenes import MAX_COVERED, draw_clutter, make_scenes, place_inside, scatter, write_scenes
 from segvote.errors import BadInputError, UnknownNameError
 
 
@@ -51,22 +52,6 @@ def test_the_object_has_the_area_asked_for(object_area):
         assert 0.7 * object_area[0] < scene.mask.mean() < 1.1 * object_area[1]
 
 
-def touches_border(mask):
-    return mask[0].any() or mask[-1].any() or mask[:, 0].any() or mask[:, -1].any()
-
-
-def test_touching_the_border_is_an_option():
-    assert all(touches_border(scene.mask) for scene in make_scenes(6, 0, touch_border=True))
-    assert sum(touches_border(scene.mask) for scene in make_scenes(6, 0)) <= 1
-
-
-def test_a_shared_scene_is_never_in_a_without_image():
-    style, rng = SceneStyle(shared_scene=True), np.random.default_rng(0)
-    assert _choose_grounds("with", style, rng) == [SHARED_GROUND]
-    assert all(SHARED_GROUND not in _choose_grounds("without", style, rng) for _ in range(50))
-    assert any(SHARED_GROUND in _choose_grounds("without", SceneStyle(), rng) for _ in range(50))
-
-
 def test_written_scenes_have_the_neutral_layout(tmp_path):
     write_scenes(tmp_path, 2, 1, size=(80, 60))
     names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png"))
@@ -82,7 +67,7 @@ def test_written_scenes_have_the_neutral_layout(tmp_path):
     assert np.array_equal(np.asarray(Image.open(tmp_path / "masks/with-000.png")) == 255, scene.mask)
 
 
-@pytest.mark.parametrize("style", [{"size": (20, 90)}, {"appearances": 0}, {"object_area": (0.3, 0.1)}])
+@pytest.mark.parametrize("style", [{"size": (20, 90)}, {"object_area": (0.3, 0.1)}])
 def test_a_bad_style_is_an_error(style):
     with pytest.raises(BadInputError):
         next(make_scenes(1, 0, **style))
@@ -90,4 +75,41 @@ def test_a_bad_style_is_an_error(style):
 
 def test_an_unknown_object_is_an_error():
     with pytest.raises(UnknownNameError, match="cup"):
-        SceneStyle(target="hat")
+        next(make_scenes(1, 0, target="hat"))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def make_square(side):
+    return Sprite(np.ones((side, side, 3), np.float32), np.ones((side, side), np.float32))
+
+
+def test_inside_means_all_of_it_is_seen(rng):
+    for _ in range(50):
+        assert place_inside(make_square(15), 30, 40, rng).spread(30, 40)[1].sum() == 225
+
+
+def test_an_object_larger_than_the_image_still_covers_it(rng):
+    assert place_inside(make_square(50), 30, 40, rng).spread(30, 40)[1].all()
+
+
+def test_scattered_objects_hardly_overlap(rng):
+    placed = scatter([make_square(12)] * 8, [place_inside(make_square(20), 80, 100, rng)], 80, 100, rng)
+    layers = [sprite.spread(80, 100)[1] for sprite in placed]
+    for index, layer in enumerate(layers[1:], start=1):
+        covered = np.sum(layer * np.maximum.reduce(layers[:index]))
+        assert covered <= MAX_COVERED * 144
+
+
+def test_what_finds_no_room_is_left_out(rng):
+    full = [make_square(50)]
+    assert len(scatter([make_square(10)] * 3, full, 50, 50, rng)) == 1
+
+
+def test_clutter_holds_only_the_kinds_allowed(rng):
+    only_cards = draw_clutter([], 320 * 240, rng)
+    assert 3 <= len(only_cards) <= 5
+    assert all(np.isclose(sprite.alpha.max(), 1) for sprite in only_cards)

@@ -44,7 +44,7 @@ def test_combinations_that_share_features_stand_together():
 
 
 def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison, tmp_path):
-    settings = replace(QUICK, voter="negmin", voter_options={}, n_superpixels=0)
+    settings = replace(QUICK, voter="negmin", voter_options={}, draw="segments")
     single = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     figures = evaluate(single, scenes / "masks")
     result = comparison.find("negmin", "color")

@@ -15,7 +15,6 @@ LAYERS = [
     ["review"],
     ["report"],
     ["evaluation"],
-    ["scaling"],
     ["steps"],
     ["run"],
     ["datasets"],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.kernels import MEMORY, Neighbours, Workspace, all_pairs, neighbours
+from segvote.kernels import Neighbours, all_pairs, blocks, neighbours
 from segvote.kernels.all_pairs import propose_nearest
 
 
@@ -29,7 +29,7 @@ def measure_slow(points, bags):
 def test_proposed_are_the_nearest_of_other_bags(points, bags, monkeypatch):
     monkeypatch.setattr(all_pairs, "SIDE", 128)
     monkeypatch.setattr(all_pairs, "ROWS_AT_ONCE", 100)
-    found, squared = propose_nearest(points, bags, 15, MEMORY), measure_slow(points, bags)
+    found, squared = propose_nearest(points, bags, 15), measure_slow(points, bags)
     known = found[:, 0] >= 0
     assert known.mean() > 0.9
     assert (found[~known] == -1).all()
@@ -38,14 +38,15 @@ def test_proposed_are_the_nearest_of_other_bags(points, bags, monkeypatch):
     assert np.allclose(proposed[known], np.sort(squared, axis=1)[known, :15])  # of equal ones, either
 
 
-def test_neighbours_have_the_same_bits_whichever_way_they_are_searched(points, bags, monkeypatch):
-    blocks = Neighbours.search(points, 7, bags)
+def test_every_way_of_searching_finds_the_same_bits(points, bags, monkeypatch):
+    usual = Neighbours.search(points, 7, bags)
     monkeypatch.setattr(neighbours, "LEAST_PAIRED", 2)
     pairs = Neighbours.search(points, 7, bags)
-    alone = Neighbours.search(points, 7, bags, Workspace(n_threads=1))
+    monkeypatch.setattr(blocks.os, "cpu_count", lambda: 1)
+    alone = Neighbours.search(points, 7, bags)
     for other in (pairs, alone):
-        assert np.array_equal(blocks.indices, other.indices)
-        assert np.array_equal(blocks.squared, other.squared)
+        assert np.array_equal(usual.indices, other.indices)
+        assert np.array_equal(usual.squared, other.squared)
 
 
 def test_too_few_points_of_other_bags_leave_gaps(points, monkeypatch):
@@ -68,6 +69,7 @@ def test_each_pair_is_measured_once(points, bags, monkeypatch):
         return measure(search, rows, columns)
 
     monkeypatch.setattr(all_pairs._PairSearch, "_measure", count)
-    propose_nearest(points, bags, 7, Workspace(n_threads=1))
+    monkeypatch.setattr(blocks.os, "cpu_count", lambda: 1)
+    propose_nearest(points, bags, 7)
     assert (measured + measured.T)[np.triu_indices(1500, 1)].min() == 1
     assert measured.max() == 1

@@ -7,7 +7,6 @@ import pytest
 
 from segvote.kernels import approximate, measuring, neighbours, search_neighbours, search_with_recall
 from segvote.kernels.centring import centre_points
-from segvote.kernels.workspace import SharedArray
 
 
 @pytest.fixture
@@ -105,8 +104,7 @@ def test_vectors_mapped_from_a_file_are_searched_alike(clustered, monkeypatch, t
 
 
 def make_search(X, bags, k=10):
-    shared = SharedArray(bags), SharedArray(bags)
-    return approximate._ListSearch(approximate._Lists.make(X), SharedArray(X), SharedArray(X), shared, k)
+    return approximate._ListSearch(approximate._Lists.make(X), X, X, (bags, bags), k)
 
 
 def test_the_lists_looked_at_hold_most_neighbours(clustered):

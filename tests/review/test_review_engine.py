@@ -489,7 +489,7 @@ def test_a_cut_with_the_eraser_splits_an_object_and_the_brush_joins_it(engine, t
 def test_a_run_with_settings_under_old_names_is_written_as_often_as_one_likes(run_copy):
     folder = Run(run_copy).folder
     record = folder.read_record()
-    record["settings"]["n_pieces"] = record["settings"].pop("n_superpixels")
+    record["settings"]["second_vote"] = record["settings"].pop("smoothing")
     folder.write_record(record)
     engine = Engine(Run(run_copy))
     engine.start()

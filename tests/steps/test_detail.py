@@ -104,7 +104,7 @@ def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_
     monkeypatch.setattr(job, "wants_closer_look", lambda annotator: True)
     monkeypatch.setattr(job, "is_better", lambda one, other: closer)
     monkeypatch.setattr("segvote.steps.voting.detail.DETAILS", {**DETAILS, "fine": 160})
-    settings = Settings(n_segments=20, size=96, n_superpixels=0)
+    settings = Settings(n_segments=20, size=96, draw="segments")
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     run = Run(tmp_path / "run")
     assert run.settings == (replace(settings, feature_options={"size": 160}) if closer else settings)

@@ -1,7 +1,6 @@
-"""Work on many items, by threads."""
+"""Work on many items, by threads and processes."""
 
 import os
-import threading
 import time
 import warnings
 
@@ -21,7 +20,7 @@ def test_threads_give_results_in_order(n_jobs):
     assert list(run_in_threads(wait, [], Resources(n_jobs))) == []
 
 
-def test_whoever_stops_does_not_wait_for_all():
+def test_a_stop_does_not_wait_for_all():
     begun = []
     results = run_in_threads(begun.append, range(1000), Resources(2))
     next(results)
@@ -37,15 +36,7 @@ def test_an_error_of_a_thread_is_ours():
         list(run_in_threads(fail, range(8), Resources(2)))
 
 
-def test_others_do_the_work_of_threads():
-    def note(item):
-        return item, threading.current_thread()
-
-    here = Resources(2, parallel_map=map)
-    assert list(run_in_threads(note, range(3), here)) == [(item, threading.main_thread()) for item in range(3)]
-
-
-def test_relative_paths_are_those_of_the_folder_of_now(tmp_path, monkeypatch):
+def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
@@ -53,7 +44,7 @@ def test_relative_paths_are_those_of_the_folder_of_now(tmp_path, monkeypatch):
         assert list(run_on_all(os.path.abspath, items, Resources(2))) == [str(tmp_path / name)] * 8
 
 
-def test_a_worker_that_ended_idle_does_not_end_the_pool_where_warnings_are_errors():
+def test_an_idle_worker_that_ended_is_no_error():
     # joblib says this in the thread that hands out the work: an error there would let everybody wait for ever.
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,6 +1,6 @@
 """The Python face: the commands as functions, with all they leave behind.
 
-Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.remote.opening`. What is
+Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. What is
 returned then reads from the local copy of the folder.
 """
 
@@ -8,25 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from segvote._api.opened import OpenedRun
-from segvote._api.workers import open_workers
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
 from segvote.evaluation.evaluate import Evaluation
 from segvote.evaluation.evaluate import evaluate as run_evaluate
 from segvote.io.progress_bar import draw_progress
-from segvote.io.remote.opening import open_folders
+from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
 from segvote.report.experiment_pages import write_comparison
 from segvote.run.classes.runs import ClassRuns
-from segvote.run.remote import open_run
-from segvote.run.run import Run
+from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
-from segvote.scaling import Cluster
 from segvote.steps.annotate import annotate as run_annotate
 from segvote.steps.classes.annotate import annotate_classes as run_annotate_classes
 from segvote.steps.export import export as run_export
@@ -36,6 +34,9 @@ from segvote.steps.prediction.predict import predict as run_predict
 from segvote.steps.resources import N_JOBS
 from segvote.steps.update import update as run_update
 from segvote.voters import SYSTEMS
+
+# Sub-folders of a run that its model does without.
+NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
 
 __all__ = ["annotate", "annotate_classes", "compare", "evaluate", "export", "predict", "update"]
 
@@ -48,8 +49,7 @@ def annotate(
     *,
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
@@ -68,11 +68,8 @@ def annotate(
         images are segmented.
     n_jobs : int
         Number of processes; the answer does not depend on it.
-    memory : str or int, optional
-        Bytes that the vote may take, or a size like ``"4GB"``; what is larger is mapped from files. Default: no bound.
-    scheduler : str or Cluster, optional
-        Instead of processes: address of a Dask scheduler (``tcp://host:8786``), or what
-        `segvote.scaling.open_cluster` opened.
+    scheduler : str, optional
+        Address of a Dask scheduler (``tcp://host:8786``), whose workers are used instead of processes.
     strict : bool
         An unreadable image is an error instead of a line in the report.
     progress : callable, optional
@@ -90,21 +87,19 @@ def annotate(
     >>> len(run), run.images[0].mask.shape
     (12, (120, 160))
     """
+    inputs, outs = _name_in_full(scheduler, with_folder, without_folder, segments), _name_in_full(scheduler, out)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [with_folder, without_folder, segments, out]) as (parallel_map, folders),
-        open_folders(folders[:3], folders[3:], progress=progress or bar) as here,
+        open_folders(inputs, outs, progress or bar) as ((one, other, own), (target,)),
     ):
-        one, other, own = here.inputs
         run = run_annotate(
             one,
             other,
-            here.outs[0],
+            target,
             settings,
             segments=own,
             n_jobs=n_jobs,
-            memory=memory,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
@@ -119,8 +114,7 @@ def annotate_classes(
     *,
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> ClassRuns:
@@ -135,7 +129,7 @@ def annotate_classes(
         The folder to write; an unfinished or earlier run on the same root is continued.
     settings : Settings, optional
         How; the labels are the names of the folders.
-    segments, n_jobs, memory, scheduler, strict, progress
+    segments, n_jobs, scheduler, strict, progress
         As for `annotate`.
 
     Returns
@@ -150,20 +144,18 @@ def annotate_classes(
     >>> runs.names, len(runs.images)
     (('cup',), 12)
     """
+    inputs, outs = _name_in_full(scheduler, root, segments), _name_in_full(scheduler, out)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [root, segments, out]) as (parallel_map, folders),
-        open_folders(folders[:2], folders[2:], progress=progress or bar) as here,
+        open_folders(inputs, outs, progress or bar) as ((folder, own), (target,)),
     ):
-        folder, own = here.inputs
         runs = run_annotate_classes(
             folder,
-            here.outs[0],
+            target,
             settings,
             segments=own,
             n_jobs=n_jobs,
-            memory=memory,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
@@ -182,8 +174,7 @@ def update(
     restore: Iterable[str] = (),
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
@@ -201,7 +192,7 @@ def update(
         Names of images that were removed earlier and are to come back.
     segments : path or str, optional
         Folder of your own label maps, if the run was made with one: for all images.
-    n_jobs, memory, scheduler, strict, progress
+    n_jobs, scheduler, strict, progress
         As for `annotate`.
 
     Returns
@@ -216,14 +207,13 @@ def update(
     -1
     """
     add_with, add_without = list(add_with), list(add_without)
-    given = run.folder.path if isinstance(run, Run) else run
+    (given,) = _name_in_full(scheduler, run.folder.path if isinstance(run, Run) else run)
+    inputs = _name_in_full(scheduler, *add_with, *add_without, segments)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [given, *add_with, *add_without, segments]) as (parallel_map, (given, *folders)),
         open_run(given, progress or bar) as folder,
-        open_folders(folders, progress=progress or bar) as here,
+        open_folders(inputs, progress=progress or bar) as ((*added, own), _),
     ):
-        *added, own = here.inputs
         updated = run_update(
             folder,
             add_with=added[: len(add_with)],
@@ -232,8 +222,7 @@ def update(
             restore=restore,
             segments=own,
             n_jobs=n_jobs,
-            memory=memory,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
@@ -248,7 +237,7 @@ def predict(
     *,
     false_positive_rate: float = FALSE_POSITIVE_RATE,
     n_jobs: int = N_JOBS,
-    scheduler: str | Cluster | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Predictions:
@@ -278,21 +267,28 @@ def predict(
     >>> len(found), found.images[0].contains
     (6, False)
     """
+    inputs, outs = _name_in_full(scheduler, folder), _name_in_full(scheduler, out)
     with (
         draw_progress() as bar,
-        open_workers(scheduler, [model, folder, out]) as (parallel_map, folders),
-        open_folders(folders[1:2], folders[2:], folders[:1], progress or bar) as here,
+        open_folders(inputs, outs, progress or bar) as ((images,), (target,)),
     ):
         return run_predict(
-            here.models[0],
-            here.inputs[0],
-            here.outs[0],
+            fetch_folder(str(model), progress or bar, NOT_OF_MODEL) if is_uri(model) else model,
+            images,
+            target,
             false_positive_rate=false_positive_rate,
             n_jobs=n_jobs,
-            parallel_map=parallel_map,
+            scheduler=scheduler,
             strict=strict,
             progress=progress or bar,
         )
+
+
+def _name_in_full(scheduler: str | None, *folders: Any) -> list[Any]:
+    """Absolute paths where workers of a scheduler read them, as these may have been started in any folder."""
+    if scheduler is None:
+        return list(folders)
+    return [Path(one).resolve() if isinstance(one, str | Path) and not is_uri(one) else one for one in folders]
 
 
 def evaluate(
@@ -332,10 +328,10 @@ def evaluate(
     with (
         draw_progress() as bar,
         open_run(run, progress or bar) as folder,
-        open_folders([truth], progress=progress or bar) as here,
+        open_folders([truth], progress=progress or bar) as ((masks,), _),
     ):
         opened = folder if isinstance(folder, Run) else Run(folder)
-        return run_evaluate(opened, here.inputs[0], progress or bar, label=label, threshold=threshold)
+        return run_evaluate(opened, masks, progress or bar, label=label, threshold=threshold)
 
 
 def export(
@@ -403,12 +399,12 @@ def export(
     with (
         draw_progress() as bar,
         open_run(run, progress or bar) as opened,
-        open_folders(outs=[folder], progress=progress or bar) as here,
+        open_folders(outs=[folder], progress=progress or bar) as (_, (target,)),
     ):
         return run_export(
             opened,
             format,
-            here.outs[0],
+            target,
             label=label,
             unsure=unsure,
             instances=instances,

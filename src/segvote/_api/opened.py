@@ -18,11 +18,10 @@ from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.reopening import Reopened, Voted, reopen, vote
-from segvote.steps.vote import fit_annotator
+from segvote.steps.vote import Held, hold_vote
 
 if TYPE_CHECKING:
     from segvote.evaluation.doctor import Diagnosis
-    from segvote.method import SegmentAnnotator
 
 
 @dataclass(frozen=True)
@@ -157,10 +156,10 @@ class OpenedRun(Run):
         found = find_segment(self, index, text, self._voted.result.scores)
         return explain_segment(self._voted, index, found)
 
-    def fit_annotator(self, settings: Settings | None = None) -> SegmentAnnotator:
-        """The method, fitted to the segments and features of this run; no file is changed.
+    def hold_vote(self, settings: Settings | None = None) -> Held:
+        """The vote on the segments and features of this run; no file is changed.
 
-        Corrections of a review do not take part; give them to `SegmentAnnotator.correct`.
+        Corrections of a review do not take part; give them to `Held.correct`.
 
         Parameters
         ----------
@@ -172,11 +171,11 @@ class OpenedRun(Run):
         --------
         >>> import dataclasses, segvote
         >>> run = segvote.load_run("out")
-        >>> again = run.fit_annotator(dataclasses.replace(run.settings, voter="crane", voter_options={}))
-        >>> again.result_.scores.shape == run.votes["scores"].shape
+        >>> again = run.hold_vote(dataclasses.replace(run.settings, voter="crane", voter_options={}))
+        >>> again.vote.scores.shape == run.votes["scores"].shape
         True
         """
-        return fit_annotator(self._reopened.table, settings or self.settings)
+        return hold_vote(self._reopened.table, settings or self.settings)
 
     def review(self, browser: bool = True) -> None:
         """Look at the masks in the browser and correct them, until interrupted; see `segvote.open_review`."""

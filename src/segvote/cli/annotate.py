@@ -9,13 +9,24 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import INPUT, METHOD, OUTPUT, SCALE, choice, make_completion, option, research, voter_option
+from segvote.cli.options import (
+    INPUT,
+    METHOD,
+    OUTPUT,
+    SCALE,
+    SCHEDULER,
+    choice,
+    make_completion,
+    option,
+    research,
+    voter_option,
+)
 from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
-from segvote.cli.workers import MEMORY, SCHEDULER, WORKERS, open_workers
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.io.picture_views import PAGES, WINDOWS
+from segvote.masks import WAYS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.bag_record import BagRecord
@@ -97,6 +108,12 @@ def annotate(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
+    draw: str = option(
+        DEFAULTS.draw,
+        panel=METHOD,
+        help=f"How masks are drawn: {', '.join(WAYS)}; lines for cracks and scratches.",
+        **choice(WAYS, "way of drawing"),
+    ),
     out: PathOrUri | None = option(
         None,
         "-o",
@@ -108,9 +125,7 @@ def annotate(
     ),
     label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
     jobs: int = option(2, panel=SCALE, min=1, help="Number of processes; does not change the result."),
-    workers: int | None = WORKERS,
     scheduler: str | None = SCHEDULER,
-    memory: str | None = MEMORY,
     size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
     ucm: PathOrUri | None = research(
         None,
@@ -145,9 +160,6 @@ def annotate(
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
     ),
-    n_superpixels: int = research(
-        DEFAULTS.n_superpixels, min=0, help="Superpixels along which masks are drawn; 0: masks of whole segments."
-    ),
     voter_option: list[str] | None = voter_option("Parameter of the voter, such as max_iter=5; may be repeated."),
     seed: int = research(DEFAULTS.seed, help="Of everything random."),
 ) -> None:
@@ -167,15 +179,14 @@ def annotate(
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
     own = choose_segments(segments, ucm)
-    with open_workers(workers, scheduler, [*folders, target, own]) as cluster, show_progress() as progress:
+    with show_progress() as progress:
         run = start(
             *folders,
             target,
             Settings(**chosen),
             segments=own,
             n_jobs=jobs,
-            memory=memory,
-            scheduler=cluster,
+            scheduler=scheduler,
             strict=strict,
             progress=progress,
         )

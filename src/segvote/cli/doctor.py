@@ -35,16 +35,14 @@ def doctor(
 ) -> None:
     """Find images that are likely mislabelled, near-duplicates, and files that cannot be read."""
     from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
-    from segvote.io.remote.opening import open_folders
-    from segvote.run.remote import open_run
-    from segvote.run.run import Run
+    from segvote.io.stores import open_folders
+    from segvote.run.run import Run, open_run
 
     with show_progress() as progress:
         if without_folder is None:
             with open_run(folder, progress) as run:
                 diagnosis = diagnose_run(Run(run))
         else:
-            with open_folders([folder, without_folder], [out], progress=progress) as here:
-                one, other = here.inputs
-                diagnosis = diagnose_folders(one, other, here.outs[0], n_jobs=jobs, progress=progress)
+            with open_folders([folder, without_folder], [out], progress) as ((one, other), (target,)):
+                diagnosis = diagnose_folders(one, other, target, n_jobs=jobs, progress=progress)
     typer.echo(json.dumps(diagnosis.to_dict()) if as_json else format_diagnosis(diagnosis, lines))

@@ -26,8 +26,7 @@ def explain(
 ) -> None:
     """List the votes for and against a segment; they sum to its score."""
     from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
-    from segvote.run.remote import open_run
-    from segvote.run.run import Run
+    from segvote.run.run import Run, open_run
     from segvote.steps.reopening import reopen, vote
 
     with open_run(run_folder) as folder:

@@ -38,8 +38,7 @@ def import_(
 
     Images that the tool left as they were stay free, unless --confirm. Then `segvote update RUN` votes with them.
     """
-    from segvote.run.remote import open_run
-    from segvote.run.run import Run
+    from segvote.run.run import Run, open_run
     from segvote.steps.importing import import_corrections
 
     with show_progress() as progress, open_run(run_folder, progress) as folder:

@@ -1,4 +1,4 @@
-"""Options of commands: their panels in the help, choices that complete in the shell, and names that were changed.
+"""Options of commands: their panels in the help, choices that complete in the shell.
 
 An option is one call of `option` or `research` in the signature of its command. Its default is read from what the
 command calls; the order of a panel is that of the signature.
@@ -17,17 +17,6 @@ INPUT, METHOD, OUTPUT, SCALE = "Input", "Method", "Output", "Scale"
 # Shown by --help-all: for experiments, the defaults are what the figures of the documentation were measured with.
 RESEARCH = "Research"
 
-# Old name of an option to its new one; the old one is understood, with a hint, until the next version.
-RENAMED = {
-    "--border-survival": "--border-prior",
-    "--false-alarms": "--false-positive-rate",
-    "--motion-survival": "--motion-prior",
-    "--mute-suspects": "--exclude-mislabelled",
-    "--n-pieces": "--n-superpixels",
-    "--no-mute-suspects": "--no-exclude-mislabelled",
-    "--second-vote": "--smoothing",
-}
-
 
 def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any:
     """An option of a panel; more keywords are those of `typer.Option`."""
@@ -37,6 +26,9 @@ def option(default: Any, *names: str, panel: str, help: str, **more: Any) -> Any
 def research(default: Any, *names: str, help: str, **more: Any) -> Any:
     """An option that only ``--help-all`` shows."""
     return option(default, *names, panel=RESEARCH, help=help, hidden=True, **more)
+
+
+SCHEDULER = option(None, panel=SCALE, metavar="ADDRESS", help="Instead of --jobs: a Dask scheduler, tcp://host:8786.")
 
 
 def voter_option(help: str) -> Any:

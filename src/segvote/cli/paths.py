@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from segvote.io.remote.addresses import is_uri, name_path_or_uri
+from segvote.io.stores import is_uri, name_path_or_uri
 
 
 class PathOrUri(str):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.options import SCHEDULER
 from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
-from segvote.cli.workers import SCHEDULER, WORKERS, open_workers
 from segvote.plain_text import make_plain
 from segvote.steps.prediction.predict import predict as run_predict
 
@@ -41,7 +41,6 @@ def predict(
         help="Largest share of images without the object that may be predicted to show it.",
     ),
     jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
-    workers: int | None = WORKERS,
     scheduler: str | None = SCHEDULER,
     strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
@@ -51,14 +50,14 @@ def predict(
     """
     from segvote._api import predict as predict_folder
 
-    with open_workers(workers, scheduler, [model, folder, out]) as cluster, show_progress() as progress:
+    with show_progress() as progress:
         found = predict_folder(
             model,
             folder,
             out,
             false_positive_rate=false_positive_rate,
             n_jobs=jobs,
-            scheduler=cluster,
+            scheduler=scheduler,
             strict=strict,
             progress=progress,
         )

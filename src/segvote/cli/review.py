@@ -19,7 +19,7 @@ def review(
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
     from segvote.review.serving.opening import open_browser
     from segvote.review.serving.server import serve
-    from segvote.run.remote import open_run
+    from segvote.run.run import open_run
 
     opened = ExitStack()
 

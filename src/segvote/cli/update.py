@@ -10,7 +10,6 @@ from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
 from segvote.cli.paths import RUN, PathOrUri
 from segvote.cli.terminal.progress import show_progress
-from segvote.cli.workers import MEMORY
 from segvote.steps.update import update as run_update
 
 DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}
@@ -37,7 +36,6 @@ def update(
         DEFAULTS["segments"], metavar="DIR", parser=PathOrUri, help="Your own label maps, if the run has such."
     ),
     jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
-    memory: str | None = MEMORY,
     strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
     """Add images to a run or take some out; the result is that of a fresh run, in a fraction of the time.
@@ -55,7 +53,6 @@ def update(
             restore=restore,
             segments=segments,
             n_jobs=jobs,
-            memory=memory,
             strict=strict,
             progress=progress,
         )

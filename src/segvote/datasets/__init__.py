@@ -5,9 +5,8 @@
 
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
-from segvote.datasets.defect_shapes import DEFECTS
-from segvote.datasets.defects import SurfaceStyle, make_surfaces, write_surfaces
-from segvote.datasets.scenes import Scene, SceneStyle, make_scenes, write_scenes
+from segvote.datasets.scenes import Scene, make_scenes, write_scenes
+from segvote.datasets.surfaces import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
 from segvote.registry import Registry
 
 __all__ = [
@@ -16,7 +15,6 @@ __all__ = [
     "DataItem",
     "DataSet",
     "Scene",
-    "SceneStyle",
     "SurfaceStyle",
     "make_bags",
     "make_scenes",

@@ -1,35 +1,35 @@
 """Synthetic scenes: still lifes on grass, gravel, brick and sand, with exact masks; seeded, no download.
 
 The *with* images show an object (a coffee cup), the *without* images do not; both show the same clutter: coins,
-flowers, paper horses, badges, and picture cards of which no two are alike. Cards, and photographs that turned out
-badly, are far from every negative, which misleads voters that look for that; but they do not
-repeat, which the object does.
+flowers, paper horses, badges, and picture cards of which no two are alike. Cards and badly exposed photographs are far
+from every negative, which misleads voters that look for that; but they do not repeat, which the object does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from segvote.datasets.arranging import draw_clutter, draw_object, place_inside, place_on_border, scatter
-from segvote.datasets.composing import GROUNDS, Sprite, develop, paint_ground, paint_sprite
-from segvote.datasets.cutouts import OBJECTS
+from segvote.datasets.composing import GROUNDS, Sprite, develop, paint_ground, paint_sprite, recolour, transform
+from segvote.datasets.cutouts import OBJECTS, cut_card, cut_object
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.io.atomic import write_bytes
 from segvote.io.masks import encode_png, write_mask
 from segvote.types import WITH, WITHOUT
 
-SHARED_GROUND = "brick"  # what all *with* images stand on when they share a scene
+N_TRIES = 20  # places tried for an object of the clutter before it is left out
+MAX_COVERED = 0.1  # part of an object that may lie over or under another
+COIN_AREA = 0.006  # a coin's part of the image
+SIZE, OBJECT_AREA = (320, 240), (0.03, 0.1)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A made image."""
+    """A synthetic image."""
 
     name: str  # file name without extension, unique over both bag labels
     bag_label: str  # ``"with"`` or ``"without"``
@@ -37,105 +37,162 @@ class Scene:
     mask: np.ndarray  # (h, w) bool; the object's visible pixels, none in an image without
 
 
-@dataclass(frozen=True)
-class SceneStyle:
-    """What scenes look like."""
-
-    size: tuple[int, int] = (320, 240)  # width and height in pixels
-    target: str = "cup"  # a key of `segvote.datasets.cutouts.OBJECTS`: what the *with* images show
-    appearances: int = 1  # in how many colours the object occurs; 1: always its own
-    # Smallest and largest part of the image that the object covers, before the border cuts it.
-    object_area: tuple[float, float] = (0.03, 0.1)
-    shared_scene: bool = False  # all *with* images stand on one ground that no *without* image shows
-    touch_border: bool = False  # the object is always cut by the border of the image; otherwise it lies inside
-
-    def __post_init__(self) -> None:
-        low, high = self.object_area
-        if min(self.size) < 32:
-            raise BadInputError(f"a scene must be at least 32 pixels wide and high, got {self.size}")
-        if self.target not in OBJECTS:
-            raise UnknownNameError(f"unknown object {self.target!r}; the known ones are: {', '.join(OBJECTS)}")
-        if self.appearances < 1:
-            raise BadInputError(f"an object has at least one appearance, got {self.appearances}")
-        if not 0 < low <= high <= 0.4:
-            raise BadInputError(f"object_area must be two rising parts of the image up to 0.4, got {self.object_area}")
-
-
-def make_scenes(n_with: int = 24, n_without: int = 24, seed: int = 0, **style: Any) -> Iterator[Scene]:
+def make_scenes(
+    n_with: int = 24,
+    n_without: int = 24,
+    seed: int = 0,
+    *,
+    size: tuple[int, int] = SIZE,
+    target: str = "cup",
+    object_area: tuple[float, float] = OBJECT_AREA,
+) -> Iterator[Scene]:
     """Make scenes one after another, those with the object first.
 
     Parameters
     ----------
-    n_with, n_without
+    n_with, n_without : int
         Number of images of each bag label.
-    seed
+    seed : int
         Equal seeds give equal scenes; a scene does not depend on how many others there are.
-    **style
-        Fields of `SceneStyle`.
+    size : tuple of int
+        Width and height in pixels.
+    target : str
+        A key of `segvote.datasets.cutouts.OBJECTS`: the object of the *with* images.
+    object_area : tuple of float
+        Smallest and largest part of the image that the object covers.
 
     Yields
     ------
     Scene
     """
-    checked = SceneStyle(**style)
+    low, high = object_area
+    if min(size) < 32:
+        raise BadInputError(f"a scene must be at least 32 pixels wide and high, got {size}")
+    if target not in OBJECTS:
+        raise UnknownNameError(f"unknown object {target!r}; the known ones are: {', '.join(OBJECTS)}")
+    if not 0 < low <= high <= 0.4:
+        raise BadInputError(f"object_area must be two rising parts of the image up to 0.4, got {object_area}")
     for bag_label, count in ((WITH, n_with), (WITHOUT, n_without)):
         for index in range(count):
-            yield make_scene(bag_label, index, seed, checked)
+            yield _make_scene(bag_label, index, seed, size, target, object_area)
 
 
-def write_scenes(folder: Path | str, n_with: int = 24, n_without: int = 24, seed: int = 0, **style: Any) -> None:
+def write_scenes(
+    folder: Path | str,
+    n_with: int = 24,
+    n_without: int = 24,
+    seed: int = 0,
+    *,
+    size: tuple[int, int] = SIZE,
+    target: str = "cup",
+    object_area: tuple[float, float] = OBJECT_AREA,
+) -> None:
     """Write scenes as ``with/``, ``without/`` and ``masks/`` below a folder: the neutral layout, PNG files.
 
     Parameters
     ----------
-    folder
+    folder : path or str
         Made if absent; files of the same names are replaced.
-    n_with, n_without, seed, **style
+    n_with, n_without, seed, size, target, object_area
         As in `make_scenes`.
     """
-    write_all(Path(folder), make_scenes(n_with, n_without, seed, **style))
+    scenes = make_scenes(n_with, n_without, seed, size=size, target=target, object_area=object_area)
+    write_all(Path(folder), scenes)
 
 
 def write_all(folder: Path, scenes: Iterable[Scene]) -> None:
-    """Write made images in the neutral layout."""
+    """Write synthetic images in the neutral layout."""
     for scene in scenes:
         write_bytes(folder / scene.bag_label / f"{scene.name}.png", encode_png(Image.fromarray(scene.image)))
         if scene.bag_label == WITH:
             write_mask(folder / "masks" / f"{scene.name}.png", scene.mask)
 
 
-def make_scene(bag_label: str, index: int, seed: int, style: SceneStyle) -> Scene:
+def _make_scene(
+    bag_label: str, index: int, seed: int, size: tuple[int, int], target: str, object_area: tuple[float, float]
+) -> Scene:
     """Make one scene; the same arguments give the same scene."""
     rng = np.random.default_rng([seed, index, bag_label == WITH])
-    width, height = style.size
-    scene = paint_ground(_choose_grounds(bag_label, style, rng), height, width, rng)
-    sprites, target_index = _arrange(bag_label, style, rng)
-    light = rng.normal(0, 1, size=2)
-    light *= 0.016 * width / np.hypot(*light)
-    target = np.zeros((height, width), dtype=np.float32)
-    for sprite_index, sprite in enumerate(sprites):
-        scene, alpha = paint_sprite(scene, sprite, light)
-        target = np.maximum(target * (1 - alpha), alpha if sprite_index == target_index else 0)
-    return Scene(f"{bag_label}-{index:03d}", bag_label, develop(scene, rng), target > 0.5)
-
-
-def _choose_grounds(bag_label: str, style: SceneStyle, rng: np.random.Generator) -> list[str]:
-    if style.shared_scene and bag_label == WITH:
-        return [SHARED_GROUND]
-    names = [name for name in GROUNDS if not (style.shared_scene and name == SHARED_GROUND)]
-    return rng.permutation(names)[: rng.integers(1, 3)].tolist()
-
-
-def _arrange(bag_label: str, style: SceneStyle, rng: np.random.Generator) -> tuple[list[Sprite], int]:
-    """Choose and place everything, in the order of painting; and where in that order the object is, or -1."""
-    width, height = style.size
-    placed: list[Sprite] = []
-    if bag_label == WITH:
-        area = rng.uniform(*style.object_area) * width * height
-        target = draw_object(style.target, area, style.appearances, rng)
-        put = place_on_border if style.touch_border else place_inside
-        placed.append(put(target, height, width, rng))
-    clutter = draw_clutter([name for name in OBJECTS if name != style.target], width * height, rng)
+    width, height = size
+    grounds = rng.permutation(list(GROUNDS))[: rng.integers(1, 3)].tolist()
+    scene = paint_ground(grounds, height, width, rng)
+    wanted = [target] if bag_label == WITH else []
+    placed = [
+        place_inside(draw_object(name, rng.uniform(*object_area) * width * height, rng), height, width, rng)
+        for name in wanted
+    ]
+    clutter = draw_clutter([name for name in OBJECTS if name != target], width * height, rng)
     placed = scatter(clutter, placed, height, width, rng)
     order = rng.permutation(len(placed))
-    return [placed[i] for i in order], int(np.flatnonzero(order == 0)[0]) if bag_label == WITH else -1
+    light = rng.normal(0, 1, size=2)
+    light *= 0.016 * width / np.hypot(*light)
+    mask = np.zeros((height, width), dtype=np.float32)
+    for number in order:
+        scene, alpha = paint_sprite(scene, placed[number], light)
+        mask = np.maximum(mask * (1 - alpha), alpha if wanted and number == 0 else 0)
+    return Scene(f"{bag_label}-{index:03d}", bag_label, develop(scene, rng), mask > 0.5)
+
+
+def draw_object(name: str, area: float, rng: np.random.Generator) -> Sprite:
+    """Draw an object, a key of `segvote.datasets.cutouts.OBJECTS`, at a size in pixels."""
+    cutout = recolour(cut_object(name, rng), rng.uniform(-5, 5), rng.uniform(0.85, 1.1))
+    return transform(cutout, area, rng.uniform(-1, 1) * cutout.max_turn, flip=rng.random() < 0.5)
+
+
+def draw_clutter(names: list[str], n_pixels: int, rng: np.random.Generator) -> list[Sprite]:
+    """Draw the clutter of the images of both folders, large objects first.
+
+    Each of the named kinds occurs in about half of the scenes, coins in all; `n_pixels` of the image set the sizes.
+    """
+    cards = [_draw_card(n_pixels, rng) for _ in range(rng.integers(3, 6))]
+    targets = [_draw_any(name, n_pixels, rng) for name in names if name != "coin" and rng.random() < 0.5]
+    n_coins = rng.integers(2, 7) if "coin" in names else 0
+    coins = [draw_object("coin", COIN_AREA * n_pixels * rng.uniform(0.7, 2), rng) for _ in range(n_coins)]
+    return cards + targets + coins
+
+
+def _draw_card(n_pixels: int, rng: np.random.Generator) -> Sprite:
+    return transform(cut_card(rng), rng.uniform(0.02, 0.09) * n_pixels, rng.uniform(-180, 180))
+
+
+def _draw_any(name: str, n_pixels: int, rng: np.random.Generator) -> Sprite:
+    """Draw an object in any colour."""
+    cutout = cut_object(name, rng)
+    cutout = recolour(cutout, rng.normal(0, 35), rng.uniform(0.6, 1.2))
+    return transform(
+        cutout, rng.uniform(0.015, 0.06) * n_pixels, rng.uniform(-1, 1) * cutout.max_turn, rng.random() < 0.5
+    )
+
+
+def place_inside(sprite: Sprite, height: int, width: int, rng: np.random.Generator) -> Sprite:
+    """Put a sprite where all of it is seen, if the image is large enough for that."""
+    room = np.array([height, width]) - sprite.alpha.shape
+    top, left = (rng.integers(min(0, side), max(0, side) + 1) for side in room)
+    return replace(sprite, top=int(top), left=int(left))
+
+
+def scatter(
+    sprites: list[Sprite], placed: list[Sprite], height: int, width: int, rng: np.random.Generator
+) -> list[Sprite]:
+    """Sprites put down beside those already placed, which come first; one that finds no room is left out."""
+    placed = list(placed)
+    taken = np.zeros((height, width), dtype=np.float32)
+    for sprite in placed:
+        taken = np.maximum(taken, sprite.spread(height, width)[1])
+    for sprite in sprites:
+        lying = _find_room(sprite, taken, rng)
+        if lying is not None:
+            placed.append(lying)
+            taken = np.maximum(taken, lying.spread(height, width)[1])
+    return placed
+
+
+def _find_room(sprite: Sprite, taken: np.ndarray, rng: np.random.Generator) -> Sprite | None:
+    height, width = taken.shape
+    for _ in range(N_TRIES):
+        middle = rng.uniform(0, 1, size=2) * (height, width)
+        top, left = np.round(middle - np.array(sprite.alpha.shape) / 2).astype(int)
+        lying = replace(sprite, top=int(top), left=int(left))
+        if np.sum(lying.spread(height, width)[1] * taken) <= MAX_COVERED * sprite.alpha.sum():
+            return lying
+    return None

@@ -22,9 +22,9 @@ from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
+from segvote.steps.looks import SCALABLE
 from segvote.steps.reopening import reopen
 from segvote.steps.table import Table
-from segvote.steps.voting.detail import SCALABLE
 from segvote.types import WITH
 
 
@@ -43,7 +43,7 @@ def measure_segments(settings: Settings) -> Settings:
 
     ``auto`` would let the confidence of the reference choose the features of all others.
     """
-    return replace(settings, n_superpixels=0, detail="coarse" if settings.detail == "auto" else settings.detail)
+    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
 
 
 def choose_detail(settings: Settings) -> Settings:

@@ -24,7 +24,7 @@ from segvote.errors import DamagedFileError, SegvoteError, TooLargeError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.steps.vote import fit_annotator
+from segvote.steps.vote import hold_vote
 
 try:
     import resource
@@ -52,10 +52,10 @@ def count_votes(table: Table, settings: Settings) -> Count:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         started = time.process_time()
-        annotator = fit_annotator(table, settings)
+        held = hold_vote(table, settings)
         seconds = time.process_time() - started
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
-    return Count(np.asarray(annotator.result_.votes, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
+    return Count(np.asarray(held.vote.votes, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
 
 
 def write_count(path: Path, count: Count) -> None:

@@ -15,14 +15,14 @@ from segvote.errors import BadInputError
 from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.features import make_features
 from segvote.io.files import open_scratch
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.method.confidence import Confidence
 from segvote.method.mislabelled import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, list_all_bags
 from segvote.run.record import make_record
-from segvote.run.run import Run
+from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
@@ -30,7 +30,7 @@ from segvote.steps.extract import BagExtractor
 from segvote.steps.reopening import Voted, reopen, vote
 from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import gather_table
-from segvote.steps.vote import fit_annotator
+from segvote.steps.vote import hold_vote
 from segvote.steps.workers import run_on_all
 from segvote.types import WITH, WITHOUT
 
@@ -107,10 +107,10 @@ def diagnose_folders(
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
     table = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings=settings)
-    annotator = fit_annotator(table, settings)
-    suspicions = annotator.suspicion_
+    held = hold_vote(table, settings)
+    suspicions = held.vote.suspicion
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
-    return Diagnosis(list_flagged(segmented, named, duplicates), annotator.confidence_)
+    return Diagnosis(list_flagged(segmented, named, duplicates), held.confidence)
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
@@ -148,13 +148,13 @@ def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[Near
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
     duplicates = find_duplicates([one.bag for one in bags]) if duplicates is None else duplicates
-    suspicions = voted.annotator.suspicion_
+    suspicions = voted.held.vote.suspicion
     named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
     problems = [
         SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
         for entry in run.record["problems"]
     ]
-    return Diagnosis(list_flagged([*bags, *problems], named, duplicates), voted.annotator.confidence_)
+    return Diagnosis(list_flagged([*bags, *problems], named, duplicates), voted.held.confidence)
 
 
 def list_flagged(
@@ -193,7 +193,7 @@ def _flag_duplicate(name: str, other: str, pair: NearDuplicate) -> FlaggedImage:
 def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     """The first of the list as text."""
     serious = diagnosis.list_serious()
-    confidence = filter(None, [diagnosis.confidence.format_line() if diagnosis.confidence else ""])
+    confidence = filter(None, [format_confidence(diagnosis.confidence.to_dict()) if diagnosis.confidence else ""])
     if not serious:
         return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *confidence])
     lines = [f"{len(serious)} of {len(diagnosis.images)} images should be looked at:"]

@@ -21,10 +21,11 @@ from segvote.evaluation.evaluate_segments import (
 from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
 from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
 from segvote.metrics.bootstrap import Interval, bootstrap_mean
-from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.boundary import has_outline, measure_boundary_f
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
+from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.instances import label_instances
 from segvote.run.run import Run
@@ -39,8 +40,9 @@ class ImageResult:
     """One image: the overlap of its mask with the truth, the best its segments could do, how well outlines agree, and
     how many single objects were found.
 
-    `boundary_f` and `instances` are None where the truth is boxes, and for a video, whose `iou` is that of its volume
-    and whose `frame_iou` is the mean over its frames.
+    `boundary_f`, `pixels` (precision and recall within two pixels) and `instances` are None where the truth is boxes,
+    and for a video, whose `iou` is that of its volume and whose `frame_iou` is the mean over its frames; `boundary_f`
+    also where the truth leaves the outline open.
     """
 
     name: str
@@ -49,6 +51,7 @@ class ImageResult:
     boundary_f: float | None = None
     frame_iou: float | None = None
     instances: InstanceCounts | None = None
+    pixels: PixelAgreement | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,14 @@ class Evaluation:
         known = [image.boundary_f for image in self.images if image.boundary_f is not None]
         return float(np.mean(known)) if known else None
 
+    def _measure_pixels(self) -> dict[str, float | None]:
+        """Precision, recall and F of pixels within two pixels, means over the images; None where no truth is a mask."""
+        known = [image.pixels for image in self.images if image.pixels is not None]
+        return {
+            f"pixel_{name}": float(np.mean([getattr(one, name) for one in known])) if known else None
+            for name in ("precision", "recall", "f")
+        }
+
     @property
     def instances(self) -> InstanceCounts | None:
         """Of all images together; None where no truth is a mask."""
@@ -135,6 +146,7 @@ class Evaluation:
             "segment_ap": self.ranking.segment_ap,
             "pixel_ap": self.ranking.pixel_ap,
             "boundary_f": self.boundary_f,
+            **self._measure_pixels(),
             "limit_corloc": measure_corloc(self.limits, self.threshold),
             "limit_miou": float(self.limits.mean()),
             "n_images": self.n_images,
@@ -168,12 +180,14 @@ class Evaluation:
         }
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """One row per image: name, iou, limit, boundary_f, frame_iou, found, n_true, n_marked, n_matched."""
+        """One row per image: name, iou, limit, boundary_f, pixel_f, frame_iou, found, n_true, n_marked, n_matched."""
         return [_list_row(image, self.threshold) for image in self.images]
 
 
 def _list_row(image: ImageResult, threshold: float) -> dict[str, Any]:
     row = asdict(image)
+    del row["pixels"]
+    row["pixel_f"] = None if image.pixels is None else image.pixels.f
     instances = row.pop("instances") or dict.fromkeys(("n_true", "n_marked", "n_matched"))
     return {**row, "found": int(image.iou > threshold), **instances}
 
@@ -269,6 +283,7 @@ def _measure_image(run: Run, index: int, truth: Truth, segments: CountedTruth, d
         name,
         measure_iou(mask, truth.mask),
         limit,
-        measure_boundary_f(mask, truth.mask),
+        measure_boundary_f(mask, truth.mask) if has_outline(truth.mask) else None,
         instances=match_instances(mask, truth.mask, instances=instances),
+        pixels=measure_pixel_agreement(mask, truth.mask),
     )

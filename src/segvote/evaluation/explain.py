@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.method.residual import ResidualVotes
+from segvote.method.corrections import ResidualVotes
+from segvote.method.explanation import explain_vote
 from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
@@ -83,11 +84,12 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     table, result = voted.opened.table, voted.result
     flat = int(table.offsets[bag]) + segment
     share = voted.opened.run.settings.smoothing
-    annotator = voted.untaught if result.kept is not None and result.kept[bag] else voted.annotator
-    own = annotator.explain(flat)
+    found = voted.corrected.vote
+    base = voted.held.vote if result.kept is not None and result.kept[bag] else voted.corrected.refitted
+    own = explain_vote(base, flat) if voted.held.voter is None else voted.held.voter.explain(flat)
     lines = _list_lines(VOTE, table, own.voters, (1 - share) * own.amounts)
     lines += _list_corrections(table, result.residuals, flat)
-    beside = annotator.get_adjacent(flat)
+    beside = found.table.adjacency[[flat]]
     lines += _list_lines(NEIGHBOUR, table, beside.indices, share * beside.data * result.votes[beside.indices])
     lines.sort(key=lambda line: -abs(line.amount))
     user_label = int(result.user_labels[flat])
@@ -99,7 +101,7 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
         bool(result.selected[flat]),
         user_label,
         tuple(lines),
-        (1 - share) * own.constant,
+        (1 - share) * own.constant + float(result.scores[flat] - found.scores[flat]),
     )
 
 

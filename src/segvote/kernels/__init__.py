@@ -5,15 +5,11 @@ from segvote.kernels.gaussian import KernelMatrix, sum_kernel
 from segvote.kernels.neighbours import Neighbours, build_vote_graph, search_neighbours, search_with_recall
 from segvote.kernels.otsu import otsu_threshold
 from segvote.kernels.sampled import SampledKernel, make_kernel
-from segvote.kernels.workspace import MEMORY, ParallelMap, Workspace
 
 __all__ = [
-    "MEMORY",
     "KernelMatrix",
     "Neighbours",
-    "ParallelMap",
     "SampledKernel",
-    "Workspace",
     "build_vote_graph",
     "estimate_lists",
     "make_kernel",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.workspace import Workspace, list_blocks
+from segvote.kernels.blocks import list_blocks, run_blocks
 
 # Of how many points one is in the sample.
 SAMPLED = 16
@@ -23,7 +23,7 @@ SIDE, ROWS_AT_ONCE = 512, 1024
 DEVIATIONS = 3.0
 
 
-def propose_nearest(points: np.ndarray, bags: np.ndarray, n_wanted: int, workspace: Workspace) -> np.ndarray:
+def propose_nearest(points: np.ndarray, bags: np.ndarray, n_wanted: int) -> np.ndarray:
     """The nearest points of other bags, by distances in float32.
 
     Parameters
@@ -34,8 +34,6 @@ def propose_nearest(points: np.ndarray, bags: np.ndarray, n_wanted: int, workspa
         (n,) integers.
     n_wanted
         How many of each.
-    workspace
-        Whose threads compute.
 
     Returns
     -------
@@ -44,8 +42,8 @@ def propose_nearest(points: np.ndarray, bags: np.ndarray, n_wanted: int, workspa
     halves = np.einsum("ij,ij->i", points, points) / 2
     search = _PairSearch(points, bags, halves, np.empty(0), n_wanted)
     rows = list_blocks(len(points), ROWS_AT_ONCE)
-    bounded = _PairSearch(points, bags, halves, np.concatenate(list(workspace.run(search.find_bounds, rows))), n_wanted)
-    pairs = list(workspace.run(bounded.list_near, list_blocks(len(points), SIDE)))
+    bounded = _PairSearch(points, bags, halves, np.concatenate(list(run_blocks(search.find_bounds, rows))), n_wanted)
+    pairs = list(run_blocks(bounded.list_near, list_blocks(len(points), SIDE)))
     ends, others, values = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     del pairs
     near = sparse.coo_matrix((values, (ends, others)), shape=(len(points), len(points))).tocsr()

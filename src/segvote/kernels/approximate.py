@@ -3,8 +3,7 @@
 The lists hold the leading principal components of the voters, four bits for one or two (product quantisation), which
 faiss compares in the processor's registers. A query looks at its nearest lists, as many as hold nearly all true
 neighbours of a sample, and the candidates found there are measured from the full vectors, as many as that sample needs.
-No second copy of the vectors is made, whatever their number, unless they are float64; they and what is found may be
-mapped from files (see `Workspace`).
+No second copy of the vectors is made, whatever their number, unless they are float64.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from segvote.kernels.blocks import list_blocks, run_blocks
 from segvote.kernels.centring import centre_points
 from segvote.kernels.measuring import keep_nearest
-from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]
@@ -40,7 +39,7 @@ WANTED_RECALL = 0.97
 LEAST_WANTED = 24
 # Of faiss's ways through the lists one whose results do not depend on how many ask at once, or on threads.
 ONE_BY_ONE = 13
-# What one thread, or one worker elsewhere, searches and hands back; read, or compared with a few queries, at once.
+# What one thread searches; read, or compared with a few queries, at once.
 QUERIES_AT_ONCE = 4096
 VOTERS_AT_ONCE = 8192
 
@@ -52,7 +51,6 @@ def search_approximately(
     query_bags: np.ndarray | None,
     voter_bags: np.ndarray | None,
     least_recall: float,
-    workspace: Workspace = MEMORY,
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Find most of the k nearest voters of other bags.
 
@@ -62,8 +60,6 @@ def search_approximately(
         As in `search_neighbours`.
     least_recall
         Part of the true neighbours of a sample that has to be found.
-    workspace
-        Where neighbours lie, and from where other processes read.
 
     Returns
     -------
@@ -74,12 +70,10 @@ def search_approximately(
         centre = voters.mean(axis=0, dtype=np.float64)
         queries, voters = centre_points(queries, centre), centre_points(voters, centre)
     lists = _Lists.make(voters)
-    bags = None
-    if query_bags is not None and voter_bags is not None:
-        bags = workspace.share(query_bags), workspace.share(voter_bags)
+    bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     rows = np.linspace(0, len(queries) - 1, min(N_SAMPLED, len(queries))).astype(np.int64)
     true = search_all(queries[rows], voters, k, None if query_bags is None else query_bags[rows], voter_bags)
-    search = _ListSearch(lists.share(workspace), workspace.share(queries), workspace.share(voters), bags, k)
+    search = _ListSearch(lists, queries, voters, bags, k)
     search = _adapt(search, rows, true)
     recall = _count_found(true, search(rows)[1])
     if recall < least_recall:
@@ -87,7 +81,7 @@ def search_approximately(
     # Neighbours look at the same lists: asked together, they find them in the processor's cache.
     order = np.argsort(lists.rank(queries, 1)[:, 0], kind="stable")
     # A sample cannot prove that nothing is missed: 1 is said where all pairs were looked at.
-    return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k, workspace), min(recall, 0.9999)
+    return *search_in_blocks(search, split_numbers(order, QUERIES_AT_ONCE), k), min(recall, 0.9999)
 
 
 def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
@@ -96,16 +90,12 @@ def split_numbers(numbers: np.ndarray, size: int) -> list[np.ndarray]:
 
 
 def search_in_blocks(
-    search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    blocks: Sequence[np.ndarray],
-    k: int,
-    workspace: Workspace,
+    search: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], blocks: Sequence[np.ndarray], k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What `search` finds for blocks that hold the number of each query once, put together in the workspace."""
+    """What `search` finds for blocks that hold the number of each query once, put together."""
     n_queries = sum(map(len, blocks))
-    squared = workspace.make_array((n_queries, k), np.float64)
-    indices = workspace.make_array((n_queries, k), np.int64)
-    for rows, found in zip(blocks, workspace.run(search, blocks), strict=True):
+    squared, indices = np.empty((n_queries, k)), np.empty((n_queries, k), np.int64)
+    for rows, found in zip(blocks, run_blocks(search, blocks), strict=True):
         squared[rows], indices[rows] = found
     return squared, indices
 
@@ -120,18 +110,15 @@ class _Lists:
         (d,) float64 mean of the voters; (d, n_components) float32 directions of their components, turned.
     index
         faiss's ``IndexIVFPQFastScan`` of the components.
-    stored
-        The index as bytes, for other processes; None where there are none.
     """
 
     centre: np.ndarray
     axes: np.ndarray
     index: Any
-    stored: SharedArray | None = None
 
     @classmethod
     def make(cls, voters: np.ndarray) -> _Lists:
-        """Put voters (n_voters, d) into lists; they may be mapped from a file, and are read a few at a time."""
+        """Put voters (n_voters, d) into lists, a few at a time."""
         import faiss
 
         centre = voters.mean(axis=0, dtype=np.float64)
@@ -159,34 +146,15 @@ class _Lists:
         quantizer = self.index.quantizer
         return np.concatenate([quantizer.search(self.project(points[rows]), n)[1] for rows in _list_parts(points)])
 
-    def share(self, workspace: Workspace) -> _Lists:
-        """The same for other processes, if some work for the workspace."""
-        if workspace.parallel_map is None:
-            return self
-        import faiss
-
-        return replace(self, stored=workspace.share(faiss.serialize_index(self.index)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open_lists, (self.centre, self.axes, self.stored)
-
 
 def _list_parts(points: np.ndarray) -> list[slice]:
     """Rows that are read at once."""
     return list_blocks(len(points), VOTERS_AT_ONCE)
 
 
-def _open_lists(centre: np.ndarray, axes: np.ndarray, stored: SharedArray) -> _Lists:
-    import faiss
-
-    index: Any = faiss.deserialize_index(stored.array)
-    index.implem = ONE_BY_ONE
-    return _Lists(centre, axes, index, stored)
-
-
 @dataclass(frozen=True)
 class _ListSearch:
-    """Numbers of queries to the voters that are found for them, here or elsewhere.
+    """Numbers of queries to the voters that are found for them.
 
     Attributes
     ----------
@@ -201,9 +169,9 @@ class _ListSearch:
     """
 
     lists: _Lists
-    queries: SharedArray
-    voters: SharedArray
-    bags: tuple[SharedArray, SharedArray] | None
+    queries: np.ndarray
+    voters: np.ndarray
+    bags: Bags | None
     k: int
     n_lists: int = 1
     n_measured: int = LEAST_WANTED
@@ -214,9 +182,9 @@ class _ListSearch:
         # Where the lists have too few voters of other bags, all voters are looked at.
         lacking = np.flatnonzero(indices[:, -1] < 0)
         for part in split_numbers(lacking, N_SAMPLED):
-            asked, bags = self.queries.array[rows[part]], self.bags and (self.bags[0].array, self.bags[1].array)
-            found = search_all(asked, self.voters.array, self.k, bags and bags[0][rows[part]], bags and bags[1])
-            squared[part], indices[part] = keep_nearest(asked, self.voters.array, found, self.k)
+            asked, bags = self.queries[rows[part]], self.bags
+            found = search_all(asked, self.voters, self.k, bags and bags[0][rows[part]], bags and bags[1])
+            squared[part], indices[part] = keep_nearest(asked, self.voters, found, self.k)
         return squared, indices
 
     def ask_lists(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -225,19 +193,19 @@ class _ListSearch:
 
         parameters = faiss.SearchParametersIVF()
         parameters.nprobe = self.n_lists
-        asked = self.lists.project(self.queries.array[rows])
+        asked = self.lists.project(self.queries[rows])
         candidates = self.lists.index.search(asked, self.n_measured, params=parameters)[1]
         if self.bags is not None:
-            candidates[self.bags[1].array[candidates] == self.bags[0].array[rows][:, None]] = -1
-        return keep_nearest(self.queries.array[rows], self.voters.array, candidates, self.k)
+            candidates[self.bags[1][candidates] == self.bags[0][rows][:, None]] = -1
+        return keep_nearest(self.queries[rows], self.voters, candidates, self.k)
 
     def count_lists(self, rows: np.ndarray, true: np.ndarray) -> int:
         """How many of its nearest lists a query looks at to find nearly all true neighbours (n, k) of some queries."""
         n_lists = self.lists.index.nlist
-        order = self.lists.rank(self.queries.array[rows], n_lists)
+        order = self.lists.rank(self.queries[rows], n_lists)
         ranks = np.empty_like(order)
         np.put_along_axis(ranks, order, np.arange(n_lists), axis=1)
-        homes = self.lists.rank(self.voters.array[np.maximum(true, 0).ravel()], 1).reshape(true.shape)
+        homes = self.lists.rank(self.voters[np.maximum(true, 0).ravel()], 1).reshape(true.shape)
         wanted = np.take_along_axis(ranks, homes, axis=1)[true >= 0]
         return 1 + int(np.quantile(wanted, LISTED_RECALL, method="higher")) if len(wanted) else 1
 
@@ -246,7 +214,7 @@ def _adapt(search: _ListSearch, rows: np.ndarray, true: np.ndarray) -> _ListSear
     """The search as far as some queries need it to find their true neighbours (n, k)."""
     search = replace(search, n_lists=search.count_lists(rows, true))
     for each in MEASURED_PER_NEIGHBOUR:
-        n_measured = min(each * max(search.k, LEAST_WANTED), len(search.voters.array))
+        n_measured = min(each * max(search.k, LEAST_WANTED), len(search.voters))
         search = replace(search, n_measured=n_measured)
         if _count_found(true, search.ask_lists(rows)[1]) >= WANTED_RECALL:
             break
@@ -260,7 +228,7 @@ def search_all(
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The true neighbours of a few queries, a part of the voters at a time: a file of them is never read as a whole.
+    """The true neighbours of a few queries, a part of the voters at a time.
 
     Parameters
     ----------

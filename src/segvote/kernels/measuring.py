@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from segvote.kernels.workspace import list_blocks
+from segvote.kernels.blocks import list_blocks
 
 # Distances measured at once: they stay in the processor's cache.
 PAIRS_AT_ONCE = 1 << 18

@@ -4,8 +4,7 @@ Small sets are searched exactly: faiss proposes a few more than k candidates, wh
 by pair and ordered by (distance, index), so that blocks, threads and ties change nothing.
 Beyond `EXACT_PAIRS` pairs the candidates come from inverted lists (IVF), and are measured from the full vectors,
 provided that this finds `LEAST_RECALL` of the true neighbours of a sample: features without structure are searched
-exactly, however long it takes. Queries are searched in blocks, by threads or other processes, and what is found lies
-in memory or in files: see `Workspace`.
+exactly, however long it takes. Queries are searched in blocks, by threads.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from scipy import sparse
 
 from segvote.kernels.all_pairs import propose_nearest
 from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
+from segvote.kernels.blocks import list_blocks
 from segvote.kernels.centring import centre_points
 from segvote.kernels.checks import check_finite
 from segvote.kernels.measuring import keep_nearest
-from segvote.kernels.workspace import MEMORY, SharedArray, Workspace, list_blocks
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
@@ -47,26 +46,23 @@ class Neighbours:
         (n_segments, k) integers; -1 where there are fewer.
     recall
         Part of the true neighbours among them: 1 where all pairs were looked at.
-    workspace
-        Where the vote graph made of them lies.
     """
 
     squared: np.ndarray
     indices: np.ndarray
     recall: float = 1.0
-    workspace: Workspace = MEMORY
 
     def __len__(self) -> int:
         return len(self.squared)
 
     @classmethod
-    def search(cls, X: np.ndarray, n_neighbors: int, bags: np.ndarray, workspace: Workspace = MEMORY) -> Neighbours:
+    def search(cls, X: np.ndarray, n_neighbors: int, bags: np.ndarray) -> Neighbours:
         """Of segments (n_segments, d) of the bags (n_segments,)."""
-        return cls(*search_with_recall(X, X, n_neighbors, bags, bags, workspace), workspace)
+        return cls(*search_with_recall(X, X, n_neighbors, bags, bags))
 
     def build_graph(self) -> sparse.csr_matrix:
         """(n_segments, n_segments) their votes, see `build_vote_graph`."""
-        return build_vote_graph(self.squared, self.indices, len(self), self.workspace)
+        return build_vote_graph(self.squared, self.indices, len(self))
 
     def find_nearest(self, chosen: np.ndarray) -> np.ndarray:
         """(n_segments,) squared distance to the nearest neighbour that is (n_segments,) chosen; inf: there is none."""
@@ -107,11 +103,10 @@ def search_with_recall(
     n_neighbors: int,
     query_bags: np.ndarray | None = None,
     voter_bags: np.ndarray | None = None,
-    workspace: Workspace = MEMORY,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """As `search_neighbours`, and the part of the true neighbours found: 1 exactly where all pairs were looked at.
 
-    The recall of a large set is that of queries spread evenly over it. What is found lies in the workspace.
+    The recall of a large set is that of queries spread evenly over it.
     """
     check_finite(queries=queries, voters=voters)
     k = n_neighbors
@@ -119,37 +114,35 @@ def search_with_recall(
         return np.full((len(queries), k), np.inf), np.full((len(queries), k), -1, dtype=np.int64), 1.0
     bags = None if query_bags is None or voter_bags is None else (query_bags, voter_bags)
     if len(queries) * len(voters) > EXACT_PAIRS:
-        found = search_approximately(queries, voters, k, query_bags, voter_bags, LEAST_RECALL, workspace)
+        found = search_approximately(queries, voters, k, query_bags, voter_bags, LEAST_RECALL)
         if found is not None:
             return found
-    return *_search_exactly(queries, voters, k, bags, workspace), 1.0
+    return *_search_exactly(queries, voters, k, bags), 1.0
 
 
 def _search_exactly(
-    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None, workspace: Workspace
+    queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None
 ) -> tuple[np.ndarray, np.ndarray]:
     centre = voters.mean(axis=0, dtype=np.float64)
-    points = _centre_in(workspace, voters, centre)
-    asked = points if queries is voters else _centre_in(workspace, queries, centre)
-    shared = bags and (workspace.share(bags[0]), workspace.share(bags[1]))
-    search = _ExactSearch(workspace.share(asked), workspace.share(points), k, shared)
+    points = _centre_all(voters, centre)
+    asked = points if queries is voters else _centre_all(queries, centre)
+    search = _ExactSearch(asked, points, k, bags)
     is_one_set = queries is voters and bags is not None and bags[0] is bags[1]
-    # In files, or for other processes, queries are searched by themselves: what is near all of them is not held.
-    if is_one_set and len(points) >= LEAST_PAIRED and workspace.folder is None and workspace.parallel_map is None:
-        return _search_pairs(search, workspace)
-    return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k, workspace)
+    if is_one_set and len(points) >= LEAST_PAIRED:
+        return _search_pairs(search)
+    return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
 
 
-def _search_pairs(search: _ExactSearch, workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
+def _search_pairs(search: _ExactSearch) -> tuple[np.ndarray, np.ndarray]:
     """The same for one set of points, every pair of which is measured once."""
     assert search.bags is not None
-    proposed = propose_nearest(search.voters.array, search.bags[0].array, search.k + SPARE_CANDIDATES, workspace)
+    proposed = propose_nearest(search.voters, search.bags[0], search.k + SPARE_CANDIDATES)
     search = replace(search, proposed=proposed)
-    return search_in_blocks(search, split_numbers(np.arange(len(proposed)), QUERIES_PER_BLOCK), search.k, workspace)
+    return search_in_blocks(search, split_numbers(np.arange(len(proposed)), QUERIES_PER_BLOCK), search.k)
 
 
-def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    centred = workspace.make_array(points.shape, np.float32)
+def _centre_all(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    centred = np.empty(points.shape, np.float32)
     for rows in list_blocks(len(points), ROWS_PER_BLOCK):
         centred[rows] = centre_points(points[rows], centre)
     return centred
@@ -157,7 +150,7 @@ def _centre_in(workspace: Workspace, points: np.ndarray, centre: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class _ExactSearch:
-    """Numbers of queries to their nearest voters of all, here or elsewhere.
+    """Numbers of queries to their nearest voters of all.
 
     Attributes
     ----------
@@ -167,21 +160,21 @@ class _ExactSearch:
         (n_queries, m) voters among which the nearest are, if that is known; rows of -1 where it is not.
     """
 
-    queries: SharedArray
-    voters: SharedArray
+    queries: np.ndarray
+    voters: np.ndarray
     k: int
-    bags: tuple[SharedArray, SharedArray] | None
+    bags: Bags | None
     proposed: np.ndarray | None = None
 
     def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         squared, indices = np.empty((len(rows), self.k)), np.empty((len(rows), self.k), dtype=np.int64)
         known = np.zeros(len(rows), dtype=bool)
-        queries, voters = self.queries.array[rows], self.voters.array
+        queries, voters = self.queries[rows], self.voters
         if self.proposed is not None:
             known = self.proposed[rows, 0] >= 0
             candidates = self.proposed[rows[known]]
             squared[known], indices[known] = keep_nearest(queries[known], voters, candidates, self.k)
-        bags = self.bags and (self.bags[0].array[rows[~known]], self.bags[1].array)
+        bags = self.bags and (self.bags[0][rows[~known]], self.bags[1])
         squared[~known], indices[~known] = _search_block(queries[~known], voters, self.k, bags)
         return squared, indices
 
@@ -215,9 +208,7 @@ def _search_candidates(queries: np.ndarray, voters: np.ndarray, n_candidates: in
     return faiss.knn(queries, voters, n_candidates)[1]
 
 
-def build_vote_graph(
-    squared_distances: np.ndarray, indices: np.ndarray, n_voters: int, workspace: Workspace = MEMORY
-) -> sparse.csr_matrix:
+def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voters: int) -> sparse.csr_matrix:
     """Turn neighbours into votes with a bandwidth of each query's own.
 
     ``s_i`` is half the distance to the farthest neighbour, and squared distances are taken relative to the
@@ -225,14 +216,14 @@ def build_vote_graph(
 
     Returns
     -------
-    (n_queries, n_voters) float64 sparse matrix in the workspace; rows sum to one, or are empty where nobody is near.
+    (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
     """
     n_neighbours = [(indices[rows] >= 0).sum(axis=1) for rows in list_blocks(len(indices), ROWS_PER_BLOCK)]
     pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_neighbours]))])
     n_votes = int(pointers[-1])
     # As scipy would choose: anything else it would copy.
     kind = np.int32 if max(n_votes, n_voters) <= np.iinfo(np.int32).max else np.int64
-    votes, voters = workspace.make_array((n_votes,), np.float64), workspace.make_array((n_votes,), kind)
+    votes, voters = np.empty(n_votes), np.empty(n_votes, kind)
     # A few rows at a time: arrays of the size of all votes are the largest there are.
     for rows in list_blocks(len(indices), ROWS_PER_BLOCK):
         is_found, place = indices[rows] >= 0, slice(pointers[rows.start], pointers[rows.stop])

@@ -63,3 +63,34 @@ def _split_rows(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np
     middle = 0.5 * (np.take_along_axis(ranked, best, axis=1) + np.take_along_axis(ranked, best + 1, axis=1))
     # Where all values are equal there is no best gap.
     return np.where(highest >= 0, middle, ranked[:, :1])[:, 0], separability[:, 0]
+
+
+# Sorted values beyond so many are joined into groups of equal count before they are split in three.
+MAX_SPLIT = 256
+
+
+def split_in_three(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """The two thresholds that split weighted values in three parts with the greatest variance between them.
+
+    Parameters
+    ----------
+    values, weights : (n,)
+        Values, and their positive weights. Where fewer than three values differ, both thresholds are the highest.
+    """
+    order = np.argsort(values, kind="stable")
+    ranked, mass = np.asarray(values, dtype=np.float64)[order], np.asarray(weights, dtype=np.float64)[order]
+    ends = np.flatnonzero(np.diff(ranked, append=np.inf) > 0)  # last of each group of equal values
+    if len(ends) > MAX_SPLIT:
+        ends = ends[np.linspace(0, len(ends) - 1, MAX_SPLIT).round().astype(np.int64)]
+    if len(ends) < 3:
+        return float(ranked[-1]), float(ranked[-1])
+    below, moment = np.cumsum(mass)[ends], np.cumsum(mass * ranked)[ends]
+    low, high = np.triu_indices(len(ends) - 1, 1)
+    parts = (
+        (below[low], moment[low]),
+        (below[high] - below[low], moment[high] - moment[low]),
+        (below[-1] - below[high], moment[-1] - moment[high]),
+    )
+    best = int(np.argmax(sum(first**2 / zeroth for zeroth, first in parts)))
+    middle = [0.5 * (ranked[ends[place]] + ranked[ends[place] + 1]) for place in (low[best], high[best])]
+    return float(middle[0]), float(middle[1])

@@ -5,14 +5,20 @@ from typing import TYPE_CHECKING, Any
 from segvote.method.decide import DECISIONS
 
 if TYPE_CHECKING:
-    from segvote.method.annotator import SegmentAnnotator
-    from segvote.method.result import Result
+    from segvote.method.estimator import SegmentAnnotator
     from segvote.method.table import Geometry, SegmentTable
+    from segvote.method.vote import Vote, VoteParams
 
-__all__ = ["DECISIONS", "Geometry", "Result", "SegmentAnnotator", "SegmentTable"]
+__all__ = ["DECISIONS", "Geometry", "SegmentAnnotator", "SegmentTable", "Vote", "VoteParams"]
 
-# scikit-learn takes most of a second to import: only who fits something waits for it.
-_HOMES = {"Geometry": "table", "Result": "result", "SegmentAnnotator": "annotator", "SegmentTable": "table"}
+# scikit-learn takes most of a second to import: loaded when an estimator is made.
+_HOMES = {
+    "Geometry": "table",
+    "SegmentAnnotator": "estimator",
+    "SegmentTable": "table",
+    "Vote": "vote",
+    "VoteParams": "vote",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Does a selection agree with itself? The bag labels are a validation set that costs nothing.
+"""Self-consistency of a selection, measured by the folder labels alone.
 
 Selected segments should have selected neighbours in other images (*inside*), the rest of the *with* images should not
 (*rest*), and nothing in the *without* images should (*without*).
@@ -39,23 +39,12 @@ class Consistency:
 def measure_consistency(table: SegmentTable, selected: np.ndarray, shares: np.ndarray) -> Consistency:
     """Of a selection (n_segments,) bool, given the share (n_segments,) of each segment's neighbours in it."""
     rest = table.is_candidate & ~selected
-    outside = measure_evidence(table, shares, TOP_SHARE)[~table.positive]
+    outside = table.measure_top(shares, TOP_SHARE)[~table.positive]
     return Consistency(
         inside=float(np.average(shares[selected], weights=table.areas[selected])) if selected.any() else 0.0,
         rest=float(np.average(shares[rest], weights=table.areas[rest])) if rest.any() else 0.0,
         without=float(outside.mean()),
     )
-
-
-def measure_evidence(table: SegmentTable, scores: np.ndarray, share: float) -> np.ndarray:
-    """(n_images,) mean score of the best `share` of each image's area."""
-    order = np.lexsort((-scores, table.images))
-    covered = np.cumsum(table.shares[order])
-    before = covered - table.shares[order]
-    before -= before[table.offsets[:-1]][table.images[order]]
-    taken = np.clip(share - before, 0.0, table.shares[order])
-    sums = np.bincount(table.images[order], weights=taken * scores[order], minlength=table.n_images)
-    return sums / np.bincount(table.images[order], weights=taken, minlength=table.n_images)
 
 
 def measure_outline_contrast(table: SegmentTable, selected: np.ndarray) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from segvote.errors import UnknownNameError
 from segvote.kernels import otsu_threshold
 from segvote.kernels.otsu import split_each
+from segvote.method.table import SegmentTable
 
 # Exponents that are tried on the votes of the walk, which span orders of magnitude for objects that vary.
 POWERS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
@@ -59,6 +60,21 @@ def check_decision(rule: str) -> str:
     if rule not in DECISIONS:
         raise UnknownNameError(f"unknown decision {rule!r}; the known ones are: {', '.join(DECISIONS)}")
     return rule
+
+
+def select(table: SegmentTable, scores: np.ndarray, rule: str = "otsu") -> tuple[np.ndarray, np.ndarray]:
+    """Selected segments (n_segments,) of the *with* images, and thresholds (n_images,), 0 for *without* images."""
+    selected, thresholds = np.zeros(len(table), dtype=bool), np.zeros(table.n_images)
+    chosen, found = decide(table.split(scores), table.split(table.areas), rule)
+    selected[table.is_candidate] = np.concatenate(chosen)
+    thresholds[table.positive] = found
+    return selected, thresholds
+
+
+def select_separable(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
+    """Selected segments (n_segments,) of the walk's votes, raised to the power that separates them best."""
+    votes = np.maximum(votes, 0.0)
+    return select(table, votes ** choose_power(table.split(votes), table.split(table.areas)))[0]
 
 
 def decide(scores: Parts, areas: Parts, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarray]:

@@ -1,4 +1,4 @@
-"""Who votes for whom: every segment is voted for by its k nearest segments of *other* images.
+"""The k-nearest-neighbour graph across images: every segment is voted for by its k nearest segments of other groups.
 
 The bandwidth adapts to each segment: ``s_i`` is half the distance to its k-th neighbour, and the rows of the graph sum
 to one, ``M_ij = exp(-(d_ij^2 - d_i1^2) / (2 s_i^2)) / sum``.
@@ -9,7 +9,18 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from segvote.kernels import Neighbours
+from segvote.method.linear import fit_direction
+from segvote.method.table import SegmentTable
+
 N_NEIGHBORS = 40
+# How far features are stretched along the direction that tells the folders apart.
+GAIN = 4.0
+
+
+def search_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
+    """(n_segments, n_segments) votes M of the nearest segments of other groups."""
+    return Neighbours.search(table.X, n_neighbors, table.groups[table.images]).build_graph()
 
 
 def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr_matrix:
@@ -23,6 +34,16 @@ def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr
     return left
 
 
-def subgraph(graph: sparse.csr_matrix, chosen: np.ndarray) -> sparse.csr_matrix:
-    """The votes among the chosen segments (numbers), rows not rescaled."""
-    return graph[chosen][:, chosen]
+def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
+    """As `search_graph`, with features stretched along the direction that tells *with* from *without* segments."""
+    direction = fit_direction(table.X, table.is_candidate, np.ones(len(table), dtype=bool))
+    direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
+    stretched = stretch(table.X, direction, GAIN)
+    return Neighbours.search(stretched, n_neighbors, table.groups[table.images]).build_graph()
+
+
+def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:
+    """(n, d) ``x + (gain - 1) (u . x) u``: features stretched along u (d,), of length one or zero."""
+    # Sums over columns, not products: a row's rounding then does not depend on how many rows there are.
+    along = np.einsum("ij,j->i", X.astype(np.float64), direction)
+    return (X + (gain - 1) * along[:, None] * direction).astype(X.dtype)

@@ -18,7 +18,6 @@ RIDGE = 0.3
 # How far the curve corrects for the classes' sizes: 1 keeps them, 0 makes object and background as common.
 SIZE_EXPONENT = 0.5
 ROWS_PER_BLOCK = 8192
-MAX_ITERATIONS, TOLERANCE = 50, 1e-8
 
 
 @dataclass(frozen=True)
@@ -88,19 +87,18 @@ def fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray) -> np.n
 
 
 def _fit_curve(values: np.ndarray, selected: np.ndarray, areas: np.ndarray) -> tuple[float, float]:
-    """Slope and offset of the logistic curve from values to classes, by Newton's method."""
+    """Slope and offset of the logistic curve from values to classes.
+
+    The weights come to one for each segment, so that the unit penalty on the slope of the standardised values counts
+    for little unless the classes are separable.
+    """
+    from sklearn.linear_model import LogisticRegression
+
     centre, scale = float(values.mean()), float(values.std()) or 1.0
-    design = np.column_stack([(values - centre) / scale, np.ones(len(values))])
     part = areas[selected].sum() / areas.sum()
     weights = np.where(selected, areas * part ** (SIZE_EXPONENT - 1), areas * (1 - part) ** (SIZE_EXPONENT - 1))
-    weights = weights / weights.sum()
-    curve = np.array([1.0, 0.0])
-    for _ in range(MAX_ITERATIONS):
-        chance = expit(design @ curve)
-        gradient = design.T @ (weights * (chance - selected))
-        hessian = (design * (weights * chance * (1 - chance))[:, None]).T @ design
-        step = np.linalg.solve(hessian + 1e-9 * np.eye(2), gradient)
-        curve = curve - step
-        if np.abs(step).max() < TOLERANCE:
-            break
-    return float(curve[0] / scale), float(curve[1] - curve[0] * centre / scale)
+    model = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000)
+    with threadpool_limits(limits=1):
+        model.fit(((values - centre) / scale)[:, None], selected, sample_weight=weights * len(values) / weights.sum())
+    slope = float(model.coef_[0, 0]) / scale
+    return slope, float(model.intercept_[0]) - slope * centre

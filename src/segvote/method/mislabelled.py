@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from segvote.method.consistency import measure_evidence
 from segvote.method.table import SegmentTable
 
 # A suspicion from which an image counts as likely mislabelled. One half is midway between the folders; of 972 clean
@@ -45,7 +44,7 @@ def measure_suspicion(table: SegmentTable, scores: np.ndarray) -> np.ndarray:
     -------
     (n_images,) in [0, 1]; one half is as like one folder as the other.
     """
-    opinions = [(1 - CLASSIFIER_SHARE, measure_evidence(table, scores, TOP_SHARE))]
+    opinions = [(1 - CLASSIFIER_SHARE, table.measure_top(scores, TOP_SHARE))]
     classes = classify_held_out(table)
     if classes is not None:
         opinions.append((CLASSIFIER_SHARE, classes))

@@ -42,12 +42,11 @@ def measure_connectivity(table: SegmentTable) -> np.ndarray:
 
     With S_ij = exp(-d_ij^2 / (2 10^2)) for the geodesic colour distance d, the border length sum_j S_ij border_j of a
     segment's neighbourhood over the square root of its area sum_j S_ij area_j is b_i, and B_i = 1 - exp(-b_i^2 / 2).
-    Of *with* images: 0 in *without* images, which no walk visits.
     """
     connectivity = np.zeros(len(table))
     unknown = np.bincount(table.images[table.edges[:, 0]], np.isnan(table.contrasts), minlength=table.n_images) > 0
     first = np.searchsorted(table.images[table.edges[:, 0]], np.arange(table.n_images + 1))
-    for image in map(int, np.flatnonzero(table.positive & ~unknown)):
+    for image in map(int, np.flatnonzero(~unknown)):
         part, own = table.get_slice(image), slice(first[image], first[image + 1])
         alike = _measure_geodesic_affinity(table.edges[own] - part.start, table.contrasts[own], part.stop - part.start)
         lengths = (alike @ table.border[part]) / np.sqrt(alike @ table.areas[part])

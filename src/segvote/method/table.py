@@ -1,4 +1,8 @@
-"""The segments of all images as flat arrays: what the method works on, checked once and trusted afterwards."""
+"""The segments of all images as flat arrays: the only table of the method, checked once and trusted afterwards.
+
+Segments of an image stand together, images are numbered from 0. A *group* is what must not vote for itself: an image,
+or all key frames of a video.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ from scipy import sparse
 
 from segvote.errors import BadInputError
 
-N_FOLDS = 5  # groups in which images are left out of the vote
+# Lab distance at which two adjacent segments count as different.
+CONTRAST_WIDTH = 10.0
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,10 @@ class Geometry:
         Length of their shared boundary in pixels; default 1.
     contrasts : (m,) float, optional
         Distance of their mean Lab colours; NaN where it is not known.
+    centres : (n_segments, 2) float, optional
+        Centre of each segment, row and column, as a share of the image's height and width.
     prior : (n_segments,) float, optional
-        A background prior in [0, 1] from elsewhere, such as motion; 1 says nothing.
+        A background prior in [0, 1] from elsewhere, such as motion; 1 is neutral.
 
     Examples
     --------
@@ -45,6 +52,7 @@ class Geometry:
     edges: np.ndarray | None = None
     lengths: np.ndarray | None = None
     contrasts: np.ndarray | None = None
+    centres: np.ndarray | None = None
     prior: np.ndarray | None = None
 
 
@@ -58,20 +66,24 @@ class SegmentTable:
         Features.
     images : (n_segments,) int
         Number of the image, ascending from 0.
+    groups : (n_images,) int
+        Number of the image's group, ascending; segments of one group do not vote for each other.
     positive : (n_images,) bool
         The image is in the *with* folder.
-    areas, border, prior : (n_segments,)
-        See `Geometry`.
+    areas, border, prior, centres : (n_segments,), (n_segments, 2)
+        See `Geometry`; centres are NaN where they are not known.
     edges, lengths, contrasts : (m, 2), (m,), (m,)
         See `Geometry`.
     """
 
     X: np.ndarray
     images: np.ndarray
+    groups: np.ndarray
     positive: np.ndarray
     areas: np.ndarray
     border: np.ndarray
     prior: np.ndarray
+    centres: np.ndarray
     edges: np.ndarray
     lengths: np.ndarray
     contrasts: np.ndarray
@@ -98,9 +110,18 @@ class SegmentTable:
         """(n_segments,) bool: the segment may be object, because its image is in the *with* folder."""
         return self.positive[self.images]
 
+    @cached_property
+    def adjacency(self) -> sparse.csr_matrix:
+        """(n_segments, n_segments) the mean over adjacent segments that look alike, see `weigh_adjacent`."""
+        return weigh_adjacent(len(self), self.edges, self.lengths, self.contrasts)
+
     def get_slice(self, image: int) -> slice:
         """The segments of one image."""
         return slice(int(self.offsets[image]), int(self.offsets[image + 1]))
+
+    def split(self, values: np.ndarray) -> list[np.ndarray]:
+        """Values (n_segments,) of the segments of each *with* image."""
+        return [values[self.get_slice(image)] for image in map(int, np.flatnonzero(self.positive))]
 
     def sum_by_image(self, values: np.ndarray) -> np.ndarray:
         """(n_images,) sums of (n_segments,) values."""
@@ -110,14 +131,24 @@ class SegmentTable:
         """(n_images,) highest of (n_segments,) values."""
         return np.maximum.reduceat(values, self.offsets[:-1])
 
-    @cached_property
-    def adjacency(self) -> sparse.csr_matrix:
-        """(n_segments, n_segments) the mean over adjacent segments that look alike, see `weigh_adjacent`."""
-        return weigh_adjacent(len(self), self.edges, self.lengths, self.contrasts)
+    def measure_top(self, scores: np.ndarray, share: float) -> np.ndarray:
+        """(n_images,) mean score of the highest-scoring `share` of each image's area."""
+        order = np.lexsort((-scores, self.images))
+        covered = np.cumsum(self.shares[order])
+        before = covered - self.shares[order]
+        before -= before[self.offsets[:-1]][self.images[order]]
+        taken = np.clip(share - before, 0.0, self.shares[order])
+        sums = np.bincount(self.images[order], weights=taken * scores[order], minlength=self.n_images)
+        return sums / np.bincount(self.images[order], weights=taken, minlength=self.n_images)
+
+    def smooth(self, scores: np.ndarray, part: float) -> np.ndarray:
+        """(1 - l) f_i + l times the mean of the adjacent segments that look alike (the paper's second voting)."""
+        return smooth_along(self.adjacency, scores, part)
 
 
-# Lab distance at which two adjacent segments count as different.
-ALIKE = 10.0
+def smooth_along(adjacency: sparse.csr_matrix, scores: np.ndarray, part: float) -> np.ndarray:
+    """Scores (n_segments,) of which a `part` comes from adjacent segments, see `weigh_adjacent`."""
+    return (1 - part) * scores + part * (adjacency @ scores)
 
 
 def weigh_adjacent(n_segments: int, edges: np.ndarray, lengths: np.ndarray, contrasts: np.ndarray) -> sparse.csr_matrix:
@@ -127,7 +158,7 @@ def weigh_adjacent(n_segments: int, edges: np.ndarray, lengths: np.ndarray, cont
     -------
     (n_segments, n_segments) sparse matrix whose rows sum to one; a segment without a neighbour has its own value.
     """
-    weights = lengths * np.exp(-(np.nan_to_num(contrasts) ** 2) / (2 * ALIKE**2))
+    weights = lengths * np.exp(-(np.nan_to_num(contrasts) ** 2) / (2 * CONTRAST_WIDTH**2))
     rows, columns = np.concatenate([edges, edges[:, ::-1]]).T.reshape(2, -1)
     sums = np.bincount(rows, weights=np.tile(weights, 2), minlength=n_segments)
     alone = np.flatnonzero(sums <= 0)
@@ -136,7 +167,13 @@ def weigh_adjacent(n_segments: int, edges: np.ndarray, lengths: np.ndarray, cont
     return sparse.csr_matrix((data, places), shape=(n_segments, n_segments))
 
 
-def make_table(X: np.ndarray, positive: np.ndarray, images: np.ndarray, geometry: Geometry | None) -> SegmentTable:
+def make_table(
+    X: np.ndarray,
+    positive: np.ndarray,
+    images: np.ndarray,
+    geometry: Geometry | None = None,
+    groups: np.ndarray | None = None,
+) -> SegmentTable:
     """Check lengths and values.
 
     Parameters
@@ -149,52 +186,147 @@ def make_table(X: np.ndarray, positive: np.ndarray, images: np.ndarray, geometry
         Ascending, every number from 0 to n_images - 1 at least once.
     geometry : Geometry, optional
         Where the segments lie.
+    groups : (n_images,) int, optional
+        Ascending; default: every image is a group of its own.
     """
-    geometry, n_segments = geometry or Geometry(), len(X)
+    geometry, n_segments, n_images = geometry or Geometry(), len(X), len(positive)
+    check_both_kinds(positive)
+    if len(images) and (np.diff(images).min(initial=0) < 0 or images[0] != 0 or images[-1] != n_images - 1):
+        raise BadInputError("images must be numbered in ascending order, segments of one image together; sort them")
+    if groups is not None and (np.shape(groups) != (n_images,) or np.diff(groups).min(initial=0) < 0):
+        raise BadInputError(f"expected {n_images} groups, one for each image, in ascending order; sort them")
+    return SegmentTable(
+        X=X,
+        images=images,
+        groups=np.arange(n_images) if groups is None else np.asarray(groups),
+        positive=positive,
+        areas=_check_range("areas", _fill("areas", geometry.areas, (n_segments,), 1.0), np.nextafter(0, 1), np.inf),
+        border=_fill("border", geometry.border, (n_segments,), 0.0),
+        prior=_check_range("prior", _fill("prior", geometry.prior, (n_segments,), 1.0), 0.0, 1.0),
+        centres=_fill("centres", geometry.centres, (n_segments, 2), np.nan),
+        edges=(edges := _check_edges(geometry.edges, images)),
+        lengths=_fill("lengths", geometry.lengths, (len(edges),), 1.0),
+        contrasts=_fill("contrasts", geometry.contrasts, (len(edges),), np.nan),
+    )
+
+
+def check_both_kinds(positive: np.ndarray) -> None:
+    """Raise unless there are images of both folders."""
     if positive.all() or not positive.any():
         kind = "with" if positive.any() else "without"
         raise BadInputError(
             f"expected images with the object and images without it; all {len(positive)} are *{kind}* images. "
             "Add images of the other kind"
         )
-    if len(images) and (np.diff(images).min(initial=0) < 0 or images[0] != 0 or images[-1] != len(positive) - 1):
-        raise BadInputError("images must be numbered in ascending order, segments of one image together; sort them")
-    edges = np.empty((0, 2), dtype=np.int64) if geometry.edges is None else np.asarray(geometry.edges).reshape(-1, 2)
-    if len(edges) and (edges.min() < 0 or edges.max() >= n_segments):
-        raise BadInputError(f"edges must name segments 0 to {n_segments - 1}; got {edges.min()} to {edges.max()}")
-    if len(edges) and (images[edges[:, 0]] != images[edges[:, 1]]).any():
+
+
+def _check_edges(edges: np.ndarray | None, images: np.ndarray) -> np.ndarray:
+    found = np.empty((0, 2), dtype=np.int64) if edges is None else np.asarray(edges).reshape(-1, 2)
+    if len(found) and (found.min() < 0 or found.max() >= len(images)):
+        raise BadInputError(f"edges must name segments 0 to {len(images) - 1}; got {found.min()} to {found.max()}")
+    if len(found) and (images[found[:, 0]] != images[found[:, 1]]).any():
         raise BadInputError("edges must join segments of one image; number them over all segments")
-    prior = _fill("prior", geometry.prior, n_segments, 1.0)
-    if ((prior < 0) | (prior > 1)).any():
-        raise BadInputError("prior must lie in [0, 1] for every segment; clip it or give None")
-    areas = _fill("areas", geometry.areas, n_segments, 1.0)
-    if (areas <= 0).any():
-        raise BadInputError("areas must be above 0; leave empty segments out")
-    return SegmentTable(
-        X=X,
-        images=images,
-        positive=positive,
-        areas=areas,
-        border=_fill("border", geometry.border, n_segments, 0.0),
-        prior=prior,
-        edges=edges,
-        lengths=_fill("lengths", geometry.lengths, len(edges), 1.0),
-        contrasts=_fill("contrasts", geometry.contrasts, len(edges), np.nan),
-    )
+    return found
 
 
-def _fill(name: str, values: np.ndarray | None, n: int, default: float) -> np.ndarray:
-    if values is None:
-        return np.full(n, default)
-    values = np.asarray(values, dtype=np.float64)
-    if values.shape != (n,):
-        raise BadInputError(f"expected {n} {name}, one each; got shape {values.shape}")
+def _check_range(name: str, values: np.ndarray, low: float, high: float) -> np.ndarray:
+    if not ((values >= low) & (values <= high)).all():
+        wanted = "above 0" if np.isinf(high) else f"in [{low:g}, {high:g}]"
+        raise BadInputError(f"{name} must be {wanted} for every segment; got {values.min():g} to {values.max():g}")
     return values
 
 
-def make_folds(positive: np.ndarray, n_folds: int) -> np.ndarray:
-    """(n_images,) number of each image's group: both kinds spread evenly, neighbours by name in different groups."""
-    folds = np.empty(len(positive), dtype=np.int64)
-    for side in (positive, ~positive):
+def _fill(name: str, values: np.ndarray | None, shape: tuple[int, ...], default: float) -> np.ndarray:
+    if values is None:
+        return np.full(shape, default)
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != shape:
+        raise BadInputError(f"expected {name} of shape {shape}, one each; got {values.shape}")
+    return values
+
+
+def make_folds(table: SegmentTable, n_folds: int) -> np.ndarray:
+    """(n_images,) number of each image's fold: both folders spread evenly, the images of a group together."""
+    groups, first = np.unique(table.groups, return_index=True)
+    folds = np.empty(len(groups), dtype=np.int64)
+    for side in (table.positive[first], ~table.positive[first]):
         folds[side] = np.arange(side.sum()) % n_folds
-    return folds
+    return folds[np.searchsorted(groups, table.groups)]
+
+
+# Arrays as a user gives them ------------------------------------------------------------------------------------------
+
+
+def encode_labels(y: np.ndarray, pos_label: object = None) -> tuple[np.ndarray, np.ndarray]:
+    """The two classes, the positive one last, and which segments carry it.
+
+    Parameters
+    ----------
+    y : (n_segments,)
+        Labels of two classes.
+    pos_label : optional
+        The label of *with* images; None: the larger of two numbers, True, or ``with`` beside ``without``.
+    """
+    classes = np.unique(y)
+    if len(classes) > 2:
+        # The first sentence is the one scikit-learn's own checks look for.
+        raise BadInputError(
+            "Only binary classification is supported. Expected the two labels *with* and *without*; "
+            f"got {len(classes)} classes. Fit one estimator per class"
+        )
+    if len(classes) < 2:
+        raise BadInputError(
+            f"expected segments of two classes, *with* and *without* the object; got {len(classes)} class(es): "
+            f"{', '.join(map(str, classes[:5]))}. Add images of the missing kind"
+        )
+    positive = _find_positive(classes, pos_label)
+    return np.array([classes[1 - positive], classes[positive]], dtype=classes.dtype), y == classes[positive]
+
+
+def _find_positive(classes: np.ndarray, pos_label: object) -> int:
+    names = [str(one) for one in classes]
+    if pos_label is not None:
+        if str(pos_label) not in names:
+            raise BadInputError(f"pos_label must be one of the labels {names}; got {pos_label!r}")
+        return names.index(str(pos_label))
+    if set(names) == {"with", "without"}:
+        return names.index("with")
+    if classes.dtype.kind not in "biuf":
+        raise BadInputError(f"which of the labels {names} means *with* the object? Say it with pos_label")
+    return 1
+
+
+def number_images(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Names of the images in order of appearance, and (n_segments,) their numbers; segments of an image together."""
+    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    names = ids[starts]
+    if len(np.unique(names)) < len(names):
+        raise BadInputError("segments of one image must stand together; sort X, y and images by image")
+    return names, np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(ids))))
+
+
+def label_images(labels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """(n_images,) bool, from the labels (n_segments,) bool of the segments, of which those of an image agree."""
+    counts, sizes = np.bincount(numbers, weights=labels), np.bincount(numbers)
+    mixed = np.flatnonzero((counts > 0) & (counts < sizes))
+    if len(mixed):
+        raise BadInputError(
+            f"an image is *with* or *without*, so all its segments share one label; image {mixed[0]} has both. "
+            "Give the image's label to all its segments"
+        )
+    return counts > 0
+
+
+def check_user_labels(user_labels: np.ndarray | None, n_segments: int) -> np.ndarray:
+    """(n_segments,) int8: -1 unknown, 0 background, 1 object; all unknown for None."""
+    if user_labels is None:
+        return np.full(n_segments, -1, dtype=np.int8)
+    user_labels = np.asarray(user_labels)
+    if user_labels.shape != (n_segments,) or not np.isin(user_labels, (-1, 0, 1)).all():
+        raise BadInputError("user labels must be -1 (unknown), 0 (background) or 1 (object) for every segment")
+    return user_labels.astype(np.int8)
+
+
+def apply_labels(selected: np.ndarray, user_labels: np.ndarray) -> np.ndarray:
+    """The selection (n_segments,) in which user labels hold."""
+    return np.where(user_labels >= 0, user_labels == 1, selected)

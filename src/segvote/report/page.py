@@ -19,6 +19,7 @@ from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, read_static
 from segvote.report.summary import (
     format_confidence,
+    format_drawing,
     format_excluded,
     format_figures,
     format_parameters,
@@ -105,7 +106,7 @@ def _format_header(run: Run, title: str) -> str:
         '<header><div><p class="over">segvote report</p>\n'
         f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
         '<button type="button" id="theme" hidden>Dark</button></header>\n<main>\n'
-        f"{format_confidence(run)}{format_tiles(run)}"
+        f"{format_confidence(run)}{format_drawing(run)}{format_tiles(run)}"
     )
 
 

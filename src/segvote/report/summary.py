@@ -62,6 +62,15 @@ def format_confidence(run: Run) -> str:
     return f'<p class="confidence {found["level"]}"><b>Confidence {found["level"]}.</b>{why}</p>\n'
 
 
+def format_drawing(run: Run) -> str:
+    """How the masks were drawn, and why."""
+    found = run.record.get("drawing")
+    if not found:
+        return ""
+    way, reason = escape(found["way"]), escape(found["reason"])
+    return f'<p class="drawing"><b>Masks drawn as {way}:</b> {reason}.</p>\n'
+
+
 def format_figures(run: Run) -> str:
     """Histograms of weights and scores over all segments."""
     is_with = np.repeat([bag.bag_label == WITH for bag in run.bags], [bag.n_segments for bag in run.bags])

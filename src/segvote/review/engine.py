@@ -44,8 +44,8 @@ from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.instances import label_instances
 from segvote.run.run import Run
+from segvote.steps.drawing.superpixels import fetch_superpixels
 from segvote.steps.reopening import Voted
-from segvote.steps.superpixels import fetch_superpixels
 from segvote.types import WITH, WITHOUT
 
 # How long an action waits for another process that writes to the log; the page shows the error and can try again.
@@ -134,11 +134,10 @@ class Engine:
     def _read_superpixels(self, bag: int) -> np.ndarray:
         """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
         labels: np.ndarray = self.run.read_segments(bag)["labels"]
-        n_superpixels = self.run.settings.n_superpixels
-        if not n_superpixels:
+        if self.run.drawing.way == "segments":
             return labels
         key = self.run.bags[bag].segments
-        return fetch_superpixels(self.run.folder, key, n_superpixels, labels, self.run.find_image(bag)).labels
+        return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag)).labels
 
     def cut(self, bag: int, points: np.ndarray) -> int:
         """Divide the instances that a line (n, 2), from edge to edge, passes through; the mask stays as it is."""
@@ -323,9 +322,9 @@ class Engine:
 
     def _load(self) -> None:
         self.voting.open()
-        graph, signs = self.voting.get_voted().annotator.graph_, {}
-        if graph is not None:
-            signs["disagreement"] = measure_disagreement(self.snapshot, graph)
+        held, signs = self.voting.get_voted().held, {}
+        if held.voter is None:
+            signs["disagreement"] = measure_disagreement(self.snapshot, held.vote.graph)
         elif (other := self.voting.ask_rival()) is not None:
             signs["disagreement"] = self.snapshot.measure_unlikeness(other)
         signs["redrawn"] = measure_redrawn(self.run, self.snapshot)
@@ -352,7 +351,7 @@ class Engine:
             user, corrections = self._read_log()
             voted = self.voting.vote_at_once(user, corrections)
             if voted is not None:
-                result, graph = voted.result, voted.annotator.graph_
+                result, graph = voted.result, voted.held.vote.graph if voted.held.voter is None else None
                 with self._publishing:
                     votes = (result.scores, result.selected, result.thresholds, graph, result.uncertainty)
                     self.snapshot = apply_votes(self.snapshot, *votes)

@@ -7,7 +7,7 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.record import make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.settings import read_settings
-from segvote.steps.outcome import Outcome, write_files
+from segvote.steps.outcome import write_files
 from segvote.steps.reopening import Voted
 from segvote.steps.resources import Resources
 
@@ -32,9 +32,7 @@ def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
         _check_unchanged(run)
         # Not complete while its files are half old, half new: `annotate` would finish it.
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
-        annotator, result = voted.annotator, voted.result
-        outcome = Outcome(settings, opened.extractor, opened.bags, opened.table, annotator, result, opened.corrections)
-        write_files(folder, outcome, inputs, key, problems, Resources(n_jobs=1), progress)
+        write_files(folder, voted.outcome, inputs, key, problems, Resources(n_jobs=1), progress)
     written = Run(folder.path)
     write_report(written)
     return written
@@ -44,6 +42,5 @@ def _check_unchanged(run: Run) -> None:
     """Segments and features must still be the ones that were opened."""
     now = run.folder.read_record()
     same = [bag["features"] for bag in now["bags"]] == [bag.features for bag in run.bags]
-    # As they are read: an older record may have other names for the same settings.
     if not same or read_settings(now["settings"], run.folder) != run.settings:
         raise BusyRunError(f"{run.folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")

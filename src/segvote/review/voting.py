@@ -1,4 +1,4 @@
-"""The one door between the review and the voting method: fit or restore, vote with user labels, explain."""
+"""Adapter for the voting method: fit or restore, vote with user labels, explain."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import numpy as np
 
 from segvote.errors import BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment
+from segvote.method.vote import vote_by_scores
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
-from segvote.steps.reopening import Reopened, Voted, list_segmented_images, reopen, teach, vote
-from segvote.steps.vote import decide_votes
-from segvote.steps.voting.corrected import apply_corrections
+from segvote.steps.reopening import Reopened, Voted, apply_corrections, list_segmented_images, reopen, vote
 from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
-    from segvote.method import Result
+    from segvote.method import Vote
 
-# Whose masks are set beside those of a voter that keeps no votes: quick, and of another kind.
+# The voter whose masks are compared with those of a voter without a graph: quick, and of another kind.
 RIVAL = "cam"
 
 
@@ -31,9 +30,9 @@ class Voting:
     Attributes
     ----------
     lock
-        Held while the voter changes: whoever asks two questions that must agree holds it between them.
+        Held while the vote changes, and between two questions whose answers must agree.
     is_final
-        Whether the user labels of the last vote took part in it; else they were only passed on to what is like them.
+        Whether the user labels of the last vote took part in it; else they were only propagated to similar segments.
     """
 
     def __init__(self, run: Run) -> None:
@@ -42,12 +41,11 @@ class Voting:
         self.is_final = True
         self._counting = threading.Lock()  # held through a vote, which takes long: one at a time
         self._voted: Voted | None = None
-        self._unlabelled: Result | None = None  # of the bag labels of the last vote
 
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with the user labels."""
         voted = vote(reopen(self.run), keep=True)
-        voted.untaught.prepare_corrections()
+        _ = voted.held.similarity.width  # measured now, so that the first correction need not wait for it
         with self.lock:
             self._voted = voted
 
@@ -56,21 +54,21 @@ class Voting:
         return self._voted is not None
 
     def get_voted(self) -> Voted:
-        """The last vote, for whoever writes files or looks for misplaced images."""
+        """The last vote."""
         if self._voted is None:
             raise BusyRunError("the votes are still being counted; ask again in a moment")
         return self._voted
 
     def vote_at_once(self, user: UserInput, corrections: Corrections) -> Voted | None:
-        """Pass the user labels of now on to what is like them, which is quick; `is_final` says whether that is all.
+        """Propagate the user labels of now to similar segments, which is quick; `is_final` tells whether that is all.
 
-        None where bag labels changed, too: only `vote` can tell what becomes of that.
+        None where bag labels changed, too, which takes a vote.
         """
         with self.lock:
             if not np.array_equal(self.get_voted().opened.table.positive, user.positive):
                 return None
             if not self._holds(user):
-                self._pass_on(user)
+                self._propagate(user)
             # Actions that change no label, such as an accepted mask, still belong to what is written.
             self._voted = replace(self.get_voted(), opened=self._open(user, corrections))
             return self._voted
@@ -83,13 +81,12 @@ class Voting:
                     self.vote_at_once(user, corrections)
                     return self.get_voted()
                 voted, opened = self.get_voted(), self._open(user, corrections)
-            untaught, moved = voted.untaught, not np.array_equal(opened.table.positive, voted.opened.table.positive)
-            if moved:
-                untaught = untaught.revote(user.positive)
-            found = teach(opened, untaught)
+            held = voted.held
+            if not np.array_equal(opened.table.positive, voted.opened.table.positive):
+                held = held.relabel(user.positive)
+            found = apply_corrections(opened, held)
             with self.lock:
                 self._voted, self.is_final = found, True
-                self._unlabelled = None if moved else self._unlabelled
             return found
 
     def _holds(self, user: UserInput) -> bool:
@@ -113,34 +110,32 @@ class Voting:
             painted_shares=_drop_not_painted(user.painted_shares),
         )
 
-    def _pass_on(self, user: UserInput) -> None:
+    def _propagate(self, user: UserInput) -> None:
         voted, user_labels = self.get_voted(), _drop_nothing(user.user_labels)
+        refitted = voted.held.vote if user_labels is None else voted.corrected.refitted
+        # Another voter than the method is never refitted.
+        self.is_final = user_labels is None or voted.held.voter is not None
         shares = _drop_not_painted(user.painted_shares)
-        annotator = voted.untaught if user_labels is None else voted.annotator
-        # Another voter than the method is never taught.
-        self.is_final = user_labels is None or annotator.voter is not None
         opened = replace(voted.opened, user_labels=user_labels, painted_shares=shares)
-        result = apply_corrections(voted.untaught, annotator, opened.table.bags, user_labels, shares)
-        self._voted = Voted(opened, voted.untaught, annotator, result)
+        self._voted = apply_corrections(opened, voted.held, refitted)
 
-    def vote_without_labels(self) -> Result:
-        """The result as if the user had labelled no segment; bag labels are those of the last vote."""
+    def vote_without_labels(self) -> Vote:
+        """The vote as if the user had labelled no segment; bag labels are those of the last vote."""
         with self.lock:
-            if self._unlabelled is None:
-                self._unlabelled = self.get_voted().untaught.correct(None)
-            return self._unlabelled
+            return self.get_voted().held.vote
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
-        """Which segments voted for a segment, and how much."""
+        """Contributions to the score of a segment."""
         with self.lock:
             return explain_segment(self.get_voted(), bag, segment)
 
     def ask_rival(self) -> np.ndarray | None:
         """(n_segments,) bool decisions of another voter; None where it cannot vote."""
-        table = self.get_voted().opened.table
+        found = self.get_voted().held.vote
+        table = found.table
         try:
-            rival = VOTERS[RIVAL]().fit(table.X, table.positive[table.bags], bags=table.bags)
-            return decide_votes(table, rival.scores_, self.run.settings)[2]
+            rival = VOTERS[RIVAL]().fit(table.X, table.is_candidate, bags=table.groups[table.images])
+            return vote_by_scores(table, rival.scores_, found.params).selected
         except (SegvoteError, ImportError):
             return None
 

@@ -19,8 +19,9 @@ from segvote.errors import BadInputError, BusyRunError, DamagedFileError, Unwrit
 from segvote.run.log_checks import check_log_file, check_log_tables
 
 # What a user can do; `undo` and `redo` speak of the last of the others.
-KINDS = ("cut", "join", "look", "move", "paint", "redo", "set", "undo")
-UNDECIDED_KINDS = ("paint", "set")  # the value of which may be -1
+KINDS = ("cut", "extent", "join", "look", "move", "paint", "redo", "set", "undo")
+# Lowest and highest value of a kind; 0 and 1 of the others.
+VALUES = {"extent": (1, 9), "paint": (-1, 1), "set": (-1, 1)}
 # 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches nor frames, 3 no *cut* and *join*;
 # all are continued.
 FORMAT = 4
@@ -58,7 +59,7 @@ class Action:
         SHA-256 of the image's content, by which it is found again; its name at the time, for people.
     value
         *set* and *paint*: 1 object, 0 background, -1 undecided; *look*: 1 accepted, 0 not; *move*: 1 *with*,
-        0 *without*.
+        0 *without*; *extent*: the level, of all images where `image` is empty.
     height, width, counts
         *set* and *paint*: the pixels, as packed COCO run lengths on a grid of that size laid over the displayed
         image. Those of *set* are segments and stand for whatever segments lie there; those of *paint* are exact.
@@ -253,8 +254,8 @@ def _check_row(row: tuple, place: int, path: Path) -> None:
     kinds = (str, str, str, int, int, int, str, int, int, int, str)
     whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
     sizes = whole and min(*row[4:6], row[8], row[9] + 1) >= 0
-    lowest = -1 if row[0] in UNDECIDED_KINDS else 0
-    if not sizes or row[0] not in KINDS or row[7] != place or not lowest <= row[3] <= 1:
+    lowest, highest = VALUES.get(row[0], (0, 1))
+    if not sizes or row[0] not in KINDS or row[7] != place or not lowest <= row[3] <= highest:
         raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
 
 

@@ -45,6 +45,10 @@ class Corrections:
         Image digest to the bag label that the user gave it.
     divisions
         Image digest to its *cut* and *join* actions, the oldest first; they change no mask, see `label_instances`.
+    extent
+        Level of the nested selections for all images; 0: that of the settings.
+    extents
+        Image digest to the level chosen for it alone.
     n_undo, n_redo
         How many actions can be undone and redone.
     last
@@ -55,6 +59,8 @@ class Corrections:
     looked: frozenset[str] = frozenset()
     moved: dict[str, str] = field(default_factory=dict)
     divisions: dict[str, list[Action]] = field(default_factory=dict)
+    extent: int = 0
+    extents: dict[str, int] = field(default_factory=dict)
     n_undo: int = 0
     n_redo: int = 0
     last: int = 0
@@ -66,11 +72,18 @@ class Corrections:
             image: [(one.value, one.height, one.width, one.counts, *_name_exact(one)) for one in actions]
             for image, actions in self.strokes.items()
         }
-        return make_key(strokes=strokes, moved=self.moved) if strokes or self.moved else ""
+        if not (strokes or self.moved or self.extent or self.extents):
+            return ""
+        return make_key(strokes=strokes, moved=self.moved, extent=self.extent, extents=self.extents)
+
+    def list_levels(self, digests: Sequence[str], default: int) -> np.ndarray:
+        """(n_bags,) level of each image, by its digest."""
+        whole = self.extent or default
+        return np.array([self.extents.get(digest, whole) for digest in digests], dtype=np.int64)
 
     def list_changed(self, other: Corrections) -> set[str]:
         """Digests of the images of which this says anything else than another."""
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("strokes", "moved", "divisions"))
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("strokes", "moved", "divisions", "extents"))
         changed = {image for one, two in pairs for image in {*one, *two} if one.get(image) != two.get(image)}
         return changed | (self.looked ^ other.looked)
 
@@ -87,6 +100,7 @@ def replay(actions: Iterable[Action]) -> Corrections:
     looked: dict[str, int] = {}
     moved: dict[str, str] = {}
     divisions: dict[str, list[Action]] = {}
+    extents: dict[str, int] = {}
     for action in standing:
         if action.kind in ("set", "paint"):
             strokes.setdefault(action.image, []).append(action)
@@ -94,10 +108,14 @@ def replay(actions: Iterable[Action]) -> Corrections:
             divisions.setdefault(action.image, []).append(action)
         elif action.kind == "look":
             looked[action.image] = action.value
+        elif action.kind == "extent":
+            # A choice for all images replaces those made for single ones before.
+            extents = {**(extents if action.image else {}), action.image: action.value}
         else:
             moved[action.image] = BAG_LABELS[action.value]
     seen = frozenset(image for image, value in looked.items() if value)
-    return Corrections(strokes, seen, moved, divisions, len(standing), len(undone), last)
+    whole = extents.pop("", 0)
+    return Corrections(strokes, seen, moved, divisions, whole, extents, len(standing), len(undone), last)
 
 
 def _replay_stacks(actions: Iterable[Action]) -> tuple[list[Action], list[Action], int]:

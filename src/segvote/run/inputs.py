@@ -14,7 +14,7 @@ from typing import Any
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.picture_views import Reading, split_view
 from segvote.io.records import is_path_name, read_fields
-from segvote.io.remote.addresses import find_local_path, name_path_or_uri
+from segvote.io.stores import find_local_path, name_path_or_uri
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 

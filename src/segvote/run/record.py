@@ -9,14 +9,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from segvote import __version__
-from segvote.method.residual import RESIDUAL_VERSION
+from segvote.masks import Drawing
 from segvote.run.corrections import Corrections
 from segvote.run.run_folder import make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 
 # Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
-MODEL_VERSION = 4
+MODEL_VERSION = 5
+# Raised when the same corrections lead to other masks.
+CORRECTIONS_VERSION = 6
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
     "numpy", "scipy", "scikit-learn", "scikit-image", "higra", "faiss-cpu", "onnxruntime", "opencv-python-headless",
@@ -27,21 +29,21 @@ DECIDING_PACKAGES = (
 def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
     """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
     bags = [(one.bag.name, one.features_key) for one in segmented]
-    corrected = {"corrections": corrections.digest, "residual": RESIDUAL_VERSION} if corrections.digest else {}
+    corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
 
 
-def describe_search(voter: Any) -> dict[str, Any]:
-    """How a fitted voter looked for neighbours, and which part of them it found; the error of sums that it estimated.
+def describe_search(recall: float | None, kernel_error: float | None) -> dict[str, Any]:
+    """How a voter searched neighbours, and which part of them it found; the error of sums that it estimated.
 
     Empty if it did neither.
     """
-    told: dict[str, Any] = {}
-    if (recall := getattr(voter, "recall_", None)) is not None:
-        told |= {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
-    if (error := getattr(voter, "kernel_error_", None)) is not None:
-        told |= {"kernels": "sampled", "kernel_error": round(float(error), 4)}
-    return told
+    found: dict[str, Any] = {}
+    if recall is not None:
+        found |= {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
+    if kernel_error is not None:
+        found |= {"kernels": "sampled", "kernel_error": round(float(kernel_error), 4)}
+    return found
 
 
 def make_record(
@@ -53,6 +55,7 @@ def make_record(
     problems: Sequence = (),
     search: dict[str, Any] | None = None,
     confidence: dict[str, Any] | None = None,
+    drawing: Drawing | None = None,
 ) -> dict[str, Any]:
     """The content of ``run.json``."""
     return {
@@ -66,6 +69,7 @@ def make_record(
         "problems": list(problems),
         **({"search": search} if search else {}),
         **({"confidence": confidence} if confidence else {}),
+        **({"drawing": {"way": drawing.way, "reason": drawing.reason}} if drawing else {}),
     }
 
 

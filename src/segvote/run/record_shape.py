@@ -18,6 +18,7 @@ RUN_RECORD: dict[str, Any] = {
     "bags": [dict],
     "problems": PROBLEMS,
     "search?": dict,
+    "drawing?": {"way": str, "reason": str},
     "pending?": dict,
 }
 CLASS_RECORD: dict[str, Any] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
+from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.io.tables import read_json
-from segvote.method.confidence import format_confidence
+from segvote.masks import Drawing
+from segvote.progress import Progress, ignore_progress
 from segvote.run.bag_record import BagRecord, read_bag
+from segvote.run.drawing import read_drawing
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
 from segvote.run.notebook import format_run
@@ -25,6 +29,12 @@ from segvote.run.settings import read_settings
 from segvote.run.video.annotations import list_frame_annotations
 from segvote.run.video.frames import get_poster_path
 from segvote.types import WITH, Annotation, Part
+
+
+def format_confidence(found: Mapping[str, Any]) -> str:
+    """One line of the confidence in a record; empty where nothing is known."""
+    level, reason, advice = (str(found.get(name, "")) for name in ("level", "reason", "advice"))
+    return level and f"confidence {level}" + (f": {reason}; {advice}" if reason else "")
 
 
 class Run:
@@ -78,6 +88,11 @@ class Run:
     def format_confidence(self) -> str:
         """The same as one line of text; empty where nothing is known."""
         return format_confidence(self.confidence)
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """How the masks are drawn."""
+        return read_drawing(self.folder.model_path)
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -155,3 +170,29 @@ def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Pa
     """The annotation of a bag; a bag with an empty mask has no parts."""
     parts = (Part(label, mask, bag.score),) if mask.any() else ()
     return Annotation(bag.name, bag.height, bag.width, parts, image_path=image_path)
+
+
+@contextlib.contextmanager
+def open_run(run: Any, progress: Progress = ignore_progress) -> Iterator[Any]:
+    """Fetch a run folder that lies in a store, with its images where they lie in the same bucket; send it back after.
+
+    Yields the local folder, or `run` itself where it is no address.
+    """
+    with open_folders(outs=[run], progress=progress) as (_, (folder,)):
+        bucket = str(run).split("/")[2] if is_uri(run) else ""
+        for uri in _list_sources(folder) if bucket else ():
+            # A run from elsewhere must not make this machine read any other address.
+            if uri.startswith(f"{str(run).split('://')[0]}://{bucket}/"):
+                fetch_folder(uri, progress)
+        yield folder
+
+
+def _list_sources(folder: Path) -> list[str]:
+    """Addresses of the images of a run, or of a run on classes."""
+    with contextlib.suppress(SegvoteError, OSError):
+        if (record_path := RunFolder(folder).record_path).is_file():
+            inputs = Inputs.from_record(read_json(record_path)["inputs"])
+            return [one for one in (*inputs.folders.values(), *(more.folder for more in inputs.added)) if is_uri(one)]
+        root = read_json(folder / "classes.json")["input"]
+        return [root] if is_uri(root) else []
+    return []

@@ -37,6 +37,7 @@ class RunFolder:
         self.path = Path(path)
         self.record_path = self.path / "run.json"
         self.votes_path = self.path / "votes" / "votes.npz"
+        self.extents_path = self.path / "votes" / "extents.npz"
         self.coco_path = self.path / "annotations.coco.json"
         self.report_path = self.path / "report.html"
         self.log_path = self.path / "log.jsonl"

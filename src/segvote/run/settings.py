@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from segvote.io.picture_views import Reading
@@ -13,19 +13,6 @@ READING = Reading()  # its defaults
 
 # Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896}
-
-# What the fields were called in runs of earlier versions.
-OLD_NAMES = {
-    "border_survival": "border_prior",
-    "motion_survival": "motion_prior",
-    "mute_suspects": "exclude_mislabelled",
-    "second_vote": "smoothing",
-    "n_pieces": "n_superpixels",
-}
-# Fields of earlier versions that decide nothing any more.
-DROPPED = ("elect", "revote")
-# Names of decision rules that were given up, and what took their place.
-OLD_DECISIONS = {"outlines": "otsu"}
 
 
 @dataclass(frozen=True)
@@ -59,8 +46,11 @@ class Settings:
         A name of `DECISIONS`.
     unsure
         Whether images of the *with* folder may come out empty where nothing in them is supported.
-    n_superpixels
-        Superpixels along which masks are drawn after the decision; 0 leaves them made of whole segments.
+    extent
+        Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
+        `segvote.method.extents`.
+    draw
+        How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
     seed
         Of everything random (codebooks).
     label
@@ -95,7 +85,8 @@ class Settings:
     second_voting: bool = False
     decision: str = "otsu"
     unsure: bool = False
-    n_superpixels: int = 1500
+    extent: int = 2
+    draw: str = "auto"
     seed: int = 0
     label: str = "object"
     frames: str = "auto"
@@ -117,8 +108,5 @@ class Settings:
 
 
 def read_settings(data: Any, where: object) -> Settings:
-    """Settings as a record keeps them, under their old names too; one that this version does not know is named."""
-    if isinstance(data, dict):
-        data = {name: value for name, value in data.items() if name not in DROPPED}
-    settings = read_fields(Settings, data, where, OLD_NAMES)
-    return replace(settings, decision=OLD_DECISIONS.get(settings.decision, settings.decision))
+    """Settings as a record keeps them; one that this version does not know is named."""
+    return read_fields(Settings, data, where)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segvote.errors import BadInputError
-from segvote.io.remote.addresses import name_path_or_uri
-from segvote.kernels import ParallelMap
+from segvote.io.stores import name_path_or_uri
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import list_bags
 from segvote.run.inputs import Inputs
@@ -16,7 +15,7 @@ from segvote.run.settings import Settings
 from segvote.steps.job import annotate_bags
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.prepare import check_names
-from segvote.steps.resources import N_JOBS, make_resources
+from segvote.steps.resources import N_JOBS, Resources
 from segvote.types import WITH, WITHOUT
 
 
@@ -28,8 +27,7 @@ def annotate(
     *,
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    parallel_map: ParallelMap | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
@@ -47,10 +45,8 @@ def annotate(
         Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; None: segment.
     n_jobs
         Number of processes; the answer does not depend on it.
-    memory
-        Bytes that the vote may take, or a size like ``4GB``; what is larger is mapped from files. None: no bound.
-    parallel_map
-        Does the work in the place of processes of this machine, such as the `map` of `segvote.scaling.Cluster`.
+    scheduler
+        Address of a Dask scheduler, whose workers are used instead of processes.
     strict
         An unreadable image is an error instead of a line in the report.
     progress
@@ -60,7 +56,7 @@ def annotate(
     -------
     Run
     """
-    settings, resources = settings or Settings(), make_resources(n_jobs, memory, parallel_map)
+    settings, resources = settings or Settings(), Resources(n_jobs, scheduler)
     check_names(settings)
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run = RunFolder(out)

@@ -20,8 +20,13 @@ from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import crop_segmentation, measure_means
 from segvote.segmentation.labels import list_edges, measure_areas, measure_border
+from segvote.steps.drawing.superpixels import (
+    N_SUPERPIXELS,
+    SUPERPIXEL_SEGMENTER,
+    measure_superpixels,
+    store_superpixels,
+)
 from segvote.steps.label_maps import LabelMaps, SegmentByMap
-from segvote.steps.superpixels import SUPERPIXEL_SEGMENTER, measure_superpixels, store_superpixels
 from segvote.steps.video.extract import extract_video
 from segvote.types import WITH, Segmentation
 
@@ -136,7 +141,7 @@ class BagExtractor:
             # First: whoever is stopped before the segments are there makes both again.
             if superpixels is not None:
                 superpixel_map = measure_superpixels(lab, segmentation.labels, superpixels)
-                store_superpixels(self.run, key, self.settings.n_superpixels, superpixel_map)
+                store_superpixels(self.run, key, superpixel_map)
             write_arrays(path, compress=True, **found)
         return key, found
 
@@ -151,10 +156,11 @@ class BagExtractor:
         if (
             settings.segmenter != SUPERPIXEL_SEGMENTER
             or bag.bag_label != WITH
-            or settings.n_superpixels < settings.n_segments
+            or settings.draw == "segments"
+            or settings.n_segments > N_SUPERPIXELS
         ):
             return segment(working, n_segments=settings.n_segments), None
-        fine = segment(working, n_segments=settings.n_superpixels)
+        fine = segment(working, n_segments=N_SUPERPIXELS)
         return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
 
     def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:

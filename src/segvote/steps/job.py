@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from segvote import __version__
 from segvote.features import FeatureExtractor
@@ -19,19 +18,14 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
+from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.steps.label_maps import LabelMaps
-from segvote.steps.outcome import Outcome, is_done, write_outcome
+from segvote.steps.looks import is_better, list_levels, wants_closer_look
+from segvote.steps.outcome import Outcome, correct_vote, is_done, write_outcome
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
 from segvote.steps.resources import Resources
 from segvote.steps.table import gather_table
-from segvote.steps.vote import fit_annotator
-from segvote.steps.voting.corrected import apply_corrections
-from segvote.steps.voting.detail import is_better, list_levels, wants_closer_look
-from segvote.steps.voting.knn_cache import fetch_neighbours, keep_neighbours
-from segvote.steps.voting.making import load_method
-
-if TYPE_CHECKING:
-    from segvote.method import SegmentAnnotator
+from segvote.steps.vote import Held, hold_vote, load_method
 
 N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections applied
 
@@ -71,13 +65,13 @@ def annotate_bags(
 
 @dataclass(frozen=True)
 class _Look:
-    """The vote on one set of features; looks are judged by the vote before corrections are counted in."""
+    """The vote on one set of features; looks are judged by the vote before corrections."""
 
     settings: Settings
     key: str
     segmented: list[SegmentedImage]
     neighbours: Neighbours | None
-    untaught: SegmentAnnotator
+    held: Held
     outcome: Outcome
 
 
@@ -107,9 +101,9 @@ class _Job:
         load_method()
         look = self._look(levels[0], bags, corrections, keep=True)
         for level in levels[1:]:
-            if wants_closer_look(look.untaught):
+            if wants_closer_look(look.held.confidence):
                 closer = self._look(level, bags, corrections, keep=False)
-                look = closer if is_better(closer.untaught, look.untaught) else look
+                look = closer if is_better(closer.held.confidence, look.held.confidence) else look
         if look.neighbours is not None:
             keep_neighbours(self.run, look.outcome.bags, look.settings, look.neighbours)
         problems = list_problems(look.segmented)
@@ -151,19 +145,19 @@ class _Job:
         segmented = self._extract(level, bags, extractor)
         good = keep_readable(segmented, self.strict)
         key = make_result_key(level, good, corrections)
-        self.run.write_record(make_record(self.inputs, level, key, complete=False))
+        # Until a look is chosen the record holds the settings that were asked for: another command may continue.
+        self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
         with self.run.time_step("gather"):
-            table = gather_table(self.run, good, extractor, settings=level, resources=self.resources)
+            table = gather_table(self.run, good, extractor, settings=level)
         user_labels = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
             self.progress("vote", 0, N_VOTE_PARTS)
             neighbours = fetch_neighbours(self.run, good, table, level, keep)
             self.progress("vote", 1, N_VOTE_PARTS)
-            annotator = fit_annotator(table, level, neighbours)
+            held = hold_vote(table, level, neighbours)
             self.progress("vote", 2, N_VOTE_PARTS)
-            taught = annotator.teach(user_labels)
             shares = measure_painted_shares(self.run, good, corrections)
-            result = apply_corrections(annotator, taught, table.bags, user_labels, shares)
+            corrected = correct_vote(held, user_labels, shares)
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
-        outcome = Outcome(level, extractor, good, table, taught, result, corrections)
-        return _Look(level, key, segmented, None if keep else neighbours, annotator, outcome)
+        outcome = Outcome(level, extractor, good, table, held, corrected, corrections)
+        return _Look(level, key, segmented, None if keep else neighbours, held, outcome)

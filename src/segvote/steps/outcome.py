@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
 from segvote.progress import Progress
@@ -15,13 +17,46 @@ from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
-from segvote.steps.write import write_results
+from segvote.steps.vote import Held
+from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
 
 if TYPE_CHECKING:
-    from segvote.method import Result, SegmentAnnotator
+    from segvote.method import Vote
+    from segvote.method.extents import Extents
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A vote in which corrections take part.
+
+    Attributes
+    ----------
+    refitted : Vote
+        The vote that user labels took part in, from which later labels are propagated quickly.
+    vote : Vote
+        With the corrections of now, at the default extent.
+    extents : Extents
+        Its nested selections.
+    """
+
+    refitted: Vote
+    vote: Vote
+    extents: Extents
+
+
+def correct_vote(
+    held: Held, user_labels: np.ndarray | None, painted: np.ndarray | None, refitted: Vote | None = None
+) -> Corrected:
+    """Apply corrections; `refitted` is that of an earlier vote with fewer labels, which is quicker."""
+    from segvote.method.extents import find_extents
+
+    refitted = held.refit(user_labels) if refitted is None else refitted
+    found = held.correct(user_labels, painted, refitted)
+    return Corrected(refitted, found, find_extents(found))
 
 
 @dataclass(frozen=True)
@@ -34,8 +69,8 @@ class Outcome:
         What was chosen, and the extractor of features.
     bags, table
         Bags that could be read, with their bag labels; their segments.
-    annotator, result
-        The fitted method, and what it says with the user's corrections.
+    held, corrected
+        The vote without corrections, and with them.
     corrections
         The user's.
     """
@@ -44,9 +79,19 @@ class Outcome:
     extractor: FeatureExtractor
     bags: Sequence[SegmentedImage]
     table: Table
-    annotator: SegmentAnnotator
-    result: Result
+    held: Held
+    corrected: Corrected
     corrections: Corrections
+
+    @property
+    def result(self) -> Vote:
+        """The vote at the extent that was chosen for each image."""
+        from segvote.method.extents import apply_levels
+
+        digests = [bag.bag.digest for bag in self.bags]
+        levels = self.corrections.list_levels(digests, self.settings.extent)
+        table = self.corrected.vote.table
+        return apply_levels(self.corrected.vote, self.corrected.extents, levels[table.groups])
 
 
 def is_done(run: RunFolder, key: str) -> bool:
@@ -85,13 +130,18 @@ def write_files(
     progress: Progress,
 ) -> None:
     """As `write_outcome`, for a run folder whose record says already that it is not complete."""
-    settings = outcome.settings
+    settings, held, result = outcome.settings, outcome.held, outcome.result
     with run.time_step("write"):
-        decided = (outcome.bags, outcome.table, outcome.result, outcome.annotator.excluded_)
-        records = write_results(run, *decided, settings, resources, progress, outcome.corrections)
+        write_extents(run, outcome.corrected.extents, outcome.corrected.vote.scores)
+        write_votes(run, result, outcome.corrected.vote.weights)
+        tasks = list_tasks(outcome.bags, outcome.table, result, held.vote.excluded, outcome.corrections)
+        drawing = fetch_drawing(run, tasks, settings, resources, progress)
+        records = write_pictures(run, tasks, settings, drawing, resources, progress)
     with run.time_step("model"):
-        write_model(run, settings, outcome.extractor, outcome.table, outcome.annotator, outcome.result)
+        extent = outcome.corrections.extent or settings.extent
+        write_model(run, settings, outcome.extractor, outcome.table, held, outcome.corrected, extent)
     remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
-    search, confidence = describe_search(outcome.annotator), outcome.annotator.confidence_.to_dict()
-    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence))
+    search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
+    confidence = held.confidence.to_dict()
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing))

@@ -13,13 +13,13 @@ from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, read_corrections
 from segvote.run.run import Run
 from segvote.run.segmented_image import SegmentedImage
+from segvote.steps.knn_cache import fetch_neighbours
+from segvote.steps.outcome import Corrected, Outcome, correct_vote
 from segvote.steps.table import Table, gather_table
-from segvote.steps.vote import fit_annotator
-from segvote.steps.voting.corrected import apply_corrections
-from segvote.steps.voting.knn_cache import fetch_neighbours
+from segvote.steps.vote import Held, hold_vote
 
 if TYPE_CHECKING:
-    from segvote.method import Result, SegmentAnnotator
+    from segvote.method import Vote
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Reopened:
     corrections, user_labels
         The user's; the same as (n_segments,) int8, or None.
     painted_shares
-        (n_segments,) share of each segment that was painted, or None, see `SegmentAnnotator.correct`.
+        (n_segments,) share of each segment that was painted, or None, see `segvote.method.corrections.correct`.
     """
 
     run: Run
@@ -55,16 +55,25 @@ class Voted:
     ----------
     opened
         What was voted on.
-    untaught
-        The method without any correction.
-    annotator, result
-        The method after a vote in which corrections take part, and what it says with the corrections of now.
+    held, corrected
+        The vote without corrections, and with those of now.
     """
 
     opened: Reopened
-    untaught: SegmentAnnotator
-    annotator: SegmentAnnotator
-    result: Result
+    held: Held
+    corrected: Corrected
+
+    @property
+    def outcome(self) -> Outcome:
+        """All that the files of the run are written from."""
+        opened = self.opened
+        parts = (opened.extractor, opened.bags, opened.table, self.held, self.corrected, opened.corrections)
+        return Outcome(opened.run.settings, *parts)
+
+    @property
+    def result(self) -> Vote:
+        """The vote with corrections, at the extent that was chosen for each image."""
+        return self.outcome.result
 
 
 def list_segmented_images(run: Run, corrections: Corrections | None = None) -> list[SegmentedImage]:
@@ -112,14 +121,12 @@ def vote(opened: Reopened, keep: bool = False) -> Voted:
     """
     settings, folder = opened.run.settings, opened.run.folder
     neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)
-    # A second opinion costs a search of its own: it is asked for again only where it was adopted, or may be now.
-    second_opinion = bool(opened.corrections.moved) or opened.run.confidence.get("contradicted", True)
-    annotator = fit_annotator(opened.table, settings, neighbours, second_opinion=second_opinion)
-    return teach(opened, annotator)
+    return apply_corrections(opened, hold_vote(opened.table, settings, neighbours))
 
 
-def teach(opened: Reopened, annotator: SegmentAnnotator) -> Voted:
-    """The vote in which the corrections of now take part, from one without any on the same segments."""
-    taught = annotator.teach(opened.user_labels)
-    result = apply_corrections(annotator, taught, opened.table.bags, opened.user_labels, opened.painted_shares)
-    return Voted(opened, annotator, taught, result)
+def apply_corrections(opened: Reopened, held: Held, refitted: Vote | None = None) -> Voted:
+    """The vote with the corrections of now, from one without any on the same segments.
+
+    `refitted` is that of an earlier vote with fewer user labels, which is quicker.
+    """
+    return Voted(opened, held, correct_vote(held, opened.user_labels, opened.painted_shares, refitted))

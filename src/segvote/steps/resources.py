@@ -1,57 +1,65 @@
-"""What the steps of one call may use: processes, memory, and perhaps workers elsewhere. None of it changes a result."""
+"""What the steps of one call may use: processes of this machine or workers of Dask, and the memory that is free."""
 
 from __future__ import annotations
 
-import re
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
-from segvote.errors import BadInputError
-from segvote.kernels import ParallelMap
+from segvote.errors import TooLargeError
 
 # Processes, where a call does not say how many.
 N_JOBS = 2
-UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([KMGT]?B?)\s*", re.IGNORECASE)
+# Bytes of Python and all packages; of a segment for its bag, prior, weights, scores and the index of the search; of one
+# number of its features, for these and for the model made of them; of one neighbour, for its distance and its vote.
+BASE, PER_SEGMENT, PER_NUMBER, PER_NEIGHBOUR = 250 * 10**6, 1000, 7, 28
+N_NEIGHBOURS = 40
+# Smaller needs are not checked: every machine has this.
+ALWAYS_THERE = 10**9
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What one call may use.
+    """What one call may use; none of it changes a result.
 
     Attributes
     ----------
-    n_jobs
+    n_jobs : int
         Number of processes, or of threads.
-    memory
-        Bytes that a vote may take; None: no bound.
-    parallel_map
-        Does the work in the place of processes and threads of this machine, such as `segvote.scaling.Cluster.map`;
-        whatever it runs on sees the folders of this machine. None: this machine works itself.
+    scheduler : str or None
+        Address of a Dask scheduler whose workers are used instead of processes; they see the folders of this machine
+        under the same paths.
     """
 
     n_jobs: int = N_JOBS
-    memory: int | None = None
-    parallel_map: ParallelMap | None = None
+    scheduler: str | None = None
 
 
-def make_resources(
-    n_jobs: int = N_JOBS, memory: str | int | None = None, parallel_map: ParallelMap | None = None
-) -> Resources:
-    """As `Resources`, with the memory as `parse_size` reads it."""
-    return Resources(n_jobs, None if memory is None else parse_size(memory), parallel_map)
+def estimate_memory(n_segments: int, n_dims: int, n_neighbors: int = N_NEIGHBOURS) -> int:
+    """Bytes that a vote of segments (n_segments, n_dims) takes, its model included; 5.7 GB for a million of 472."""
+    return BASE + n_segments * (PER_SEGMENT + PER_NUMBER * n_dims + PER_NEIGHBOUR * n_neighbors)
 
 
-def parse_size(text: str | int) -> int:
-    """Bytes of a size as people write it: ``4GB``, ``500 MB``, ``1.5g``, or a plain number of bytes."""
-    match = SIZE.fullmatch(str(text))
-    if match is None or float(match[1]) == 0:
-        raise BadInputError(f"expected a size like 4GB, 500MB or a number of bytes, got {str(text)!r:.40}")
-    unit = match[2].upper().removesuffix("B")
-    return int(float(match[1]) * UNITS[f"{unit}B" if unit else ""])
+def check_memory(n_segments: int, n_dims: int) -> None:
+    """Refuse a vote that needs more memory than this machine has free, with the number of GB that are missing."""
+    needed, free = estimate_memory(n_segments, n_dims), _measure_free_memory()
+    if free is None or needed <= max(free, ALWAYS_THERE):
+        return
+    raise TooLargeError(
+        f"the vote of {n_segments} segments needs {needed / 1e9:.1f} GB of memory, {free / 1e9:.1f} GB are free: "
+        f"{(needed - free) / 1e9:.1f} GB are missing. Take fewer segments (--n-segments), or vote on a part of the "
+        "images and `segvote predict` the rest"
+    )
 
 
-def format_size(n_bytes: int) -> str:
-    """A size as `parse_size` reads it, rounded up: 512MB, 4.1GB."""
-    unit = "GB" if n_bytes >= 10**9 else "MB"
-    tenths = -(-n_bytes * 10 // UNITS[unit])
-    return f"{tenths / 10:g}{unit}" if unit == "GB" else f"{-(-tenths // 10)}{unit}"
+def _measure_free_memory() -> int | None:
+    """Bytes that this machine can give, by Linux; elsewhere all that it has; None where neither is known."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.is_file():
+        found = dict(line.split(":", 1) for line in meminfo.read_text().splitlines() if ":" in line)
+        if "MemAvailable" in found:
+            return int(found["MemAvailable"].split()[0]) * 1024
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None

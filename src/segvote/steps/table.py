@@ -10,14 +10,13 @@ import numpy as np
 
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
-from segvote.kernels import MEMORY, Neighbours, Workspace
+from segvote.kernels import Neighbours
 from segvote.method.prior import measure_border_prior, measure_motion_prior
 from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.steps.memory import choose_workspace
-from segvote.steps.resources import Resources
+from segvote.steps.resources import check_memory
 from segvote.types import WITH
 from segvote.voters import keeps_lengths
 
@@ -47,8 +46,6 @@ class Table:
     motion
         One (n_segments of the bag,) array of how much each segment moves by itself for every bag that is a video, None
         for one that is an image.
-    workspace
-        Where X lies, and what is large of the vote on it.
     """
 
     X: np.ndarray
@@ -62,7 +59,6 @@ class Table:
     contrasts: list[np.ndarray]
     standardiser: Standardiser
     motion: Sequence[np.ndarray | None] = ()
-    workspace: Workspace = MEMORY
 
     def make_geometry(self, motion_prior: float) -> Geometry:
         """Where the segments lie, numbered over all bags; `motion_prior` as in `Settings`."""
@@ -94,7 +90,7 @@ class Table:
 
     def find_neighbours(self, n_neighbors: int) -> Neighbours:
         """The nearest segments of other bags of every segment."""
-        return Neighbours.search(self.X, n_neighbors, self.bags, self.workspace)
+        return Neighbours.search(self.X, n_neighbors, self.bags)
 
 
 def gather_table(
@@ -105,18 +101,19 @@ def gather_table(
     *,
     settings: Settings | None = None,
     second_voting: bool = False,
-    resources: Resources = Resources(),
 ) -> Table:
     """Read the shards of all bags, one at a time, into one array.
 
     On the scale of another run, if its standardiser is given; else on one of their own, that the voter of the settings
-    wants. `second_voting` as in `Settings`, for tables without any. `resources` decides where the array lies.
+    wants. `second_voting` as in `Settings`, for tables without any. A vote that needs more memory than is free is
+    refused.
     """
     counts = [bag.n_segments for bag in bags]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     shape = int(offsets[-1]), extractor.n_dims
-    workspace = MEMORY if settings is None else choose_workspace(run.path, settings, *shape, resources)
-    X = workspace.make_array(shape, np.float32)
+    if settings is not None:
+        check_memory(*shape)
+    X = np.empty(shape, np.float32)
     shards = np.split(X, offsets[1:-1])
     for place, shard in zip(shards, _read_shards(run, bags), strict=True):
         place[:] = shard
@@ -141,7 +138,6 @@ def gather_table(
         contrasts=[one[1] for one in adjacency],
         standardiser=standardiser,
         motion=[arrays.get("distinct") for arrays in geometry],
-        workspace=workspace,
     )
 
 

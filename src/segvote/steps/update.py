@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError
-from segvote.kernels import ParallelMap
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
 from segvote.run.inputs import Inputs
@@ -21,7 +20,7 @@ from segvote.run.settings import Settings, read_settings
 from segvote.steps.extract import make_segments_key
 from segvote.steps.job import annotate_bags
 from segvote.steps.label_maps import LabelMaps
-from segvote.steps.resources import N_JOBS, make_resources
+from segvote.steps.resources import N_JOBS, Resources
 from segvote.types import WITH, WITHOUT
 
 PENDING = "pending"  # in the record of a run: inputs of an update that is under way
@@ -36,8 +35,7 @@ def update(
     restore: Iterable[str] = (),
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    parallel_map: ParallelMap | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
@@ -55,14 +53,14 @@ def update(
         Names of images that were removed earlier and are to come back.
     segments
         Folder of your own label maps, if the run was made with one: for all images.
-    n_jobs, memory, parallel_map, strict, progress
+    n_jobs, scheduler, strict, progress
         As for `annotate`.
 
     Returns
     -------
     Run
     """
-    resources = make_resources(n_jobs, memory, parallel_map)
+    resources = Resources(n_jobs, scheduler)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     folder.read_record()  # what is no run folder is refused before a lock is put into it
     with folder.lock():

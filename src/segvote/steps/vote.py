@@ -1,63 +1,171 @@
-"""The vote of a run: its segments and settings to the method, or to another voter inside of it."""
+"""The vote of a run: its segments and settings to the method, or to another voter."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from segvote.kernels import Neighbours
-from segvote.method.ballot import Ballot
+from segvote.method.graph import N_NEIGHBORS
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
-from segvote.steps.voting.making import count_neighbours, make_annotator
+from segvote.voters import METHOD, make_voter
+from segvote.voters.options import check_options
 
 if TYPE_CHECKING:
-    from segvote.method import SegmentAnnotator
+    from segvote.method import SegmentTable, Vote, VoteParams
+    from segvote.method.confidence import Confidence
+    from segvote.method.corrections import Similarity
+    from segvote.voters.base import BaseVoter
 
 
-def fit_annotator(
-    table: Table,
-    settings: Settings,
-    neighbours: Neighbours | None = None,
-    user_labels: np.ndarray | None = None,
-    second_opinion: bool = True,
-) -> SegmentAnnotator:
+@dataclass(frozen=True)
+class Held:
+    """A vote without any correction.
+
+    Attributes
+    ----------
+    vote : Vote
+        Scores and selection.
+    confidence : Confidence
+        How far to trust it.
+    voter : BaseVoter, optional
+        The voter whose scores were decided on; None: the method.
+    recall : float, optional
+        Part of the true neighbours that the search found; None where none was made.
+    """
+
+    vote: Vote
+    confidence: Confidence
+    voter: BaseVoter | None = None
+    recall: float | None = None
+
+    @cached_property
+    def similarity(self) -> Similarity:
+        """Of the segments, by which corrections are propagated."""
+        from segvote.method.corrections import Similarity
+
+        return Similarity(self.vote.table.X, self.vote.table.images)
+
+    def refit(self, user_labels: np.ndarray | None) -> Vote:
+        """The vote in which user labels (n_segments,) take part; the method only."""
+        from segvote.method.corrections import refit_with_labels
+
+        return refit_with_labels(self.vote, user_labels, self.confidence.is_low)
+
+    def correct(
+        self, user_labels: np.ndarray | None, painted: np.ndarray | None = None, refitted: Vote | None = None
+    ) -> Vote:
+        """The vote with corrections, see `segvote.method.corrections.correct`."""
+        from segvote.method.corrections import correct
+
+        return correct(
+            self.vote,
+            user_labels,
+            painted,
+            refitted=refitted,
+            similarity=self.similarity,
+            low=self.confidence.is_low,
+        )
+
+    def relabel(self, positive: np.ndarray) -> Held:
+        """The vote on the same segments with other bag labels (n_bags,) bool; neighbours are not searched again."""
+        from segvote.method.second_opinion import vote_and_judge
+
+        table = replace(self.vote.table, positive=np.asarray(positive)[self.vote.table.groups])
+        if self.voter is not None:
+            return _ask_voter(table, self.voter, self.vote.params)
+        found = vote_and_judge(table, self.vote.graph, self.vote.params)
+        return Held(found.vote, found.confidence, recall=self.recall)
+
+
+def load_method() -> None:
+    """Load what a vote needs, scikit-learn above all, in the background: other processes extract features meanwhile."""
+    # Not as a daemon: a program that ends early waits for the import rather than be torn down in the middle of it.
+    Thread(target=import_module, args=("segvote.method.estimator",)).start()
+
+
+def make_params(settings: Settings) -> VoteParams:
+    """The parameters of a run's vote."""
+    # scikit-learn takes a second to import: a command that does not vote does not wait for it.
+    from segvote.method import VoteParams
+
+    check_options(settings.voter, settings.voter_options)
+    options = settings.voter_options if settings.voter == METHOD else {}
+    # As large a part of an image's segments as the default is: three times as many are three times as alike.
+    n_neighbors = max(N_NEIGHBORS, round(N_NEIGHBORS * settings.n_segments / Settings.n_segments))
+    params = VoteParams(
+        n_neighbors=n_neighbors,
+        border_prior=settings.border_prior,
+        smoothing=settings.smoothing,
+        decision=settings.decision,
+        exclude_mislabelled=settings.exclude_mislabelled,
+        allow_empty=settings.unsure,
+    )
+    return replace(params, **options)
+
+
+def count_neighbours(settings: Settings) -> int:
+    """How many neighbours of each segment the vote asks for; 0: none."""
+    if settings.voter == METHOD:
+        return make_params(settings).n_neighbors
+    return make_voter(settings.voter, settings.voter_options, settings.finish).n_searched
+
+
+def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = None) -> Held:
     """Let the segments vote.
 
     Parameters
     ----------
     table, settings
         What is voted on, and how.
-    neighbours
+    neighbours : Neighbours, optional
         Those that `count_neighbours` asks for, if they are known; else they are searched.
-    user_labels
-        (n_segments,) corrections: -1 unknown, 0 background, 1 object; None: there are none.
-    second_opinion
-        False where it is known that the first one stands.
     """
-    annotator, n_neighbors = make_annotator(settings), count_neighbours(settings)
-    annotator.set_params(second_opinion=second_opinion)
+    from segvote.method.second_opinion import vote_and_judge
+
+    params, n_neighbors = make_params(settings), count_neighbours(settings)
+    segments = table.make_segments(settings.motion_prior)
     if neighbours is None and n_neighbors:
         neighbours = table.find_neighbours(n_neighbors)
-    if neighbours is not None and annotator.voter is not None:
-        annotator.voter.take_neighbours(neighbours)
-        neighbours = None
-    return annotator.fit(
-        table.X,
-        table.positive[table.bags],
-        images=table.bags,
-        geometry=table.make_geometry(settings.motion_prior),
-        user_labels=user_labels,
-        neighbours=neighbours,
+    if settings.voter == METHOD:
+        assert neighbours is not None
+        graph, recall = neighbours.build_graph(), neighbours.recall
+        del neighbours
+        found = vote_and_judge(segments, graph, params)
+        return Held(found.vote, found.confidence, recall=recall)
+    voter = make_voter(settings.voter, settings.voter_options, settings.finish)
+    if neighbours is not None:
+        voter.take_neighbours(neighbours)
+    return _ask_voter(segments, voter, params)
+
+
+def _ask_voter(segments: SegmentTable, voter: BaseVoter, params: VoteParams) -> Held:
+    """The decision on another voter's scores."""
+    from segvote.method.confidence import Confidence
+    from segvote.method.prior import measure_border_prior
+    from segvote.method.vote import vote_by_scores
+
+    prior = segments.prior * measure_border_prior(segments.border, params.border_prior)
+    voter.fit(segments.X, segments.is_candidate, bags=segments.groups[segments.images], prior=prior)
+    return Held(
+        vote_by_scores(segments, voter.scores_, params),
+        Confidence(np.nan),
+        voter,
+        getattr(voter, "recall_", None),
     )
 
 
 def decide_votes(table: Table, votes: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores (n_segments,), thresholds (n_bags,) and selection (n_segments,) of votes counted elsewhere."""
+    """Scores (n_segments,), thresholds (n_images,) and selection (n_segments,) of votes counted elsewhere."""
+    from segvote.method.decide import select
+
     segments = table.make_segments(settings.motion_prior)
-    nobody = np.zeros(len(votes), dtype=bool)
-    ballot = Ballot(segments, None, nobody, np.full(len(votes), -1, dtype=np.int8), settings.smoothing)  # type: ignore[arg-type]
-    scores = ballot.smooth(np.asarray(votes, dtype=np.float64))
-    selected, thresholds = ballot.select(scores, settings.decision)
+    scores = segments.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
+    selected, thresholds = select(segments, scores, settings.decision)
     return scores, thresholds, selected

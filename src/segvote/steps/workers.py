@@ -1,4 +1,4 @@
-"""A parallel map: the same function on many items, in processes or threads, or by the map of `Resources`.
+"""A parallel map by joblib: the same function on many items, in processes, in threads, or by workers of Dask.
 
 Results come in the order of the items; the work of a killed worker is done again.
 """
@@ -14,13 +14,16 @@ from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from segvote.errors import SegvoteError
+from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.run.record import list_versions
 from segvote.steps.resources import Resources
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # How often a broken pool is set up again before giving up.
 MAX_RESTARTS = 3
+# Seconds until a scheduler, or its first worker, has to answer.
+PATIENCE = 30
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
 
@@ -30,8 +33,8 @@ def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], resour
 
     Each process computes with one thread, so that the number of processes cannot change a result.
     """
-    if resources.parallel_map is not None:
-        yield from resources.parallel_map(function, items)
+    if resources.scheduler is not None:
+        yield from _run_dask(function, items, resources.scheduler)
         return
     if resources.n_jobs == 1 or len(items) < MIN_PARALLEL:
         yield from map(function, items)
@@ -53,8 +56,8 @@ def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], resour
 
 def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], resources: Resources) -> Iterator[Result]:
     """As `run_on_all`, for functions that let go of the interpreter most of the time: no process has to start."""
-    if resources.parallel_map is not None:
-        yield from resources.parallel_map(function, items)
+    if resources.scheduler is not None:
+        yield from _run_dask(function, items, resources.scheduler)
         return
     waiting: deque[Future[Result]] = deque()
     n_jobs = resources.n_jobs
@@ -76,8 +79,53 @@ def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs:
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
     with parallel_config(backend="loky", inner_max_num_threads=1):
         pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
-        there = _InFolder(function, os.getcwd())
-        yield from pool(delayed(there)(item) for item in items)
+    there = _InFolder(function, os.getcwd())
+    yield from pool(delayed(there)(item) for item in items)
+
+
+def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:
+    """By joblib's Dask backend; workers whose packages are not those of this process are refused."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingPartError("--scheduler needs Dask; install it: pip install 'segvote[dask]'") from error
+    from joblib import Parallel, delayed, parallel_config
+
+    if not items:
+        return
+    try:
+        client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise BadInputError(
+            f"expected a Dask scheduler at {scheduler}, got none ({type(error).__name__}); start one: dask scheduler"
+        ) from error
+    with client:
+        _check_workers(client, scheduler)
+        # The function may hold a network: it is sent to each worker once.
+        with parallel_config(backend="dask", client=client, scatter=[function]):
+            pool: Any = Parallel(return_as="generator")
+        yield from pool(delayed(_call_alone)(function, item) for item in items)
+
+
+def _check_workers(client: Any, scheduler: str) -> None:
+    """Dask's own checks: that there are workers, and that they have the versions of this process."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        client.get_versions(check=True, packages=["segvote", *(name for name in list_versions() if name != "python")])
+    except TimeoutError as error:
+        raise BadInputError(
+            f"expected workers at {scheduler}, found none in {PATIENCE} s; start some: dask worker {scheduler}"
+        ) from error
+    except ValueError as error:
+        raise BadInputError(
+            f"expected workers with the versions of this machine, got {' '.join(str(error).split())}; install the same"
+        ) from error
+
+
+def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
+    """With one thread, as in local processes: their number may change how sums are rounded."""
+    with threadpool_limits(1):
+        return function(item)
 
 
 class _InFolder:

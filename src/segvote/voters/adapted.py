@@ -8,8 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError
-from segvote.method.graph import N_NEIGHBORS
-from segvote.method.second_opinion import stretch
+from segvote.method.graph import N_NEIGHBORS, stretch
 from segvote.voters.maps.cam import CAM
 from segvote.voters.segments import Segments
 from segvote.voters.walk import Walk

@@ -20,9 +20,9 @@ TRUTH = {"true": True, "false": False}
 def list_options(voter: str) -> dict[str, Any]:
     """Names of the parameters of a voter, or of the method, to their types."""
     if voter == METHOD:
-        from segvote.method import SegmentAnnotator  # scikit-learn takes a second to import
+        from segvote.method import VoteParams  # scikit-learn takes a second to import
 
-        return {name: kind for name, kind in _list_parameters(SegmentAnnotator).items() if name in METHOD_OPTIONS}
+        return {name: kind for name, kind in _list_parameters(VoteParams).items() if name in METHOD_OPTIONS}
     return _list_parameters(VOTERS[voter])
 
 

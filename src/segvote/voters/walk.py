@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from segvote.method.graph import N_NEIGHBORS
-from segvote.method.walk import Voice, find_weights
+from segvote.method.walk import ImageBalance, find_weights
 from segvote.voters.base import Votes
 from segvote.voters.neighbour_votes import NeighbourVoter
 from segvote.voters.segments import Segments
@@ -59,8 +59,8 @@ class Walk(NeighbourVoter):
         del neighbours
         voters = np.flatnonzero(segments.positive)
         shares = 1 / np.bincount(segments.bags)[segments.bags[voters]]
-        voice = Voice(segments.bags[voters], shares, self.balance)
-        self._weights = find_weights(self.graph_, segments.prior, voters, voice, self.n_steps)
+        balance = ImageBalance(segments.bags[voters], shares, self.balance)
+        self._weights = find_weights(self.graph_, segments.prior, voters, balance, self.n_steps)
         votes = segments.prior * (self.graph_ @ self._weights)
         largest = votes[voters].max(initial=0.0)
         self._gain = 1 / largest if largest > 0 else 1.0

@@ -6,14 +6,13 @@ import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import typer
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from segvote.cli.options import RENAMED, RESEARCH
+from segvote.cli.options import RESEARCH
 
 HELP_ALL = "--help-all"
 MIN_NAMES = 19  # characters of the column of names: panels stand below each other
@@ -21,13 +20,13 @@ KINDS = {int: "INT", float: "FLOAT"}
 
 
 class Command(TyperCommand):
-    """A command as typer makes it, with `HELP_ALL`, old names of options that are understood, and its own help."""
+    """A command as typer makes it, with `HELP_ALL` and its own help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if HELP_ALL in args:
             print_help(self, ctx, with_research=True)
             ctx.exit()
-        return super().parse_args(ctx, [translate(word) for word in args])
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         print_help(self, ctx)
@@ -55,15 +54,6 @@ def print_help(command: Any, ctx: Any, with_research: bool = False) -> None:
         console.print(Panel(make_table(rows), title=name, title_align="left", border_style="dim", padding=(0, 1)))
     if command.epilog:
         console.print(Text(inspect.cleandoc(command.epilog)))
-
-
-def translate(word: str) -> str:
-    """A word of the command line, with the option's present name."""
-    name, equals, value = word.partition("=")
-    if name not in RENAMED:
-        return word
-    typer.echo(f"segvote: {name} is called {RENAMED[name]} now; the old name goes with the next version", err=True)
-    return RENAMED[name] + equals + value
 
 
 def is_research(parameter: Any) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,8 @@ from segvote.features import FeatureExtractor
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_json
-from segvote.kernels import ParallelMap
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
@@ -38,17 +37,13 @@ from segvote.run.settings import Settings
 from segvote.steps.classes.masks import IndexWriter
 from segvote.steps.classes.sharing import share_parts
 from segvote.steps.label_maps import LabelMaps
-from segvote.steps.outcome import Outcome, is_done, write_outcome
+from segvote.steps.looks import list_levels
+from segvote.steps.outcome import Outcome, correct_vote, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
-from segvote.steps.resources import N_JOBS, Resources, make_resources
+from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import Table, gather_table
-from segvote.steps.vote import fit_annotator
-from segvote.steps.voting.corrected import apply_corrections
-from segvote.steps.voting.detail import list_levels
+from segvote.steps.vote import Held, hold_vote
 from segvote.types import WITH, WITHOUT, Annotation
-
-if TYPE_CHECKING:
-    from segvote.method import SegmentAnnotator
 
 
 def annotate_classes(
@@ -58,13 +53,12 @@ def annotate_classes(
     *,
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
-    memory: str | int | None = None,
-    parallel_map: ParallelMap | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> ClassRuns:
     """Find several objects at once; see `segvote.annotate_classes`."""
-    resources = make_resources(n_jobs, memory, parallel_map)
+    resources = Resources(n_jobs, scheduler)
     settings = list_levels(settings or Settings())[0]  # one look: what one class wants another may not
     extractor = check_names(settings)
     folder, root = RunFolder(out), Path(root)
@@ -95,7 +89,7 @@ class _Job:
         self.resources, self.progress = resources, progress
         self.images: list[ClassImage] = []
         self.segmented: list[SegmentedImage] = []
-        self._annotator: SegmentAnnotator | None = None
+        self._held: Held | None = None
 
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
         # Some class will draw masks of them: what that needs is made along with the segments.
@@ -112,9 +106,7 @@ class _Job:
 
     @cached_property
     def _table(self) -> Table:
-        return gather_table(
-            self.folder, self.segmented, self.extractor, settings=self.settings, resources=self.resources
-        )
+        return gather_table(self.folder, self.segmented, self.extractor, settings=self.settings)
 
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
@@ -140,14 +132,13 @@ class _Job:
         self.progress(f"vote on {settings.label}", 0, 1)
         table = replace(self._table, positive=np.array([one.bag.bag_label == WITH for one in bags]))
         # The neighbours of a segment do not depend on the class.
-        known = self._annotator
-        self._annotator = fit_annotator(table, settings) if known is None else known.refit(table.positive)
+        known = self._held
+        self._held = hold_vote(table, settings) if known is None else known.relabel(table.positive)
         user_labels = fix_table(run, bags, corrections)
-        annotator = self._annotator.teach(user_labels)
         shares = measure_painted_shares(run, bags, corrections)
-        result = apply_corrections(self._annotator, annotator, table.bags, user_labels, shares)
+        corrected = correct_vote(self._held, user_labels, shares)
         self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, annotator, result, corrections)
+        return Outcome(settings, self.extractor, bags, table, self._held, corrected, corrections)
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""

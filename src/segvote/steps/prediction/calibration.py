@@ -10,7 +10,6 @@ from scipy.special import expit
 
 from segvote.errors import BadInputError
 from segvote.method.support import measure_p_value
-from segvote.method.table import make_folds
 from segvote.run.settings import Settings
 from segvote.voters import make_voter
 
@@ -85,10 +84,18 @@ def score_by_refits(
     n_folds = min(N_FOLDS, int(bag_labels.sum()), int((~bag_labels).sum()))
     if n_folds < 2:
         raise BadInputError("calibration needs two training images of each kind at least; annotate with more images")
-    folds = make_folds(bag_labels, n_folds)[bags]
+    folds = _make_folds(bag_labels, n_folds)[bags]
     for fold in range(n_folds):
         out = folds == fold
         voter = make_voter(settings.voter, settings.voter_options, settings.finish)
         voter.fit(X[~out], bag_labels[bags[~out]], bags=bags[~out], prior=prior[~out], user_labels=user_labels[~out])
         votes[out] = voter.decision_function(X[out])
     return votes
+
+
+def _make_folds(bag_labels: np.ndarray, n_folds: int) -> np.ndarray:
+    """(n_bags,) number of each bag's fold: both kinds spread evenly."""
+    folds = np.empty(len(bag_labels), dtype=np.int64)
+    for side in (bag_labels, ~bag_labels):
+        folds[side] = np.arange(side.sum()) % n_folds
+    return folds

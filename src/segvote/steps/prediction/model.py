@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
 from segvote.io.files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
+from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
-from segvote.method import Geometry
-from segvote.method.table import make_folds
+from segvote.method.extents import N_LEVELS
+from segvote.method.linear import LinearPosterior
+from segvote.method.table import Geometry, SegmentTable, make_folds, make_table, smooth_along
+from segvote.method.vote import Vote, VoteParams, link_unseen, score_held_out, score_linked, vote_by_scores
+from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack
 from segvote.steps.table import Table
-from segvote.steps.voting.making import make_annotator
+from segvote.steps.vote import Held, make_params
+from segvote.voters import METHOD, make_voter
 
 if TYPE_CHECKING:
-    from segvote.method import Result, SegmentAnnotator
+    from segvote.steps.outcome import Corrected
+    from segvote.voters.base import BaseVoter
 
-OLDEST_VERSION = 4  # that can be read: earlier ones hold another method's votes
-SEGMENT_ARRAYS = ("bags", "prior", "user_labels")
+SEGMENT_ARRAYS = ("bags", "levels", "prior", "user_labels")
 
 
 def write_model(
@@ -38,8 +44,9 @@ def write_model(
     settings: Settings,
     extractor: FeatureExtractor,
     table: Table,
-    annotator: SegmentAnnotator,
-    result: Result,
+    held: Held,
+    corrected: Corrected,
+    extent: int,
 ) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
@@ -55,20 +62,25 @@ def write_model(
         "scales": scales,
         "bags": table.bags.astype(np.int32),
         "positive": table.positive.astype(np.uint8),
-        "user_labels": result.user_labels.astype(np.int8),
+        "user_labels": corrected.vote.user_labels.astype(np.int8),
         "prior": table.make_prior(settings).astype(np.float32),
         **_pack_adjacency(table),
-        "range": np.array([result.scores.min(), result.scores.max()], dtype=np.float64),
+        "range": np.array([corrected.vote.scores.min(), corrected.vote.scores.max()], dtype=np.float64),
+        "levels": corrected.extents.levels,
         **_name("standardiser", table.standardiser.get_state()),
         **_name("features", extractor.get_state()),
-        **_name("method", _get_state(annotator, table)),
+        **_name("method", _pack_vote(corrected.refitted) if held.voter is None else {}),
     }
     data = save(arrays)
     write_bytes(run.model_path / "model.safetensors", data)
-    write_json(
-        run.model_path / "model.json",
-        {"version": MODEL_VERSION, "settings": settings.to_dict(), "features": extractor.get_key(), **_sum(data)},
-    )
+    words = {"version": MODEL_VERSION, "settings": settings.to_dict(), "features": extractor.get_key()}
+    write_json(run.model_path / "model.json", {**words, "extent": extent, **_sum(data)})
+
+
+def write_model_extent(run: RunFolder, extent: int) -> None:
+    """Have the model of a run predict at another extent; its arrays stay as they are."""
+    path = run.model_path / "model.json"
+    write_json(path, {**read_json(path), "extent": extent})
 
 
 def _pack_adjacency(table: Table) -> dict[str, np.ndarray]:
@@ -94,12 +106,19 @@ def _name(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {f"{prefix}.{name}": np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _get_state(annotator: SegmentAnnotator, table: Table) -> dict[str, np.ndarray]:
-    """What the method has learned; another voter is fitted again when it is needed."""
-    if annotator.voter is not None:
-        return {}
-    held_out = annotator.smooth_training(annotator.score_held_out(make_folds(table.positive, N_FOLDS)))
-    return {**annotator.get_state(), "held_out": score_images(held_out, table.bags)}
+def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
+    """What scoring unseen segments needs beside the training segments; another voter is fitted again instead."""
+    table = found.table
+    held_out = table.smooth(score_held_out(found, make_folds(table, N_FOLDS)), found.params.smoothing)
+    return {
+        "labels": found.labels.astype(np.uint8),
+        "excluded": found.excluded.astype(np.uint8),
+        "inside": np.array([found.inside]),
+        "threshold": np.array([found.threshold]),
+        "direction": found.posterior.direction.astype(np.float64),
+        "offset": np.array([found.posterior.offset]),
+        "held_out": score_images(held_out, table.groups[table.images]),
+    }
 
 
 @dataclass(frozen=True)
@@ -111,19 +130,21 @@ class Model:
     extractor: FeatureExtractor
     standardiser: Standardiser
     arrays: dict[str, np.ndarray]  # everything stored; see `write_model`
+    drawing: Drawing  # how masks are drawn
+    extent: int = 2  # level of the nested selections at which images are predicted
 
-    def restore(self) -> SegmentAnnotator:
-        """The method, fitted: taken over as it was, or another voter fitted again on the stored segments."""
-        arrays, bags = self.arrays, self.arrays["bags"]
-        annotator = make_annotator(self.settings)
-        annotator.n_neighbors = min(annotator.n_neighbors, len(bags))  # a stranger's settings may ask for any number
-        X, y = arrays["X"].astype(np.float32), arrays["positive"].astype(bool)[bags]
-        if annotator.voter is None:
-            return annotator.set_state(X, y, bags, _select(self.arrays, "method"))
-        annotator.exclude_mislabelled = False
-        return annotator.fit(X, y, images=bags, geometry=self._make_geometry())
+    def restore(self) -> Scorer:
+        """Scores of segments never seen: by the stored vote, or by another voter fitted again on the segments."""
+        arrays, table = self.arrays, self._make_table()
+        params = make_params(self.settings)
+        params = replace(params, n_neighbors=min(params.n_neighbors, len(table)))  # a model may ask for any number
+        if self.settings.voter == METHOD:
+            return Scorer(_unpack_vote(table, params, _select(arrays, "method")))
+        voter = make_voter(self.settings.voter, self.settings.voter_options, self.settings.finish)
+        voter.fit(table.X, table.is_candidate, bags=table.images, prior=arrays["prior"])
+        return Scorer(vote_by_scores(table, voter.scores_, params), voter)
 
-    def calibrate(self, annotator: SegmentAnnotator) -> Calibration:
+    def calibrate(self, scorer: Scorer) -> Calibration:
         """What scores mean for an image; a *without* image with a user label object has it."""
         arrays, bags = self.arrays, self.arrays["bags"]
         positive = arrays["positive"].astype(bool)
@@ -131,15 +152,71 @@ class Model:
         if scores is None:
             X = arrays["X"].astype(np.float32)
             votes = score_by_refits(self.settings, X, positive, bags, arrays["prior"], arrays["user_labels"])
-            scores = score_images(annotator.smooth_training(votes), bags)
+            found = scorer.vote
+            scores = score_images(found.table.smooth(votes, found.params.smoothing), bags)
         marked = np.zeros(len(positive), dtype=bool)
         marked[bags[arrays["user_labels"] == 1]] = True
         return calibrate(scores, positive | marked)
 
-    def _make_geometry(self) -> Geometry:
+    def _make_table(self) -> SegmentTable:
         arrays = self.arrays
         contrasts = np.where(arrays["contrasts"] < 0, np.nan, arrays["contrasts"])
-        return Geometry(edges=arrays["edges"], lengths=arrays["lengths"], contrasts=contrasts, prior=arrays["prior"])
+        places = Geometry(edges=arrays["edges"], lengths=arrays["lengths"], contrasts=contrasts, prior=arrays["prior"])
+        X, positive = arrays["X"].astype(np.float32), arrays["positive"].astype(bool)
+        return make_table(X, positive, arrays["bags"].astype(np.int64), places)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores segments never seen, before smoothing; above 0 means object.
+
+    Attributes
+    ----------
+    vote : Vote
+        On the training segments.
+    voter : BaseVoter, optional
+        The voter that scores in the place of the method.
+    """
+
+    vote: Vote
+    voter: BaseVoter | None = None
+
+    def score(self, X: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
+        """(n,) scores of segments (n, d), and (n, n_training) the votes of training segments, if the method votes."""
+        if self.voter is not None:
+            return self.voter.decision_function(X), sparse.csr_matrix((len(X), len(self.vote.table)))
+        graph = link_unseen(self.vote, X)
+        return score_linked(self.vote, X, graph), graph
+
+    def smooth(self, scores: np.ndarray, adjacency: sparse.csr_matrix) -> np.ndarray:
+        """Scores (n,) of an image's segments with those of their adjacent segments, see `weigh_adjacent`."""
+        return smooth_along(adjacency, scores, self.vote.params.smoothing)
+
+
+def _unpack_vote(table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray]) -> Vote:
+    """A vote that scores segments never seen, from what `_pack_vote` gave."""
+    nothing, unknown = np.zeros(len(table)), np.full(len(table), -1, dtype=np.int8)
+    images, labels = np.zeros(table.n_images), state["labels"].astype(bool)
+    return Vote(
+        table=table,
+        params=params,
+        graph=sparse.csr_matrix((len(table), len(table))),
+        connectivity=nothing,
+        user_labels=unknown,
+        agreement=None,
+        excluded=state["excluded"].astype(bool),
+        suspicion=images,
+        labels=labels,
+        inside=float(state["inside"][0]),
+        posterior=LinearPosterior(state["direction"], float(state["offset"][0])),
+        threshold=float(state["threshold"][0]),
+        votes=nothing,
+        scores=nothing,
+        thresholds=images,
+        selected=labels,
+        uncertainty=images,
+        empty=images > 0,
+    )
 
 
 def read_model(path: Path | str) -> Model:
@@ -160,7 +237,7 @@ def read_model(path: Path | str) -> Model:
             "install the same version, or put the same network where it was"
         )
     extractor.set_state(_select(arrays, "features"))
-    return Model(settings, extractor, standardiser, arrays)
+    return Model(settings, extractor, standardiser, arrays, read_drawing(folder), words["extent"])
 
 
 def _select(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
@@ -181,11 +258,10 @@ def _read_words(path: Path) -> dict[str, Any]:
         raise DamagedFileError(f"{path} is not the description of a model; annotate again")
     if found > MODEL_VERSION:
         raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; install a newer segvote")
-    if found < OLDEST_VERSION:
-        raise BadInputError(
-            f"{path} has version {found}, which lacks what {OLDEST_VERSION} and later have; repeat the "
-            "`segvote annotate` that wrote it, which votes again and segments nothing anew"
-        )
+    if found < MODEL_VERSION:
+        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; annotate again")
+    if type(words.get("extent")) is not int or not 1 <= words["extent"] <= N_LEVELS:
+        raise DamagedFileError(f"{path}: expected an extent from 1 to {N_LEVELS}; annotate again")
     return words
 
 

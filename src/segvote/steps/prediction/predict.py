@@ -13,9 +13,8 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.remote.addresses import name_path_or_uri
+from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_csv, write_json
-from segvote.kernels import ParallelMap
 from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bag_record import BagRecord
@@ -113,13 +112,13 @@ def predict(
     *,
     false_positive_rate: float = FALSE_POSITIVE_RATE,
     n_jobs: int = N_JOBS,
-    parallel_map: ParallelMap | None = None,
+    scheduler: str | None = None,
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Predictions:
     """Say of images never seen whether they show the object, and draw it; see `segvote.predict`."""
     predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
-    model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, parallel_map=parallel_map)
+    model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, scheduler)
     _check_owner(target, Path(folder))
     bags = list_unsorted_bags(Path(folder), model.settings.frames, model.settings.reading)
     with target.lock():
@@ -128,6 +127,17 @@ def predict(
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
         segmented = extract_with(bag_extractor, bags, resources, progress)
         return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources, progress)
+
+
+@dataclass(frozen=True)
+class ScoredImage:
+    """An image with the scores and areas of its segments, those adjacent, and shares as `Predictor.vote` gives them."""
+
+    image: SegmentedImage
+    scores: np.ndarray
+    areas: np.ndarray
+    edges: np.ndarray
+    shares: np.ndarray
 
 
 class _Job:
@@ -142,10 +152,10 @@ class _Job:
         stems = name_bags([one.bag for one in good])
         tasks, best = [], []
         scored = count_along(self._score(good), "vote", len(good), progress)
-        for one, scores, areas in scored:
-            tasks.append(self._make_task(one, stems[one.bag.name], scores, areas))
-            best.append(float(scores.max()))
-        records = write_pictures(self.target, tasks, self.model.settings, resources, progress)
+        for one in scored:
+            tasks.append(self._make_task(one, stems[one.image.bag.name]))
+            best.append(float(one.scores.max()))
+        records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources, progress)
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
@@ -153,25 +163,25 @@ class _Job:
         self._write(predictions)
         return predictions
 
-    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[tuple[SegmentedImage, np.ndarray, np.ndarray]]:
-        """Each image with the scores and areas of its segments."""
+    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[ScoredImage]:
         model = self.model
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
             printed = model.settings.second_voting
             table = gather_table(self.target, some, model.extractor, model.standardiser, second_voting=printed)
-            annotator = self.predictor.annotator
-            votes = table.split(self.predictor.vote(table.X))
+            votes, shares = (table.split(values) for values in self.predictor.vote(table.X))
             adjacent = zip(table.edges, table.lengths, table.contrasts, strict=True)
-            for one, own, areas, known in zip(some, votes, table.split(table.areas), adjacent, strict=True):
-                yield one, annotator.smooth(own, weigh_adjacent(len(own), *known)), areas
+            parts = zip(some, votes, shares, table.split(table.areas), adjacent, strict=True)
+            for one, own, share, areas, known in parts:
+                scores = self.predictor.scorer.smooth(own, weigh_adjacent(len(own), *known))
+                yield ScoredImage(one, scores, areas, known[0], share)
 
-    def _make_task(self, one: SegmentedImage, stem: str, scores: np.ndarray, areas: np.ndarray) -> WriteTask:
-        choice = self.predictor.choose(scores, areas)
-        labelled = replace(one, bag=replace(one.bag, bag_label=WITH if choice.contains else WITHOUT))
-        record = record_bag(labelled, stem, scores, choice.decisions, areas, choice.threshold)
-        free = np.full(len(scores), -1, dtype=np.int8)
-        return WriteTask(record, one.bag.path, choice.heat, choice.decisions, free)
+    def _make_task(self, one: ScoredImage, stem: str) -> WriteTask:
+        choice, bag = self.predictor.choose(one.scores, one.areas, one.edges, one.shares), one.image.bag
+        labelled = replace(one.image, bag=replace(bag, bag_label=WITH if choice.contains else WITHOUT))
+        record = record_bag(labelled, stem, one.scores, choice.decisions, one.areas, choice.threshold)
+        free = np.full(len(one.scores), -1, dtype=np.int8)
+        return WriteTask(record, bag.path, choice.heat, choice.decisions, free)
 
     def _predict(self, record: BagRecord, score: float) -> Prediction:
         probability, p_value = self.predictor.measure(score)

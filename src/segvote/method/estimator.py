@@ -1,0 +1,210 @@
+"""`SegmentAnnotator`: the method behind scikit-learn's interface; arrays in, labelled segments out."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from segvote.errors import BadInputError
+from segvote.method.confidence import Confidence
+from segvote.method.corrections import correct
+from segvote.method.decide import DECISIONS
+from segvote.method.explanation import Explanation, explain_vote
+from segvote.method.extents import Extents, find_extents
+from segvote.method.graph import N_NEIGHBORS, search_graph
+from segvote.method.second_opinion import Judged, vote_and_judge
+from segvote.method.table import Geometry, encode_labels, label_images, make_table, number_images
+from segvote.method.vote import Vote, VoteParams, link_unseen, score_linked
+
+
+class SegmentAnnotator(BaseEstimator):
+    """Find the object that some images contain and others do not.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Segments of other images that vote for each segment.
+    n_steps : int
+        Rounds of the walk.
+    border_prior : float
+        Background prior of segments on the image border, in (0, 1]; 1 switches it off.
+    smoothing : float
+        Part of a score that comes from adjacent segments that look alike, in [0, 1].
+    exclude_mislabelled : bool
+        Whether images that are likely in the wrong folder are excluded from the vote.
+    decision : str
+        A name of `segvote.method.decide.DECISIONS`.
+    allow_empty : bool
+        Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
+        p-value of 0.05; otherwise every one keeps at least its best.
+    pos_label : int, str or bool, optional
+        The label of images with the object; None: the larger of two numbers, or ``with`` beside ``without``.
+
+    Attributes
+    ----------
+    classes_ : (2,)
+        The two labels of images, the one that means *with* last.
+    vote_ : Vote
+        Scores, thresholds and selection of the training segments, each voted for by other images only.
+    extents_ : Extents
+        Nested selections, from the most telling part to the whole object.
+    confidence_ : Confidence
+        How far to trust the selection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from segvote import SegmentAnnotator
+    >>> rng = np.random.default_rng(0)
+    >>> images = np.repeat(np.arange(20), 10)  # ten segments in each of twenty images
+    >>> y = images < 10  # the first ten contain the object
+    >>> X = rng.normal(0, 0.1, (200, 3))
+    >>> X[y & (np.arange(200) % 10 == 0)] += [1, 0, 0]  # the first segment of each of these
+    >>> annotator = SegmentAnnotator(n_neighbors=8).fit(X, y, images=images)
+    >>> np.flatnonzero(annotator.vote_.selected)[:3]
+    array([ 0, 10, 20])
+
+    References
+    ----------
+    Wang, Li, Lu: Weakly supervised segment annotation via expectation kernel density estimation. arXiv 1812.06228.
+    """
+
+    # Images, geometry and corrections go along wherever scikit-learn's metadata routing is on.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"images": True, "geometry": True, "user_labels": True}
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "border_prior": [Interval(Real, 0, 1, closed="right")],
+        "smoothing": [Interval(Real, 0, 1, closed="both")],
+        "exclude_mislabelled": ["boolean"],
+        "decision": [StrOptions(set(DECISIONS))],
+        "allow_empty": ["boolean"],
+        "pos_label": [None, Integral, str, "boolean"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = N_NEIGHBORS,
+        n_steps: int = 60,
+        border_prior: float = 0.9,
+        smoothing: float = 0.4,
+        exclude_mislabelled: bool = True,
+        decision: str = "otsu",
+        allow_empty: bool = False,
+        pos_label: int | str | bool | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_steps = n_steps
+        self.border_prior = border_prior
+        self.smoothing = smoothing
+        self.exclude_mislabelled = exclude_mislabelled
+        self.decision = decision
+        self.allow_empty = allow_empty
+        self.pos_label = pos_label
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    @property
+    def params(self) -> VoteParams:
+        """The parameters as those of a vote."""
+        given = {name: value for name, value in self.get_params(deep=False).items() if name != "pos_label"}
+        return VoteParams(**given)
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        images: np.ndarray | None = None,
+        geometry: Geometry | None = None,
+        user_labels: np.ndarray | None = None,
+    ) -> Self:
+        """Hold the vote.
+
+        Parameters
+        ----------
+        X : (n_segments, d)
+            Features.
+        y : (n_segments,)
+            The image's label, copied to its segments: {0, 1}, {-1, 1}, bool, or two strings.
+        images : (n_segments,), optional
+            Ids of the images, segments of one image together; default: every segment is an image of its own.
+        geometry : Geometry, optional
+            Where the segments lie.
+        user_labels : (n_segments,), optional
+            Corrections: -1 unknown, 0 background, 1 object.
+        """
+        self._validate_params()
+        X, y = validate_data(self, X, y, dtype=(np.float32, np.float64))
+        check_classification_targets(y)
+        self.classes_, labels = encode_labels(y, self.pos_label)
+        ids = np.arange(len(X)) if images is None else np.asarray(images)
+        if ids.shape != (len(X),):
+            raise BadInputError(f"expected one image id per segment ({len(X)}); got shape {ids.shape}")
+        self._names, numbers = number_images(ids)
+        table = make_table(X, label_images(labels, numbers), numbers, geometry)
+        self._judged: Judged = vote_and_judge(table, search_graph(table, self.n_neighbors), self.params)
+        self.correct(user_labels)
+        return self
+
+    @property
+    def confidence_(self) -> Confidence:
+        """How far to trust the selection."""
+        check_is_fitted(self)
+        return self._judged.confidence
+
+    def correct(self, user_labels: np.ndarray | None) -> Self:
+        """Hold the vote again with corrections (n_segments,): -1 unknown, 0 background, 1 object; None: without any."""
+        check_is_fitted(self, "_judged")
+        self.vote_: Vote = correct(self._judged.vote, user_labels, low=self._judged.confidence.is_low)
+        self.extents_: Extents = find_extents(self.vote_)
+        return self
+
+    def decision_function(self, X: np.ndarray, images: np.ndarray | None = None) -> np.ndarray:
+        """(n_segments,) score of segments before smoothing; above 0 means object.
+
+        Parameters
+        ----------
+        X : (n_segments, d)
+            Features.
+        images : (n_segments,), optional
+            Ids of their images; training segments of the same image do not vote. Default: images never seen.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float32, np.float64))
+        own = None if images is None else self._find_images(np.asarray(images))
+        return score_linked(self.vote_, X, link_unseen(self.vote_, X, own))
+
+    def _find_images(self, ids: np.ndarray) -> np.ndarray:
+        """Numbers of training images by id; -1 for images never seen."""
+        known = {name: number for number, name in enumerate(self._names.tolist())}
+        return np.array([known.get(one, -1) for one in ids.tolist()])
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments,) the *with* class where the score is above 0."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """(n_segments, 2) background and object; one half at the threshold of the run, as ``vote_.weights``."""
+        posterior = self._posterior(X)
+        return np.column_stack([1 - posterior, posterior])
+
+    def _posterior(self, X: np.ndarray) -> np.ndarray:
+        return self.vote_.soften(self.decision_function(X))
+
+    def explain(self, segment: int) -> Explanation:
+        """Which segments voted for a training segment before smoothing; the amounts and the constant sum to it."""
+        check_is_fitted(self)
+        n_segments = len(self.vote_.table)
+        if not 0 <= segment < n_segments:
+            raise BadInputError(f"there are {n_segments} segments, numbered from 0; got segment {segment}")
+        return explain_vote(self.vote_, segment)

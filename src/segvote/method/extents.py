@@ -1,0 +1,206 @@
+"""Nested selections of a vote, from the most telling part to the whole object.
+
+Two folders cannot tell which extent is meant: a face or a cat, a nucleus or a cell. So a vote ends in nested levels, of
+which you choose one for the whole run. The inner levels cut the scores higher and lower (Otsu's thresholds for three
+classes beside the one for two). The outer levels grow by votes: a segment adjacent to the selection joins it when the
+share of its neighbours in other images that are selected, or adjacent to a selected segment of their own image, exceeds
+a bound; neighbours in *without* images count against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from segvote.kernels.otsu import split_in_three
+from segvote.method.table import apply_labels
+from segvote.method.vote import Vote
+
+# Rounds of growth of each level beyond the three cuts.
+GROWTH_ROUNDS = (1, 3, 8)
+N_LEVELS = 3 + len(GROWTH_ROUNDS)
+# The level that the vote decides by itself.
+DEFAULT_LEVEL = 2
+# Share of neighbours from which an adjacent segment joins.
+GROWTH_BOUND = 0.8
+# The level of a segment that is never selected.
+NEVER = N_LEVELS + 1
+
+
+@dataclass(frozen=True)
+class Extents:
+    """Nested selections; level 1 is the tightest, `DEFAULT_LEVEL` that of the vote, `N_LEVELS` the widest.
+
+    Attributes
+    ----------
+    levels : (n_segments,) uint8
+        The first level that selects each segment; `NEVER` for those that none does.
+    thresholds : (3, n_images)
+        Scores above which the segments of an image are selected at the first three levels; growth begins at the third.
+    shares : (n_segments,)
+        Share of neighbours by which a segment joined, in [0, 1]; 0 for the others.
+    """
+
+    levels: np.ndarray
+    thresholds: np.ndarray
+    shares: np.ndarray
+
+    def __len__(self) -> int:
+        return N_LEVELS
+
+    def select(self, level: int) -> np.ndarray:
+        """(n_segments,) bool: the selection at a level."""
+        return self.levels <= level
+
+
+def find_extents(found: Vote) -> Extents:
+    """All levels of a vote; user labels hold at each of them."""
+    table, thresholds = found.table, _find_thresholds(found)
+    selections = [_select_above(found, one) for one in thresholds]
+    selections[0] &= selections[1]
+    selections[2] |= selections[1]
+    adjacent, shares = join_adjacent(len(table), table.edges), np.zeros(len(table))
+    current = selections[2]
+    for number in range(1, GROWTH_ROUNDS[-1] + 1):
+        joined, share = grow(found, adjacent, current)
+        shares[joined] = share[joined]
+        current = current | joined
+        if number in GROWTH_ROUNDS:
+            selections.append(current)
+    levels = NEVER - np.sum(selections, axis=0)
+    return Extents(levels.astype(np.uint8), thresholds, shares)
+
+
+def _find_thresholds(found: Vote) -> np.ndarray:
+    """(3, n_images) scores above which segments are selected at the levels 1 to 3, descending."""
+    table, cuts = found.table, np.tile(found.thresholds, (3, 1))
+    for image in map(int, np.flatnonzero(table.positive & ~found.empty)):
+        part = table.get_slice(image)
+        low, high = split_in_three(found.scores[part], table.areas[part])
+        cuts[0, image] = max(high, cuts[1, image])
+        cuts[2, image] = min(low, cuts[1, image])
+    return cuts
+
+
+def _select_above(found: Vote, thresholds: np.ndarray) -> np.ndarray:
+    """(n_segments,) bool: segments of *with* images above their threshold (n_images,), and the best of each."""
+    table, best = found.table, np.zeros(len(found.table), dtype=bool)
+    order = np.lexsort((found.scores, table.images))
+    best[order[table.offsets[1:] - 1]] = True
+    best &= ~found.empty[table.images]
+    selected = table.is_candidate & ((found.scores > thresholds[table.images]) | best)
+    return apply_labels(selected, found.user_labels)
+
+
+def join_adjacent(n_segments: int, edges: np.ndarray) -> sparse.csr_matrix:
+    """(n_segments, n_segments) 1 for each pair of adjacent segments (m, 2)."""
+    rows, columns = np.concatenate([edges, edges[:, ::-1]]).T.reshape(2, -1)
+    return sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(n_segments, n_segments))
+
+
+def grow(found: Vote, adjacent: sparse.csr_matrix, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One round of growth.
+
+    Returns
+    -------
+    joined : (n_segments,) bool
+        Adjacent segments of *with* images that join the selection (n_segments,).
+    shares : (n_segments,)
+        Share of each segment's neighbours that are selected or adjacent to a selected segment.
+    """
+    ring = find_ring(adjacent, selected) & found.table.is_candidate & (found.user_labels != 0)
+    shares = found.counted_graph @ (selected | ring).astype(np.float64)
+    return ring & (shares > GROWTH_BOUND), shares
+
+
+def find_ring(adjacent: sparse.csr_matrix, selected: np.ndarray) -> np.ndarray:
+    """(n_segments,) bool: segments adjacent to a selection."""
+    return (adjacent @ selected.astype(np.float64) > 0) & ~selected
+
+
+def apply_levels(found: Vote, extents: Extents, levels: np.ndarray | int) -> Vote:
+    """The vote with the selection of a level for each image, and thresholds and scores from which it follows.
+
+    Parameters
+    ----------
+    found : Vote
+        As decided, at the default level.
+    extents : Extents
+        Of the same vote.
+    levels : (n_images,) int, or int
+        From 1 to `N_LEVELS`.
+    """
+    table = found.table
+    levels = np.broadcast_to(np.asarray(levels), (table.n_images,))
+    thresholds, scores, selected = decide_levels(extents, levels, found.scores, table.images)
+    selected = apply_labels(selected, found.user_labels)
+    return replace(found, selected=selected, thresholds=thresholds, scores=scores)
+
+
+def decide_levels(
+    extents: Extents, levels: np.ndarray, scores: np.ndarray, images: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Thresholds (n_images,), scores (n_segments,) and selection (n_segments,) at the level (n_images,) of each image.
+
+    Segments that joined by growth get the score that their share of neighbours stands for, between the threshold and
+    the best score of their image.
+    """
+    n_images = len(levels)
+    thresholds = extents.thresholds[np.minimum(levels, 3) - 1, np.arange(n_images)]
+    own, cuts = levels[images], thresholds[images]
+    best = np.full(n_images, -np.inf)
+    np.maximum.at(best, images, scores)
+    above = np.maximum(best[images] - cuts, 1e-9)
+    joined = (extents.levels > 3) & (extents.levels <= own)
+    raised = np.where(joined, np.maximum(scores, cuts + extents.shares * above), scores)
+    return thresholds, raised, extents.levels <= own
+
+
+# Images never seen ---------------------------------------------------------------------------------------------------
+
+
+def select_unseen(
+    scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray, threshold: float, level: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The selection of an image never seen at a level.
+
+    Parameters
+    ----------
+    scores, areas : (n_segments,)
+        Of the image.
+    edges : (m, 2)
+        Pairs of adjacent segments.
+    shares : (n_segments,)
+        Share of each segment's training neighbours that are selected at the level or adjacent to one, see `find_reach`.
+    threshold : float
+        Score above which segments are selected at the default level.
+    level : int
+        From 1 to `N_LEVELS`.
+
+    Returns
+    -------
+    selected : (n_segments,) bool
+        At least the segment with the highest score.
+    scores : (n_segments,)
+        In which segments that joined by growth exceed the threshold.
+    threshold : float
+        Of the level.
+    """
+    low, high = split_in_three(scores, areas)
+    cut = (max(high, threshold), threshold, min(low, threshold))[min(level, 3) - 1]
+    selected = scores > cut
+    selected[np.argmax(scores)] = True
+    adjacent, raised = join_adjacent(len(scores), edges), scores.copy()
+    for _ in range(GROWTH_ROUNDS[level - 4] if level > 3 else 0):
+        joined = find_ring(adjacent, selected) & (shares > GROWTH_BOUND)
+        raised[joined] = np.maximum(scores[joined], cut + shares[joined] * max(float(scores.max()) - cut, 1e-9))
+        selected = selected | joined
+    return selected, raised, float(cut)
+
+
+def find_reach(levels: np.ndarray, edges: np.ndarray, level: int) -> np.ndarray:
+    """(n_segments,) bool: training segments selected at a level, by their first `levels`, or adjacent to one."""
+    selected = levels <= level
+    return selected | find_ring(join_adjacent(len(levels), edges), selected)

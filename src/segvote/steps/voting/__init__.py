@@ -1,1 +1,0 @@
-"""Before and after the vote: whose neighbours are kept, and how closely images are looked at."""

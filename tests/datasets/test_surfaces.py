@@ -1,0 +1,113 @@
+"""Surfaces with small defects: the area asked for, masks exact to the pixel, the same bytes for the same seed."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import ndimage
+from typer.testing import CliRunner
+
+from segvote.cli.app import load_commands
+from segvote.datasets import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
+from segvote.datasets.surfaces import make_surface
+from segvote.errors import BadInputError, UnknownNameError
+
+SMALL = 256
+kinds = pytest.mark.parametrize("kind", DEFECTS)
+
+
+@kinds
+def test_the_area_is_within_its_bounds(kind):
+    for scene in make_surfaces(3, 0, kind=kind, size=SMALL):
+        assert 0.001 - 1 / SMALL**2 <= scene.mask.mean() <= 0.005 + 1 / SMALL**2
+
+
+def test_the_default_size_is_1024_pixels_and_its_area_small():
+    scene = next(make_surfaces(1, 0))
+    assert scene.image.shape == (1024, 1024, 3) and scene.image.dtype == np.uint8
+    assert 0.001 <= scene.mask.mean() <= 0.005
+
+
+@kinds
+@pytest.mark.parametrize("ground", ["brick", "grass", "gravel", "sand"])
+def test_the_mask_is_what_was_damaged_and_nothing_else(kind, ground):
+    style = SurfaceStyle(kind, ground, SMALL)
+    whole, scene = (make_surface("with", 0, 3, style, damaged=damaged) for damaged in (False, True))
+    changed = (whole.image != scene.image).any(axis=2)
+    assert not changed[~scene.mask].any()
+    # Damage may leave a pixel the colour that it had.
+    assert changed[scene.mask].mean() > 0.9
+    assert not whole.mask.any()
+
+
+@kinds
+def test_defects_stay_away_from_the_border(kind):
+    for scene in make_surfaces(4, 0, seed=2, kind=kind, size=SMALL):
+        assert not np.concatenate([scene.mask[0], scene.mask[-1], scene.mask[:, 0], scene.mask[:, -1]]).any()
+
+
+def test_spots_are_several_and_the_others_one():
+    for kind in DEFECTS:
+        for scene in make_surfaces(3, 0, kind=kind, size=512):
+            labels, _ = ndimage.label(scene.mask, np.ones((3, 3)))
+            sizes = np.bincount(labels.ravel())[1:]
+            if kind == "spots":
+                assert 3 <= len(sizes) <= 6
+            else:
+                # Crumbs may lie beside a ragged outline.
+                assert sizes.max() > 0.9 * sizes.sum()
+
+
+def test_without_images_are_whole():
+    scenes = list(make_surfaces(1, 2, size=SMALL))
+    assert [scene.bag_label for scene in scenes] == ["with", "without", "without"]
+    assert not scenes[1].mask.any()
+    assert not np.array_equal(scenes[1].image, scenes[2].image)
+
+
+def test_a_surface_does_not_depend_on_the_number_of_others():
+    few, many = list(make_surfaces(2, 1, seed=4, size=SMALL)), list(make_surfaces(3, 2, seed=4, size=SMALL))
+    assert np.array_equal(few[1].image, many[1].image)
+    assert np.array_equal(few[2].image, many[3].image)
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path):
+    for name, seed in (("one", 5), ("two", 5), ("other", 6)):
+        write_surfaces(tmp_path / name, 2, 1, seed, kind="crack", size=SMALL)
+    files = [path.relative_to(tmp_path / "one") for path in sorted((tmp_path / "one").rglob("*.png"))]
+    assert [str(path) for path in files] == [
+        "masks/with-000.png",
+        "masks/with-001.png",
+        "with/with-000.png",
+        "with/with-001.png",
+        "without/without-000.png",
+    ]
+    for path in files:
+        content = (tmp_path / "one" / path).read_bytes()
+        assert content == (tmp_path / "two" / path).read_bytes()
+        assert content != (tmp_path / "other" / path).read_bytes()
+
+
+def test_written_masks_are_those_of_the_surfaces(tmp_path):
+    write_surfaces(tmp_path, 1, 0, kind="stain", size=SMALL)
+    scene = next(make_surfaces(1, 0, kind="stain", size=SMALL))
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "masks/with-000.png")) == 255, scene.mask)
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "with/with-000.png")), scene.image)
+
+
+@pytest.mark.parametrize("style", [{"size": 32}, {"area": (0.3, 0.1)}, {"area": (0.0, 0.001)}, {"area": (0.01, 0.2)}])
+def test_a_bad_style_is_an_error(style):
+    with pytest.raises(BadInputError, match="got"):
+        next(make_surfaces(1, 0, **style))
+
+
+@pytest.mark.parametrize("style", [{"kind": "dent"}, {"ground": "steel"}])
+def test_an_unknown_name_lists_the_known_ones(style):
+    with pytest.raises(UnknownNameError, match=r"scratch|gravel"):
+        next(make_surfaces(1, 0, **style))
+
+
+def test_the_command_knows_the_kinds(tmp_path):
+    done = CliRunner().invoke(load_commands(), ["demo", "--defects", "dent", "-o", str(tmp_path / "out")])
+    assert done.exit_code != 0
+    assert "scratch" in done.output + str(done.exception)
+    assert not (tmp_path / "out").exists()
