@@ -8,8 +8,7 @@ import pytest
 from segvote.errors import BadInputError
 from segvote.evaluation import stress as stress_module
 from segvote.evaluation.compare import Plan
-from segvote.evaluation.stress import STRESSES, stress
-from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_labels, take_bags
+from segvote.evaluation.stress import STRESSES, add_noise, draw_bags, flip_labels, stress, take_bags
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen
 

@@ -163,4 +163,5 @@ def test_the_command_prints_the_table_and_writes_the_page(scenes, tmp_path):
     done = CliRunner().invoke(load_commands(), [*arguments, *options, "--n-segments", "40", "--size", "160"])
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("method")
-    assert (tmp_path / "out/comparison.html").is_file()
+    page = (tmp_path / "out/comparison.html").read_text()
+    assert "Figure 1: examples of the data" in page and "Figure 2: heat maps by method" in page
