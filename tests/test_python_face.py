@@ -132,7 +132,7 @@ def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
     assert "http://x/" in capsys.readouterr().out
 
 
-def test_review_opens_inside_the_event_loop_of_a_notebook_until_interrupted(run_copy, monkeypatch):
+def test_review_opens_inside_an_event_loop(run_copy, monkeypatch):
     pytest.importorskip("uvicorn")
     answers = []
 

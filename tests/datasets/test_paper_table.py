@@ -27,7 +27,7 @@ def test_figures_are_found_by_the_name_of_the_data_set():
         get_paper_corloc("davis", "eKDE")
 
 
-def test_one_shot_of_the_smallest_class_is_the_smallest_difference():
+def test_one_shot_is_the_smallest_difference():
     assert measure_resolution({"a": 10, "b": 5}) == pytest.approx(0.1)
     assert measure_resolution(PAPER_SHOTS) == pytest.approx(1 / 60)
 

@@ -34,7 +34,7 @@ def test_a_single_frame_and_empty_masks_are_drawn_too(moments):
     assert "nan" not in draw_timeline(moments)
 
 
-def test_the_moment_of_a_frame_is_its_covered_area_and_the_heat_there():
+def test_a_frame_shows_its_area_and_heat():
     labels = np.array([[0, 0], [1, 2]])
     found = measure_moment(0.25, labels, np.array([True, False, False]), np.array([0.8, 0.3, 0.1]))
     assert found == Moment(0.25, 0.5, 0.8)

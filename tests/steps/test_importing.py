@@ -52,7 +52,7 @@ def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
     assert corrections.looked == {run.bags[0].digest}
 
 
-def test_an_empty_annotation_of_label_studio_says_that_nothing_is_there(run_copy, tmp_path):
+def test_an_empty_label_studio_annotation_is_an_empty_mask(run_copy, tmp_path):
     run = Run(run_copy)
     (number, *_) = (number for number, bag in enumerate(run.bags) if run.read_mask(number).any())
     name = run.bags[number].name
@@ -135,7 +135,7 @@ def test_a_file_that_breaks_off_leaves_no_correction(run_copy, tmp_path):
 
 
 @pytest.mark.parametrize("format_", ["coco", "cvat", "labelme", "label-studio"])
-def test_a_corrected_mask_is_exact_to_the_pixel_afterwards_in_masks_and_exports(run_copy, tmp_path, format_):
+def test_a_corrected_mask_is_exact_to_the_pixel(run_copy, tmp_path, format_):
     """Holes, a single pixel and a ragged edge, which no segments have."""
     run = Run(run_copy)
     mask = run.read_mask(0).copy()

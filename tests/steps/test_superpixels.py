@@ -18,7 +18,7 @@ def cat():
     return resize_image(data.cat(), 160)
 
 
-def test_segments_cut_from_the_tree_of_the_superpixels_are_those_cut_at_once(cat):
+def test_segments_of_the_superpixel_tree_are_the_same(cat):
     fine = segment_ward(cat, n_segments=400)
     at_once, later = segment_ward(cat, 40), crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40)
     for name in ("labels", "parents", "altitudes"):
@@ -26,7 +26,7 @@ def test_segments_cut_from_the_tree_of_the_superpixels_are_those_cut_at_once(cat
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nested):
+def test_a_superpixel_belongs_to_its_majority_segment(cat, nested):
     fine = segment_ward(cat, n_segments=400)
     if nested:
         segments = crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40).labels
@@ -38,7 +38,7 @@ def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nest
         assert segment == np.flatnonzero(counts == counts.max())[-1]
 
 
-def test_kept_superpixels_are_those_cut_and_the_picture_is_not_asked_for_again(cat, tmp_path):
+def test_kept_superpixels_need_no_picture(cat, tmp_path):
     segments = segment_ward(cat, 40).labels
     Image.fromarray(cat).save(tmp_path / "cat.png")
     cut = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, tmp_path / "cat.png")
@@ -48,7 +48,7 @@ def test_kept_superpixels_are_those_cut_and_the_picture_is_not_asked_for_again(c
         assert np.array_equal(values, getattr(kept.superpixels, name)), name
 
 
-def test_masks_along_kept_superpixels_are_those_drawn_from_the_picture(cat):
+def test_masks_of_kept_superpixels_are_the_same(cat):
     segments = segment_ward(cat, 40).labels
     rng = np.random.default_rng(0)
     heat = rng.random(40).astype(np.float32)
