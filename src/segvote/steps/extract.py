@@ -18,8 +18,8 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.hierarchy import crop_segmentation, measure_means
-from segvote.segmentation.labels import list_edges, measure_areas, measure_border
+from segvote.segmentation.geometry import measure_segments
+from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.steps.label_maps import LabelMaps, SegmentByMap
 from segvote.steps.superpixels import SUPERPIXEL_SEGMENTER, measure_superpixels, store_superpixels
 from segvote.steps.video.extract import extract_video
@@ -132,7 +132,7 @@ class BagExtractor:
             segmentation, superpixels = self._segment(working, bag, segment_by_map)
             seconds["segment"] = time.perf_counter() - started
             lab = convert_to_lab(working)
-            found = _measure_segments(segmentation, lab, image.shape)
+            found = measure_segments(segmentation, lab, image.shape)
             # First: whoever is stopped before the segments are there makes both again.
             if superpixels is not None:
                 superpixel_map = measure_superpixels(lab, segmentation.labels, superpixels)
@@ -198,24 +198,6 @@ class _LazyImage:
                 raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
             self._seconds["read"] = self._seconds.get("read", 0.0) + time.perf_counter() - started
         return self._pictures[size]
-
-
-def _measure_segments(segmentation: Segmentation, lab: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
-    """Everything later steps ask of the geometry, so that no label map has to be measured twice."""
-    labels = segmentation.labels
-    edges, lengths = list_edges(labels)
-    areas = measure_areas(labels)
-    return {
-        "labels": labels.astype(np.uint16 if segmentation.n_segments <= 1 << 16 else np.uint32),
-        "parents": segmentation.parents.astype(np.int32),
-        "altitudes": segmentation.altitudes.astype(np.float32),
-        "areas": areas.astype(np.int64),
-        "border": measure_border(labels).astype(np.float32),
-        "edges": edges,
-        "lengths": lengths.astype(np.float32),
-        "colours": measure_means(lab, labels, areas).astype(np.float32),
-        "shape": np.array(shape, dtype=np.int64),
-    }
 
 
 def _round(seconds: dict[str, float]) -> dict[str, Any]:
