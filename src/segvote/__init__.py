@@ -27,11 +27,11 @@ _PUBLIC = {
     "annotate_classes": "segvote._api",
     "annotate_images": "segvote._api.in_memory",
     "compare": "segvote._api",
-    "evaluate": "segvote._api",
-    "export": "segvote._api",
+    "evaluate": "segvote.evaluation.evaluate",
+    "export": "segvote.steps.export",
     "load_run": "segvote._api.opened",
     "open_review": "segvote._api.reviewing",
-    "predict": "segvote._api",
+    "predict": "segvote.steps.prediction.predict",
     "update": "segvote._api",
 }
 

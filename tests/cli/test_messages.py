@@ -115,7 +115,7 @@ def test_a_rate_is_shown_when_there_is_something_to_measure(seconds, shown):
     assert RateColumn().render(bar.tasks[0]).plain == shown
 
 
-def test_the_report_calls_no_empty_mask_an_error_and_explains_both_thresholds(finished_run):
+def test_the_report_explains_empty_masks_and_thresholds(finished_run):
     tiles = format_tiles(finished_run)
     assert "look like it" in tiles and "their masks are empty" in tiles
     assert "false" not in tiles

@@ -68,7 +68,7 @@ def test_what_the_system_refuses_is_told_with_the_name(tmp_path):
         write_text(tmp_path / "file" / "a.txt", "x")
 
 
-def test_equal_bytes_are_not_written_again_unless_they_must_reach_the_disk(tmp_path):
+def test_equal_bytes_are_not_written_again(tmp_path):
     path = tmp_path / "a.png"
     write_bytes(path, b"one", durable=False)
     first = path.stat().st_ino

@@ -278,7 +278,7 @@ def test_other_files_are_no_pictures(tmp_path):
 
 
 @pytest.mark.parametrize("extension", ["jpg", "png", "webp", "bmp", "tif", "gif"])
-def test_random_damage_gives_a_picture_or_a_reason_but_nothing_else(tmp_path, colours, extension, capfd):
+def test_random_damage_gives_a_picture_or_a_reason(tmp_path, colours, extension, capfd):
     rng = np.random.default_rng(0)
     Image.fromarray(colours).save(tmp_path / f"a.{extension}")
     data = np.frombuffer((tmp_path / f"a.{extension}").read_bytes(), np.uint8)
@@ -414,7 +414,7 @@ def write_large(path, **options):
     return path
 
 
-def test_a_large_jpeg_is_decoded_at_half_its_size_and_looks_the_same_scaled_down(tmp_path):
+def test_a_large_jpeg_is_decoded_at_half_its_size(tmp_path):
     path = write_large(tmp_path / "large.jpg", quality=95)
     image, shape = read_enough(path)
     assert (image.shape[:2], shape) == ((1512, 2016), (3024, 4032))

@@ -18,7 +18,7 @@ def test_the_nearest_candidates_are_those_of_the_formula():
         np.testing.assert_allclose(distances, [true[j] for j in expected], rtol=1e-5)
 
 
-def test_ties_go_by_index_and_where_there_are_too_few_nothing_is_made_up():
+def test_ties_go_by_index_and_gaps_stay_empty():
     points = np.zeros((4, 3), dtype=np.float32)
     squared, indices = measuring.keep_nearest(points[:1], points, np.array([[3, -1, 1]]), 3)
     assert indices.tolist() == [[1, 3, -1]]

@@ -58,7 +58,7 @@ def test_nothing_is_fetched(make_run):
     assert "url(" not in (files("segvote.report") / "static" / "report.css").read_text()
 
 
-def test_policy_admits_exactly_the_scripts_and_the_style_of_the_page(make_run):
+def test_the_policy_admits_only_own_scripts_and_style(make_run):
     text = read_page(make_run())
     policy = Outline(text).find("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
@@ -92,7 +92,7 @@ def test_equal_runs_differ_in_the_marked_block_alone(make_run):
     assert TIMINGS.sub("", one) == TIMINGS.sub("", other)
 
 
-def test_the_same_report_twice_gives_the_same_bytes_and_leaves_no_other_file(make_run):
+def test_the_same_report_twice_gives_the_same_bytes(make_run):
     run = make_run()
     before = {path.name for path in run.folder.path.iterdir()}
     assert read_page(run) == read_page(run)
@@ -111,7 +111,7 @@ def test_what_has_vanished_is_said_in_its_row(make_run, what):
     assert said[what] in text
 
 
-def test_page_tells_parameters_versions_times_and_unreadable_files(make_run):
+def test_page_shows_parameters_versions_times_and_problems(make_run):
     problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]
     text = read_page(make_run(problems=problems))
     for told in ("border_prior", "numpy", "2.0.0", "segment and extract features", "3.2 s", "with/bad.jpg"):

@@ -44,7 +44,7 @@ def test_a_log_that_lost_its_table_is_no_empty_one(tmp_path):
         read_actions(path)
 
 
-def test_a_full_disk_is_said_to_be_full_and_nothing_before_is_lost(tmp_path):
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path):
     path = tmp_path / "review.sqlite"
     log = CorrectionLog(path)
     log.append(Action("look", "image", "name", 1))

@@ -65,7 +65,7 @@ def test_an_image_named_twice_is_taken_once_and_told(run_copy, tmp_path):
     assert [problem[0] for problem in imported.problems] == [name] and "join them" in imported.problems[0][1]
 
 
-def test_an_empty_annotation_of_label_studio_says_that_nothing_is_there(run_copy, tmp_path):
+def test_an_empty_label_studio_annotation_is_an_empty_mask(run_copy, tmp_path):
     run = Run(run_copy)
     (number, *_) = (number for number, bag in enumerate(run.bags) if run.read_mask(number).any())
     name = run.bags[number].name
@@ -148,7 +148,7 @@ def test_a_file_that_breaks_off_leaves_no_correction(run_copy, tmp_path):
 
 
 @pytest.mark.parametrize("format_", ["coco", "cvat", "labelme", "label-studio"])
-def test_a_corrected_mask_is_exact_to_the_pixel_afterwards_in_masks_and_exports(run_copy, tmp_path, format_):
+def test_a_corrected_mask_is_exact_to_the_pixel(run_copy, tmp_path, format_):
     """Holes, a single pixel and a ragged edge, which no segments have."""
     run = Run(run_copy)
     mask = run.read_mask(0).copy()

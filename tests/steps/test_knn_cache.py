@@ -54,7 +54,7 @@ def test_a_run_without_the_file_is_searched_once(run, path, monkeypatch):
     vote(reopen(run), keep=True)
 
 
-def test_the_neighbours_of_other_settings_or_segments_is_not_taken(run):
+def test_neighbours_of_other_settings_are_not_taken(run):
     assert read(run) is not None
     assert read(run, name="another") is None
     assert read(run, n_segments=int(run.offsets[-1]) + 1) is None
@@ -109,7 +109,7 @@ def test_that_there_are_fewer_neighbours_is_remembered(run):
     np.testing.assert_array_equal(known.squared, searched.squared)
 
 
-def test_a_voter_that_sees_other_lengths_has_neighbours_of_its_own(run):
+def test_other_lengths_have_other_neighbours(run):
     opened, settings = reopen(run), replace(run.settings, voter="negmin", voter_options={})
     known = fetch_neighbours(run.folder, opened.bags, opened.table, run.settings)
     n_asked = run.settings.voter_options["n_neighbors"]

@@ -34,7 +34,7 @@ def decide(segments, seed=0):
     return Decided(segments, heat, heat > 0.5, rng.integers(-1, 2, 40))
 
 
-def test_segments_cut_from_the_tree_of_the_superpixels_are_those_cut_at_once(cat):
+def test_segments_of_the_superpixel_tree_are_the_same(cat):
     fine = segment_ward(cat, n_segments=400)
     at_once, later = segment_ward(cat, 40), crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40)
     for name in ("labels", "parents", "altitudes"):
@@ -42,7 +42,7 @@ def test_segments_cut_from_the_tree_of_the_superpixels_are_those_cut_at_once(cat
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nested):
+def test_a_superpixel_belongs_to_its_majority_segment(cat, nested):
     fine = segment_ward(cat, n_segments=400)
     if nested:
         segments = crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40).labels
@@ -54,7 +54,7 @@ def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nest
         assert segment == np.flatnonzero(counts == counts.max())[-1]
 
 
-def test_kept_superpixels_are_read_without_the_picture(cat, tmp_path):
+def test_kept_superpixels_need_no_picture(cat, tmp_path):
     segments = segment_ward(cat, 40).labels
     Image.fromarray(cat).save(tmp_path / "cat.png")
     cut = fetch_superpixels(RunFolder(tmp_path), "key", segments, tmp_path / "cat.png")

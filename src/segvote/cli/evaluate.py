@@ -44,7 +44,7 @@ def evaluate(
     html: Path | None = typer.Option(None, metavar="FILE", help="Write a page there."),
 ) -> None:
     """Measure a run: CorLoc, IoU, AP, boundaries and single objects, beside the limit that its segments set."""
-    from segvote._api import evaluate as run_evaluate
+    from segvote.evaluation.evaluate import evaluate as run_evaluate
     from segvote.io.tables import format_json, write_csv
     from segvote.report.evaluation import write_evaluation_page
 

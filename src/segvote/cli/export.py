@@ -55,7 +55,7 @@ def export(
     overwrite: bool = typer.Option(False, "--overwrite", help="Write into a folder that holds something already."),
 ) -> None:
     """Write the masks of a run in the format of another tool."""
-    from segvote._api import export as run_export
+    from segvote.steps.export import export as run_export
 
     with show_progress() as progress:
         written = run_export(

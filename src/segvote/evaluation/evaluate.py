@@ -20,15 +20,17 @@ from segvote.evaluation.evaluate_segments import (
 )
 from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
 from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
+from segvote.io.progress_bar import choose_progress
+from segvote.io.stores import open_folders
 from segvote.metrics.bootstrap import Interval, bootstrap_mean
 from segvote.metrics.boundary import has_outline, measure_boundary_f
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
-from segvote.progress import Progress, count_along, ignore_progress
+from segvote.progress import Progress, count_along
 from segvote.run.instances import label_instances
-from segvote.run.run import Run
+from segvote.run.run import Run, open_run
 from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH
 
@@ -193,14 +195,48 @@ def _list_row(image: ImageResult, threshold: float) -> dict[str, Any]:
 
 
 def evaluate(
-    run: Run,
+    run: Run | Path | str,
     truth: Path | str,
-    progress: Progress = ignore_progress,
     *,
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
+    progress: Progress | None = None,
 ) -> Evaluation:
-    """Compare the masks of a run with truth; see `segvote.evaluate`."""
+    """Masks of a run against truth: CorLoc, IoU, AP and boundaries.
+
+    Parameters
+    ----------
+    run : Run, path or str
+        A finished run, or its folder.
+    truth : path or str
+        A folder of masks or boxes, or a file of annotations; ``docs/evaluation.md`` lists the kinds.
+    label : str, optional
+        The class that counts, where the truth has several.
+    threshold : float
+        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
+    progress : callable, optional
+        As for `annotate`.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import segvote
+    >>> figures = segvote.evaluate("out", "masks").to_dict()
+    >>> figures["n_images"], figures["miou"] <= figures["limit_miou"]
+    (6, True)
+    """
+    with (
+        choose_progress(progress) as report,
+        open_run(run, report) as folder,
+        open_folders([truth], progress=report) as ((known,), _),
+    ):
+        return _evaluate_run(folder if isinstance(folder, Run) else Run(folder), known, label, threshold, report)
+
+
+def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: float, progress: Progress) -> Evaluation:
     videos, readers = find_run_truth(run, list_truth(truth, label), truth)
     results, scores = [], []
     counted: list[CountedTruth] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -120,29 +120,44 @@ def gather_table(
     wants. `second_voting` as in `Settings`, for tables without any. A vote that needs more memory than is free is
     refused.
     """
-    counts = [bag.n_segments for bag in bags]
+    geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
+    positive = np.array([bag.bag.bag_label == WITH for bag in bags])
+    printed = second_voting if settings is None else settings.second_voting
+    shards = _read_shards(run, bags)
+    return build_table(shards, geometry, positive, extractor, standardiser, settings=settings, second_voting=printed)
+
+
+def build_table(
+    features: Iterable[np.ndarray],
+    geometry: Sequence[dict[str, np.ndarray]],
+    positive: np.ndarray,
+    extractor: FeatureExtractor,
+    standardiser: Standardiser | None = None,
+    *,
+    settings: Settings | None = None,
+    second_voting: bool = False,
+) -> Table:
+    """As `gather_table`, from features (n_segments, n_dims) and arrays of `GEOMETRY` of each bag."""
+    counts = [len(arrays["areas"]) for arrays in geometry]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     shape = int(offsets[-1]), extractor.n_dims
     if settings is not None:
         check_memory(*shape)
     X = np.empty(shape, np.float32)
     shards = np.split(X, offsets[1:-1])
-    for place, shard in zip(shards, _read_shards(run, bags), strict=True):
+    for place, shard in zip(shards, features, strict=True):
         place[:] = shard
     if standardiser is None:
         has_lengths = settings is not None and keeps_lengths(settings.voter)
         standardiser = fit_standardiser(shards, extractor.blocks, extractor.standardise, has_lengths)
     for place in shards:
         place[:] = standardiser.apply(place)
-    geometry = [read_arrays(run.segments_path(bag.segments_key), GEOMETRY) for bag in bags]
-    numbers = np.repeat(np.arange(len(bags)), counts)
-    is_printed = second_voting if settings is None else settings.second_voting
-    adjacency = [measure_adjacency(arrays, is_printed) for arrays in geometry]
+    adjacency = [measure_adjacency(arrays, second_voting) for arrays in geometry]
     return Table(
         X=X,
-        bags=numbers,
+        bags=np.repeat(np.arange(len(geometry)), counts),
         offsets=offsets,
-        positive=np.array([bag.bag.bag_label == WITH for bag in bags]),
+        positive=positive,
         areas=np.concatenate([arrays["areas"] for arrays in geometry]),
         border=np.concatenate([arrays["border"] for arrays in geometry]),
         edges=[arrays["edges"] for arrays in geometry],

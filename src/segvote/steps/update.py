@@ -39,27 +39,7 @@ def update(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
-    """Add images to a run or take some out; without either, look again at its folders.
-
-    Parameters
-    ----------
-    run
-        A run, or its folder; it may be unfinished.
-    add_with, add_without
-        Folders of more images. They stay where they are and are part of the run from then on.
-    remove
-        Names of images that are to be left out. The files stay where they are; masks and heat maps go.
-    restore
-        Names of images that were removed earlier and are to come back.
-    segments
-        Folder of your own label maps, if the run was made with one: for all images.
-    n_jobs, scheduler, strict, progress
-        As for `annotate`.
-
-    Returns
-    -------
-    Run
-    """
+    """Add images to a run or take some out; without either, look again at its folders; see `segvote.update`."""
     resources = Resources(n_jobs, scheduler)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     folder.read_record()  # what is no run folder is refused before a lock is put into it
