@@ -139,7 +139,7 @@ class Model:
         params = make_params(self.settings)
         params = replace(params, n_neighbors=min(params.n_neighbors, len(table)))  # a model may ask for any number
         if self.settings.voter == METHOD:
-            return Scorer(_unpack_vote(table, params, _select(arrays, "method")))
+            return Scorer(_unpack_vote(table, params, _select(arrays, "method"), arrays["user_labels"]))
         voter = make_voter(self.settings.voter, self.settings.voter_options, self.settings.finish)
         voter.fit(table.X, table.is_candidate, bags=table.images, prior=arrays["prior"])
         return Scorer(vote_by_scores(table, voter.scores_, params), voter)
@@ -193,16 +193,17 @@ class Scorer:
         return smooth_along(adjacency, scores, self.vote.params.smoothing)
 
 
-def _unpack_vote(table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray]) -> Vote:
+def _unpack_vote(
+    table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray], user_labels: np.ndarray
+) -> Vote:
     """A vote that scores segments never seen, from what `_pack_vote` gave."""
-    nothing, unknown = np.zeros(len(table)), np.full(len(table), -1, dtype=np.int8)
-    images, labels = np.zeros(table.n_images), state["labels"].astype(bool)
+    nothing, images, labels = np.zeros(len(table)), np.zeros(table.n_images), state["labels"].astype(bool)
     return Vote(
         table=table,
         params=params,
         graph=sparse.csr_matrix((len(table), len(table))),
         connectivity=nothing,
-        user_labels=unknown,
+        user_labels=user_labels,
         agreement=None,
         excluded=state["excluded"].astype(bool),
         suspicion=images,
@@ -307,8 +308,8 @@ def _check_arrays(arrays: dict[str, np.ndarray], folder: Path) -> None:
 def _is_state_whole(state: dict[str, np.ndarray], n_segments: int, n_bags: int, n_dims: int) -> bool:
     """Whether what the method learned belongs to so many segments; nothing is stored of another voter."""
     shapes = {
-        "voting": (n_segments,),
-        "excluded": (n_segments,),
+        "labels": (n_segments,),
+        "excluded": (n_bags,),
         "inside": (1,),
         "threshold": (1,),
         "direction": (n_dims,),
