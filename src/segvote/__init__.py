@@ -32,6 +32,7 @@ _PUBLIC = {
     "load_run": "segvote._api.opened",
     "open_review": "segvote._api.reviewing",
     "predict": "segvote.steps.prediction.predict",
+    "set_extent": "segvote._api",
     "update": "segvote._api",
 }
 

@@ -11,13 +11,14 @@ import zipfile
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from mask_examples import MASKS, masks
 
 from segvote.errors import BadInputError, DamagedFileError, SegvoteError, TooLargeError, UnwritableFileError
 from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions
-from segvote.io.imports.base import clean_name, match_name
+from segvote.io.imports.base import NameIndex, clean_name, match_name
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.detect import read_any
@@ -177,6 +178,13 @@ def read(tmp_path, reader, data):
 def test_coco_names_lead_nowhere(tmp_path):
     (annotation,) = read(tmp_path, read_any, make_coco(image={"file_name": "../../x.jpg"}))
     assert annotation.name == "x.jpg"
+
+
+@given(st.lists(st.text("ab/", min_size=1, max_size=5), max_size=8), st.text("ab/", min_size=1, max_size=5))
+def test_the_index_of_names_is_the_plain_search(known, name):
+    ends = {one for one in known if f"/{one}".endswith(f"/{name}") or f"/{name}".endswith(f"/{one}")}
+    wanted = name if name in known else ends.pop() if len(ends) == 1 else None
+    assert NameIndex(known).match(name) == wanted
 
 
 def list_twice(second):

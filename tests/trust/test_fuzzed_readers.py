@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ def spoil_lines(path):
 
 
 def spoil_rows(path, bag):
-    """A log of one action in which two values are nonsense, without checksum."""
+    """A log of two actions; in the second, two values are nonsense, and the checksum is that of the nonsense."""
     strange = (*STRANGE, "set", "move", "look", "paint", "undo", "redo", bag.digest, 2**40, b"\xff", "0@", "05l1")
     texts = [one for one in strange if isinstance(one, int | float | str | bytes) and (one != 2**70 and one != 2**63)]
 
@@ -117,16 +118,16 @@ def spoil_rows(path, bag):
     whole = path.read_bytes()
 
     def spoil(rng):
-        for end in ("", "-wal", "-shm"):  # a reader that refused the last one may still hold it
-            path.with_name(path.name + end).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)  # a reader that refused the last one may still hold it
         path.write_bytes(whole)
         row = [["set", "paint"][rng.integers(2)], bag.digest, bag.name, 1, 4, 4, "0@", 0, -1]
         for place in rng.integers(0, len(row), 2):
             row[place] = texts[rng.integers(len(texts))]
-        names = "number, time, kind, image, name, value, height, width, counts, batch, frame"
+        names = "number, time, kind, image, name, value, height, width, counts, batch, frame, checksum"
+        row.append(f"{zlib.crc32(repr(row).encode()):08x}")
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("PRAGMA synchronous = OFF")
-            connection.execute(f"INSERT INTO actions ({names}) VALUES (2, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(f"INSERT INTO actions ({names}) VALUES (2, 0{', ?' * len(row)})", row)
 
     return spoil
 

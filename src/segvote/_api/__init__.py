@@ -24,6 +24,7 @@ from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
 from segvote.steps.classes.annotate import annotate_classes as run_annotate_classes
+from segvote.steps.extent import change_extent
 from segvote.steps.resources import N_JOBS, name_in_full
 from segvote.steps.update import update as run_update
 from segvote.voters import SYSTEMS
@@ -218,6 +219,39 @@ def update(
         )
         write_report(updated)
     return OpenedRun(updated.folder.path)
+
+
+def set_extent(
+    run: Run | Path | str, level: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress | None = None
+) -> OpenedRun:
+    """Choose how much of the object the masks of a run cover, and write its files and report anew.
+
+    Parameters
+    ----------
+    run : Run, path or str
+        A finished run, or its folder.
+    level : int
+        From 1, the most telling part, to 6, the whole object; 2 is what a run takes by itself.
+    image : str
+        Name of the image it is for; empty: all images.
+    n_jobs, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    OpenedRun
+
+    Examples
+    --------
+    >>> import segvote
+    >>> wider = segvote.set_extent("out", 3, n_jobs=1)
+    >>> wider.extent, bool((wider.images[0].mask >= wider.images[0].masks[0]).all())
+    (3, True)
+    """
+    with choose_progress(progress) as report, open_run(run, report) as folder:
+        changed = change_extent(folder, level, image, n_jobs=n_jobs, progress=report)
+        write_report(changed)
+    return OpenedRun(changed.folder.path)
 
 
 def compare(

@@ -32,7 +32,8 @@ from segvote.masks import WAYS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.bag_record import BagRecord
-from segvote.run.settings import DETAILS, Settings
+from segvote.run.run import Run
+from segvote.run.settings import DETAILS, N_LEVELS, Settings
 from segvote.run.video.bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH
@@ -81,7 +82,9 @@ def annotate(
     ),
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
     fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
-    detail: str = option(DEFAULTS.detail, panel=METHOD, help=f"Look closely: {', '.join(DETAILS)}, or pixels."),
+    detail: str = option(
+        DEFAULTS.detail, panel=METHOD, help=f"Size of the network's input: {', '.join(DETAILS)}, or pixels."
+    ),
     unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
         DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
@@ -90,7 +93,10 @@ def annotate(
         DEFAULTS.channels, panel=INPUT, metavar="R,G,B", help="Channels, from 0, to show as colours."
     ),
     window: str = option(
-        DEFAULTS.window, panel=INPUT, metavar="NAME", help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH."
+        DEFAULTS.window,
+        panel=INPUT,
+        metavar="NAME",
+        help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}, or LOW,HIGH.",
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
@@ -110,6 +116,13 @@ def annotate(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
+    extent: int = option(
+        DEFAULTS.extent,
+        panel=METHOD,
+        min=1,
+        max=N_LEVELS,
+        help=f"How much of the object, 1 (its most telling part) to {N_LEVELS} (all of it).",
+    ),
     draw: str = option(
         DEFAULTS.draw,
         panel=METHOD,
@@ -251,6 +264,12 @@ def print_outcome(run: Any) -> None:
         typer.echo(f"excluded: {count} likely in the wrong folder: {names}", err=True)
     for line in run.format_confidence().splitlines():
         typer.echo(make_plain(line))
+    if isinstance(run, Run):
+        other = run.extent + 1 if run.extent < N_LEVELS else run.extent - 1
+        word = "wider" if other > run.extent else "tighter"
+        typer.echo(
+            f"extent   {run.extent} of {N_LEVELS}; {word}: segvote extent {format_path(run.folder.path)} {other}"
+        )
     typer.echo(f"masks    {format_path(run.folder.path / 'masks')}")
     if (run.folder.path / "stacks").is_dir():
         typer.echo(f"stacks   {format_path(run.folder.path / 'stacks')}")

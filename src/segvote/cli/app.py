@@ -56,7 +56,7 @@ app = typer.Typer(
 
 # One module per command; each adds itself to `app`. Help lists them in this order.
 PANELS = {
-    "Two folders to masks": ("annotate", "update", "review", "predict"),
+    "Two folders to masks": ("annotate", "extent", "update", "review", "predict"),
     "Why, and what is wrong": ("explain", "doctor"),
     "Other tools": ("export", "import"),
     "How well": ("evaluate", "compare", "benchmark"),

@@ -78,7 +78,7 @@ def take_bags(table: Table, bags: np.ndarray) -> Table:
         edges=[table.edges[bag] for bag in bags],
         lengths=[table.lengths[bag] for bag in bags],
         contrasts=[table.contrasts[bag] for bag in bags],
-        motion=[table.motion[bag] for bag in bags] if table.motion else (),
+        centres=None if table.centres is None else table.centres[rows],
     )
 
 

@@ -271,18 +271,14 @@ class Session:
     def _redo(self, message: Any) -> dict[str, Any]:
         return self._take_back(self.engine.redo, message)
 
-    def act(self, name: str, message: Any) -> dict[str, Any]:
-        """Do one of `actions`; where the run folder was deleted or replaced, keep it in memory and say so."""
-        try:
-            return self.actions[name](message)
-        except SegvoteError:
-            if self.engine.log.is_in_place():
-                raise
-            if name in KEPT:
-                self.unsaved.append((name, message))
-                self._wake_listeners()
-            self.engine.log.check_in_place()
-            raise
+    def keep_unsaved(self, name: str, message: Any) -> None:
+        """Keep an action that failed in memory, and say why, where the run folder was deleted or replaced."""
+        if self.engine.log.is_in_place():
+            return
+        if name in KEPT:
+            self.unsaved.append((name, message))
+            self._wake_listeners()
+        self.engine.log.check_in_place()
 
     def _rescue(self, message: Any) -> dict[str, Any]:
         """Save what was refused while the folder was away to the one that lies there now."""

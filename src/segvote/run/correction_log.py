@@ -334,7 +334,7 @@ def _explain_failure(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         code = getattr(error, "sqlite_errorcode", None)
-        if code is None:  # Python's own: what lies in the file is no text
+        if code in (None, sqlite3.SQLITE_ERROR):  # what lies in the file is no text, or a column is missing
             raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
         if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             raise UnwritableFileError(

@@ -56,6 +56,7 @@ def make_record(
     search: dict[str, Any] | None = None,
     confidence: dict[str, Any] | None = None,
     drawing: Drawing | None = None,
+    extent: int = 0,
 ) -> dict[str, Any]:
     """The content of ``run.json``."""
     return {
@@ -70,6 +71,7 @@ def make_record(
         **({"search": search} if search else {}),
         **({"confidence": confidence} if confidence else {}),
         **({"drawing": {"way": drawing.way, "reason": drawing.reason}} if drawing else {}),
+        **({"extent": extent} if extent else {}),
     }
 
 

@@ -97,6 +97,11 @@ class Run:
         """The same as one line of text; empty where nothing is known."""
         return format_confidence(self.confidence)
 
+    @property
+    def extent(self) -> int:
+        """Level of the nested selections that the masks show, from 1 to 6; single images may have one of their own."""
+        return int(self.record.get("extent", self.settings.extent))
+
     @cached_property
     def drawing(self) -> Drawing:
         """How the masks are drawn."""

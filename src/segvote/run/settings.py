@@ -12,6 +12,7 @@ from segvote.voters import METHOD
 READING = Reading()  # its defaults
 
 # Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
+N_LEVELS = 6  # of nested selections, see `segvote.method.extents`
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896}
 
 

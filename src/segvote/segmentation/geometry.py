@@ -30,8 +30,17 @@ def measure_segments(segmentation: Segmentation, lab: np.ndarray, shape: tuple[i
         "altitudes": segmentation.altitudes.astype(np.float32),
         "areas": areas.astype(np.int64),
         "border": measure_border(labels).astype(np.float32),
+        "centres": measure_centres(labels).astype(np.float32),
         "edges": edges,
         "lengths": lengths.astype(np.float32),
         "colours": measure_means(lab, labels, areas).astype(np.float32),
         "shape": np.array(shape, dtype=np.int64),
     }
+
+
+def measure_centres(labels: np.ndarray) -> np.ndarray:
+    """(n_segments, 2) mean row and column of each segment of a label map (..., h, w), as shares of height and width."""
+    flat, areas = labels.ravel(), measure_areas(labels)
+    places = np.meshgrid(*[(np.arange(side) + 0.5) / side for side in labels.shape[-2:]], indexing="ij")
+    sums = [np.bincount(flat, weights=np.broadcast_to(one, labels.shape).ravel()) for one in places]
+    return np.stack(sums, axis=1) / np.maximum(areas, 1)[:, None]

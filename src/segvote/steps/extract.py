@@ -31,7 +31,7 @@ from segvote.steps.video.extract import VIDEO_VERSION, extract_video, is_whole
 from segvote.types import WITH, Segmentation
 
 # Raised when the way segments or features are computed changes: old files are then not used.
-SEGMENTS_VERSION = 3
+SEGMENTS_VERSION = 4
 FEATURES_VERSION = 2
 
 

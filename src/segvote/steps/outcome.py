@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
 from segvote.steps.vote import Held, join_frames
-from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
+from segvote.steps.write import Decision, list_tasks, write_extents, write_pictures, write_votes
 
 if TYPE_CHECKING:
     from segvote.method import Vote
@@ -93,6 +94,21 @@ class Outcome:
         found = apply_levels(self.corrected.vote, self.corrected.extents, levels[self.table.groups])
         return join_frames(self.table, found)
 
+    @cached_property
+    def decision(self) -> Decision:
+        """What the files are written from."""
+        result, base = self.result, join_frames(self.table, self.corrected.vote)
+        return Decision(
+            scores=result.scores,
+            selected=result.selected,
+            user_labels=result.user_labels,
+            votes=base.votes,
+            weights=self.corrected.vote.weights,
+            thresholds=result.thresholds,
+            uncertainty=result.uncertainty,
+            excluded=self.table.average_by_bag(self.held.vote.excluded) > 0.5,
+        )
+
 
 def is_done(run: RunFolder, key: str) -> bool:
     """Whether the run folder holds the result of that name, with all its masks and heat maps."""
@@ -130,19 +146,18 @@ def write_files(
     progress: Progress,
 ) -> None:
     """As `write_outcome`, for a run folder whose record says already that it is not complete."""
-    settings, held, result = outcome.settings, outcome.held, outcome.result
+    settings, held = outcome.settings, outcome.held
+    extent = outcome.corrections.extent or settings.extent
     with run.time_step("write"):
         write_extents(run, outcome.corrected.extents, outcome.corrected.vote.scores)
-        write_votes(run, result, outcome.corrected.vote.weights)
-        excluded = outcome.table.average_by_bag(held.vote.excluded) > 0.5
-        tasks = list_tasks(outcome.bags, outcome.table, result, excluded, outcome.corrections)
+        write_votes(run, outcome.decision)
+        tasks = list_tasks(outcome.bags, outcome.table.areas, outcome.decision, outcome.corrections)
         drawing = fetch_drawing(run, tasks, settings, resources, progress)
         records = write_pictures(run, tasks, settings, drawing, resources, progress)
     with run.time_step("model"):
-        extent = outcome.corrections.extent or settings.extent
         write_model(run, settings, outcome.extractor, outcome.table, held, outcome.corrected, extent)
     remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
     search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
     confidence = held.confidence.to_dict()
-    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing))
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing, extent))

@@ -21,7 +21,7 @@ from segvote.types import WITH
 from segvote.voters import keeps_lengths
 
 # What is read of a bag's segments: not the label map, which is the most of them.
-GEOMETRY = ("areas", "border", "edges", "lengths", "colours", "frames")
+GEOMETRY = ("areas", "border", "centres", "edges", "lengths", "colours", "frames")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Table:
         distance of their mean Lab colours.
     standardiser
         What put X on one scale.
+    centres
+        (n_segments, 2) centre of each segment, row and column, as a share of height and width; None: not known.
     frames
         (n_segments,) number of the key frame within its video, 0 in an image; empty where no bag is a video.
     """
@@ -57,6 +59,7 @@ class Table:
     lengths: list[np.ndarray]
     contrasts: list[np.ndarray]
     standardiser: Standardiser
+    centres: np.ndarray | None = None
     frames: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
 
     @cached_property
@@ -86,6 +89,7 @@ class Table:
             edges=np.concatenate([edges + start for edges, start in zip(self.edges, self.offsets, strict=False)]),
             lengths=np.concatenate(self.lengths),
             contrasts=np.concatenate(self.contrasts),
+            centres=self.centres,
         )
 
     def make_prior(self, settings: Settings) -> np.ndarray:
@@ -164,6 +168,7 @@ def build_table(
         lengths=[one[0] for one in adjacency],
         contrasts=[one[1] for one in adjacency],
         standardiser=standardiser,
+        centres=np.concatenate([arrays["centres"] for arrays in geometry]),
         frames=_join_frames(geometry),
     )
 

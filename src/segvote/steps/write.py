@@ -30,13 +30,11 @@ from segvote.run.video.annotations import list_frame_annotations
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
-from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
 from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
 
 if TYPE_CHECKING:
-    from segvote.method import Vote
     from segvote.method.extents import Extents
 
 # Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
@@ -55,13 +53,34 @@ class WriteTask:
     strokes: Sequence[Action] = ()  # the user's, of which painted pixels override the mask
 
 
-def write_votes(run: RunFolder, result: Vote, weights: np.ndarray) -> None:
-    """Write scores, votes, weights and decisions of all segments, and the thresholds of the bags.
+@dataclass(frozen=True)
+class Decision:
+    """What files are written from, for all segments and bags of a run.
 
-    The weights (n_segments,) do not depend on the extent.
+    Attributes
+    ----------
+    scores, selected, user_labels : (n_segments,)
+        At the extent that was chosen; bool; -1 unknown, 0 background, 1 object.
+    votes, weights : (n_segments,)
+        Which do not depend on the extent.
+    thresholds, uncertainty, excluded : (n_bags,)
+        Score above which segments are object; in [0, 1]; bool.
     """
-    arrays = {name: getattr(result, name) for name in ("scores", "votes", "thresholds")}
-    write_arrays(run.votes_path, False, **arrays, weights=weights, decisions=result.selected)
+
+    scores: np.ndarray
+    selected: np.ndarray
+    user_labels: np.ndarray
+    votes: np.ndarray
+    weights: np.ndarray
+    thresholds: np.ndarray
+    uncertainty: np.ndarray
+    excluded: np.ndarray
+
+
+def write_votes(run: RunFolder, decision: Decision) -> None:
+    """Write scores, votes, weights and decisions of all segments, and the thresholds of the bags."""
+    arrays = {name: getattr(decision, name) for name in ("scores", "votes", "weights", "thresholds")}
+    write_arrays(run.votes_path, False, **arrays, decisions=decision.selected)
 
 
 def write_extents(run: RunFolder, extents: Extents, scores: np.ndarray) -> None:
@@ -142,23 +161,24 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
 
 
 def list_tasks(
-    bags: Sequence[SegmentedImage], table: Table, result: Vote, excluded: np.ndarray, corrections: Corrections
+    bags: Sequence[SegmentedImage], areas: np.ndarray, decision: Decision, corrections: Corrections
 ) -> list[WriteTask]:
-    """What the files of each bag are made of, by the result of the vote and the corrections."""
-    stems = name_bags([bag.bag for bag in bags])
-    scores, decisions, areas, fixed = (
-        table.split(values) for values in (result.scores, result.selected, table.areas, result.user_labels)
+    """What the files of each bag are made of; areas (n_segments,) in pixels."""
+    stems, ends = name_bags([bag.bag for bag in bags]), np.cumsum([bag.n_segments for bag in bags])[:-1]
+    scores, decisions, sizes, fixed = (
+        np.split(values, ends) for values in (decision.scores, decision.selected, areas, decision.user_labels)
     )
     top = max(float(values.max()) for values in scores)
     tasks = []
     for index, bag in enumerate(bags):
         record = record_bag(
-            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], result.thresholds[index]
+            bag, stems[bag.bag.name], scores[index], decisions[index], sizes[index], decision.thresholds[index]
         )
-        record = replace(record, excluded=bool(excluded[index]), uncertainty=round(float(result.uncertainty[index]), 6))
+        uncertainty = round(float(decision.uncertainty[index]), 6)
+        record = replace(record, excluded=bool(decision.excluded[index]), uncertainty=uncertainty)
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
-        heat = scale_heat(scores[index], record.threshold, float(result.scores.min()), high)
+        heat = scale_heat(scores[index], record.threshold, float(decision.scores.min()), high)
         strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
         tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index], strokes))
     return tasks

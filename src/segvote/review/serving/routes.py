@@ -148,7 +148,11 @@ def _act(session: Session, name: str, threads: ThreadPoolExecutor) -> Callable:
             return Answer({"error": "too large"}, status_code=413)
         except (ValueError, RecursionError):
             return Answer({"error": "the message is not JSON"}, status_code=400)
-        answer = await asyncio.get_running_loop().run_in_executor(threads, session.act, name, message)
+        try:
+            answer = await asyncio.get_running_loop().run_in_executor(threads, session.actions[name], message)
+        except SegvoteError:
+            session.keep_unsaved(name, message)
+            raise
         return Answer(answer, headers=FRESH)
 
     return endpoint

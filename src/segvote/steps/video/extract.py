@@ -22,7 +22,7 @@ from segvote.steps.video.supervoxels import SEGMENTER, extract_supervoxels
 if TYPE_CHECKING:
     from segvote.steps.extract import BagExtractor
 
-VIDEO_VERSION = 2  # raised when key frames are chosen or joined in another way
+VIDEO_VERSION = 3  # raised when key frames are chosen or joined in another way
 POSTER_QUALITY = 95
 PER_SEGMENT = ("areas", "border", "colours")
 GEOMETRY = (*PER_SEGMENT, "edges", "lengths", "parents", "altitudes", "shape")
