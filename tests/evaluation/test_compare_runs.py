@@ -273,7 +273,7 @@ def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):
 
 def test_equation_2_takes_one_segment_without_smoothing(scenes, tmp_path):
     settings = replace(
-        QUICK, voter="negmin", voter_options={"reading": "bag"}, smoothing=0.0, decision="best-segment", n_superpixels=0
+        QUICK, voter="negmin", voter_options={"reading": "bag"}, smoothing=0.0, decision="best-segment", draw="segments"
     )
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     np.testing.assert_array_equal(run.votes["scores"], run.votes["votes"])

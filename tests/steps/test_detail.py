@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
+from segvote.steps.voting.making import count_neighbours
 
 from segvote.errors import BadInputError
 from segvote.io.images import SEEN
@@ -17,8 +19,6 @@ from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
 from segvote.steps.annotate import annotate
-from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
-from segvote.steps.voting.making import count_neighbours
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():
