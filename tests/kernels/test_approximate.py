@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segvote.kernels import approximate, measuring, neighbours, search_neighbours, search_with_recall
-from segvote.kernels.centring import centre_points
+from segvote.kernels import approximate, neighbours, points, search_neighbours, search_with_recall
+from segvote.kernels.points import centre_points
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_an_approximate_search_never_claims_to_have_found_all(clustered, monkeyp
 
 
 @pytest.mark.parametrize(
-    "name", [(approximate, "QUERIES_AT_ONCE"), (approximate, "VOTERS_AT_ONCE"), (measuring, "PAIRS_AT_ONCE")]
+    "name", [(approximate, "QUERIES_AT_ONCE"), (approximate, "VOTERS_AT_ONCE"), (points, "PAIRS_AT_ONCE")]
 )
 def test_how_much_is_done_at_once_changes_no_neighbour(clustered, monkeypatch, name):
     X, bags = clustered

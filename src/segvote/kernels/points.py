@@ -1,13 +1,36 @@
-"""Candidates measured from the full vectors, pair by pair: no answer depends on what else is asked at the same time."""
+"""Points: checked, centred in float32, and candidates measured pair by pair, each independent of other queries."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from segvote.errors import BadInputError
 from segvote.kernels.blocks import list_blocks
 
 # Distances measured at once: they stay in the processor's cache.
 PAIRS_AT_ONCE = 1 << 18
+
+
+def check_finite(**arrays: np.ndarray) -> None:
+    """Refuse NaN and infinity, naming the array and the first row that has one."""
+    for name, array in arrays.items():
+        # The sum is finite exactly when all entries are (or nearly overflow), and needs no array of its own.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(array.sum(dtype=np.float64)):
+                continue
+        bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+        if bad.any():
+            raise BadInputError(
+                f"{name} must be finite numbers; row {int(np.argmax(bad))} holds NaN or infinity. Remove or replace it"
+            )
+
+
+def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Points about a centre in float32."""
+    # Of float64 points the centre may be all but the last digits: it goes before they do. Float32 has no more to lose.
+    kind = np.float32 if points.dtype == np.float32 else np.float64
+    out = np.empty(points.shape, dtype=np.float32)
+    return np.subtract(points, centre, out=out, dtype=kind, casting="same_kind")
 
 
 def keep_nearest(
