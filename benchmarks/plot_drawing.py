@@ -2,7 +2,7 @@
 
     python benchmarks/plot_drawing.py [--out docs/images/drawing.jpg] [--work build/drawing]
 
-Each row is part of a cracked surface: the image, the truth, regions, and what ``--draw auto`` draws.
+Each row is part of a cracked surface: the image, the truth, regions, and ``--draw lines``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def draw_row(image: np.ndarray, truth: np.ndarray, masks: list[np.ndarray]) -> n
 
 def draw_rows(folder: Path) -> np.ndarray:
     masks = []
-    for way in ("regions", "auto"):
+    for way in ("regions", "lines"):
         run = make_run(folder, way)
         print(f"{way:8} {run.drawing.way}: {run.drawing.reason}", flush=True)
         masks.append([run.read_mask(index) for index in range(N_ROWS)])

@@ -20,7 +20,7 @@ MAX_WIDTH = 0.9
 # ... at least this share of it exceeds the higher quantile, ...
 MIN_SHARE = 0.08
 # ... and the lines found there are so many times longer than wide, and so much thinner than what was selected.
-MIN_ELONGATION, MAX_THICKNESS = 7.0, 0.6
+MIN_ELONGATION, MAX_THICKNESS = 7.0, 0.75
 
 
 @dataclass(frozen=True)
