@@ -61,7 +61,7 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> float:
 
 
 def _write_frame(run: RunFolder, video: str, stem: str, drawn: DrawnFrame, film: FilmWriter, track: TrackFile) -> None:
-    write_mask(get_frame_mask_path(run, video, stem), drawn.mask)
+    write_mask(get_frame_mask_path(run, video, stem), drawn.mask, durable=False)
     track.add(drawn.frame.index, drawn.mask)
     shown = resize_image(drawn.frame.image, FILM_SIZE)
     film.write(blend_mask(shown, resize_labels(drawn.mask, shown.shape[:2])), drawn.frame.time)
