@@ -262,6 +262,9 @@ def print_outcome(run: Any) -> None:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
         count = "1 image is" if len(excluded) == 1 else f"{len(excluded)} images are"
         typer.echo(f"excluded: {count} likely in the wrong folder: {names}", err=True)
+    alike = getattr(run, "confidence", {}).get("near_duplicates", [])
+    for one, other in alike[:N_NAMED]:
+        typer.echo(f"near-duplicates in both folders: {make_plain(one)} and {make_plain(other)}", err=True)
     for line in run.format_confidence().splitlines():
         typer.echo(make_plain(line))
     if isinstance(run, Run):

@@ -19,6 +19,8 @@ RUN_RECORD: dict[str, Any] = {
     "problems": PROBLEMS,
     "search?": dict,
     "drawing?": {"way": str, "reason": str},
+    "confidence?": dict,
+    "extent?": int,
     "pending?": dict,
 }
 CLASS_RECORD: dict[str, Any] = {

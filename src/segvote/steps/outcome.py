@@ -159,5 +159,7 @@ def write_files(
     remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
     search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
-    confidence = held.confidence.to_dict()
+    names = [bag.bag.name for bag in outcome.bags]
+    alike = [[names[one], names[other]] for one, other in held.near_duplicates]
+    confidence = {**held.confidence.to_dict(), **({"near_duplicates": alike} if alike else {})}
     run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing, extent))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -38,12 +39,15 @@ class Held:
         The voter whose scores were decided on; None: the method.
     recall : float, optional
         Part of the true neighbours that the search found; None where none was made.
+    near_duplicates : sequence of (int, int)
+        Numbers of bags of the two folders that look alike all over.
     """
 
     vote: Vote
     confidence: Confidence
     voter: BaseVoter | None = None
     recall: float | None = None
+    near_duplicates: Sequence[tuple[int, int]] = ()
 
     @cached_property
     def similarity(self) -> Similarity:
@@ -127,6 +131,7 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
     neighbours : Neighbours, optional
         Those that `count_neighbours` asks for, if they are known; else they are searched.
     """
+    from segvote.method.mislabelled import find_near_duplicates
     from segvote.method.second_opinion import vote_and_judge
 
     params, n_neighbors = make_params(settings), count_neighbours(settings)
@@ -138,7 +143,7 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
         graph, recall = neighbours.build_graph(), neighbours.recall
         del neighbours
         found = vote_and_judge(segments, graph, params)
-        return Held(found.vote, found.confidence, recall=recall)
+        return Held(found.vote, found.confidence, recall=recall, near_duplicates=find_near_duplicates(segments, graph))
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
     if neighbours is not None:
         voter.take_neighbours(neighbours)
