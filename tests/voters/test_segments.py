@@ -5,7 +5,6 @@ import pytest
 
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.method.inputs import encode_labels
 from segvote.voters import VOTERS
 from segvote.voters.walk import Walk
 
@@ -52,16 +51,6 @@ def test_nan_is_refused(small):
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         Walk().fit(X, y, bags=bags)
-
-
-@pytest.mark.parametrize(
-    ("labels", "positive"),
-    [([0, 1], 1), ([-1, 1], 1), ([False, True], True), (["without", "with"], "with"), (["cat", "no cat"], "no cat")],
-)
-def test_the_positive_label_is_found(labels, positive):
-    classes, is_with = encode_labels(np.array(labels))
-    assert classes[1] == positive
-    assert is_with.tolist() == [label == positive for label in labels]
 
 
 def test_an_unknown_voter_lists_the_known_ones():
