@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from segvote.method.table import Geometry
+from segvote.method.graph import search_graph
+from segvote.method.table import Geometry, make_table
+from segvote.method.vote import VoteParams, vote
 
 
 def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
@@ -27,3 +29,27 @@ def make_scene(n_images=24, n_segments=20, n_dims=6, noise=0.15, seed=0):
         contrasts=contrasts,
     )
     return X, positive[images], images, geometry, truth
+
+
+def tabulate(scene, groups=None):
+    """`SegmentTable` of a scene."""
+    X, y, images, geometry, _ = scene
+    return make_table(X, y[np.unique(images, return_index=True)[1]], images, geometry, groups)
+
+
+def hold(scene, n_neighbors=10, user_labels=None, groups=None, **params):
+    """The vote on a scene."""
+    table = tabulate(scene, groups)
+    graph = search_graph(table, n_neighbors)
+    return vote(table, graph, VoteParams(n_neighbors=n_neighbors, **params), user_labels)
+
+
+def label(n_segments, objects=(), background=()):
+    """User labels, unknown but for some segments."""
+    labels = np.full(n_segments, -1, dtype=np.int8)
+    labels[list(objects)], labels[list(background)] = 1, 0
+    return labels
+
+
+def measure_iou(one, other):
+    return (one & other).sum() / max((one | other).sum(), 1)

@@ -1,4 +1,4 @@
-"""The whole method once more, formula by formula, in dense numpy: what the fast code is judged by."""
+"""The whole vote once more, formula by formula, in dense numpy: the slow twin of `segvote.method.vote`."""
 
 import numpy as np
 from scipy.special import expit
@@ -6,7 +6,7 @@ from scipy.special import expit
 
 def select_segments(X, y, images, geometry, k=40, n_steps=60, border=0.9, smoothing=0.4):
     n, names = len(X), np.unique(images)
-    # Who votes for whom: the k nearest of other images.
+    # Votes of the k nearest segments of other images.
     d2 = ((X[:, None] - X[None]) ** 2).sum(-1)
     d2[images[:, None] == images] = np.inf
     M = np.zeros((n, n))

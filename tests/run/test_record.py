@@ -1,7 +1,5 @@
 """What run.json says of a run."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from segvote.run.record import describe_search, make_record
@@ -9,17 +7,16 @@ from segvote.run.settings import Settings
 
 
 @pytest.mark.parametrize(
-    ("voter", "expected"),
+    ("recall", "kernel_error", "expected"),
     [
-        (SimpleNamespace(recall_=1.0), {"neighbours": "exact", "recall": 1.0}),
-        (SimpleNamespace(recall_=0.96789), {"neighbours": "approximate", "recall": 0.9679}),
-        (SimpleNamespace(kernel_error_=0.01239), {"kernels": "sampled", "kernel_error": 0.0124}),
-        (SimpleNamespace(kernel_error_=None), {}),
-        (SimpleNamespace(), {}),
+        (1.0, None, {"neighbours": "exact", "recall": 1.0}),
+        (0.96789, None, {"neighbours": "approximate", "recall": 0.9679}),
+        (None, 0.01239, {"kernels": "sampled", "kernel_error": 0.0124}),
+        (None, None, {}),
     ],
 )
-def test_the_search_for_neighbours_is_told_where_there_was_one(voter, expected):
-    assert describe_search(voter) == expected
+def test_the_search_is_recorded_where_there_was_one(recall, kernel_error, expected):
+    assert describe_search(recall, kernel_error) == expected
     assert make_record({}, Settings(), "", True, search=expected).get("search", {}) == expected
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.method.second_opinion import stretch
+from segvote.method.graph import stretch
 from segvote.voters.adapted import AdaptedWalk
 from segvote.voters.maps.cam import CAM
 from segvote.voters.walk import Walk

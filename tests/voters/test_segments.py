@@ -54,16 +54,6 @@ def test_nan_is_refused(small):
         Walk().fit(X, y, bags=bags)
 
 
-@pytest.mark.parametrize(
-    ("labels", "positive"),
-    [([0, 1], 1), ([-1, 1], 1), ([False, True], True), (["without", "with"], "with"), (["cat", "no cat"], "no cat")],
-)
-def test_the_positive_label_is_found(labels, positive):
-    classes, is_with = encode_labels(np.array(labels))
-    assert classes[1] == positive
-    assert is_with.tolist() == [label == positive for label in labels]
-
-
 def test_an_unknown_voter_lists_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"crane.*walk"):
         VOTERS["nobody"]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -112,6 +113,8 @@ class SegmentAnnotator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        # Not a classifier of segments, whose labels are unknown, but two labels are all that it takes.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
     @property
@@ -191,7 +194,8 @@ class SegmentAnnotator(BaseEstimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """(n_segments,) the *with* class where the score is above 0."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int)]
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) background and object; one half at the threshold of the run, as ``vote_.weights``."""

@@ -87,8 +87,9 @@ def _find_thresholds(found: Vote) -> np.ndarray:
 def _select_above(found: Vote, thresholds: np.ndarray) -> np.ndarray:
     """(n_segments,) bool: segments of *with* images above their threshold (n_images,), and the best of each."""
     table, best = found.table, np.zeros(len(found.table), dtype=bool)
-    order = np.lexsort((found.scores, table.images))
-    best[order[table.offsets[1:] - 1]] = True
+    # Stable: the first of equal scores, as the vote selects.
+    order = np.lexsort((-found.scores, table.images))
+    best[order[table.offsets[:-1]]] = True
     best &= ~found.empty[table.images]
     selected = table.is_candidate & ((found.scores > thresholds[table.images]) | best)
     return apply_labels(selected, found.user_labels)

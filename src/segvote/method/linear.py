@@ -81,7 +81,9 @@ def fit_direction(X: np.ndarray, selected: np.ndarray, used: np.ndarray) -> np.n
             cross += np.einsum("ij,i->j", weighted, targets[rows].astype(X.dtype))
             moment += weighted.T @ X[rows]
         covariance = moment - np.outer(mean, mean)
-        ridge = max(RIDGE * np.trace(covariance) / len(covariance), np.finfo(float).tiny)
+        # The covariance of equal features is rounding, of either sign.
+        least = np.finfo(X.dtype).eps * np.trace(moment) + np.finfo(float).tiny
+        ridge = max(RIDGE * np.trace(covariance), least) / len(covariance)
         # The targets have mean zero, so that the cross moment is the covariance with them.
         return np.linalg.solve(covariance + ridge * np.eye(len(covariance)), cross)
 

@@ -1,0 +1,163 @@
+"""`SegmentAnnotator` is the vote behind scikit-learn's interface."""
+
+import numpy as np
+import pytest
+from made_tables import hold, label, make_scene, measure_iou
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from segvote.errors import BadInputError
+from segvote.method import SegmentAnnotator
+from segvote.method.corrections import correct
+from segvote.method.extents import find_extents
+
+
+def fit(scene, y=None, **options):
+    X, labels, images, geometry, _ = scene
+    parameters = {name: options.pop(name) for name in list(options) if name in SegmentAnnotator().get_params()}
+    annotator = SegmentAnnotator(**{"n_neighbors": 10, **parameters})
+    return annotator.fit(X, labels if y is None else y, images=images, geometry=geometry, **options)
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return make_scene(noise=0.3)
+
+
+@pytest.fixture(scope="module")
+def annotator(scene):
+    return fit(scene)
+
+
+@parametrize_with_checks([SegmentAnnotator(n_neighbors=5)])
+def test_the_contract_of_scikit_learn_holds(estimator, check):
+    check(estimator)
+
+
+def test_what_is_planted_is_found(scene, annotator):
+    assert measure_iou(annotator.vote_.selected, scene[4]) > 0.9
+    assert annotator.confidence_.level == "high"
+
+
+def test_the_estimator_holds_the_vote_of_the_functions(scene, annotator):
+    found = hold(scene)
+    assert np.array_equal(annotator.vote_.scores, found.scores)
+    assert np.array_equal(annotator.vote_.selected, found.selected)
+    assert np.array_equal(annotator.extents_.levels, find_extents(found).levels)
+
+
+def test_corrections_are_those_of_the_functions(scene):
+    annotator, labels = fit(scene), label(480, objects=[9, 479], background=[5])
+    base = annotator.vote_
+    corrected = annotator.correct(labels).vote_
+    expected = correct(base, labels)
+    assert np.array_equal(corrected.scores, expected.scores)
+    assert corrected.selected[[9, 479]].all() and not corrected.selected[5]
+    assert np.array_equal(annotator.extents_.levels, find_extents(expected).levels)
+    assert np.array_equal(fit(scene, user_labels=labels).vote_.scores, expected.scores)
+    assert np.array_equal(annotator.correct(None).vote_.scores, base.scores)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_steps": 0}, "n_steps"),
+        ({"smoothing": 7}, "smoothing"),
+        ({"border_prior": -5}, "border_prior"),
+        ({"border_prior": 0.0}, "border_prior"),
+        ({"decision": "median"}, "decision"),
+        ({"allow_empty": "yes"}, "allow_empty"),
+        ({"pos_label": 0.5}, "pos_label"),
+    ],
+)
+def test_parameters_out_of_range_are_rejected(scene, options, message):
+    with pytest.raises(ValueError, match=message):
+        fit(scene, **options)
+
+
+def test_two_strings_need_a_positive_label(scene, annotator):
+    y = np.where(scene[1], "cat", "dog")
+    with pytest.raises(BadInputError, match="pos_label"):
+        fit(scene, y)
+    named = fit(scene, y, pos_label="cat")
+    assert named.classes_.tolist() == ["dog", "cat"]
+    assert np.array_equal(named.vote_.scores, annotator.vote_.scores)
+    assert set(named.predict(scene[0])) == {"cat", "dog"}
+
+
+def test_the_other_label_gives_the_other_folder(scene):
+    other = fit(scene, pos_label=False)
+    assert not other.vote_.selected[scene[1]].any() and other.vote_.selected[~scene[1]].any()
+
+
+def test_there_is_no_score_on_labels_of_images():
+    assert not hasattr(SegmentAnnotator(), "score")
+
+
+def test_predictions_are_signs_of_the_scores(scene, annotator):
+    unseen, _, _, _, planted = make_scene(n_images=4, noise=0.3)
+    scores = annotator.decision_function(unseen)
+    assert np.array_equal(annotator.predict(unseen), scores > 0)
+    assert annotator.predict(unseen)[planted].mean() > 0.8
+
+
+def test_probabilities_are_on_the_scale_of_the_weights(scene):
+    annotator = fit(scene, smoothing=0.0)
+    X, y, images, _, _ = scene
+    scores = annotator.decision_function(X, images=images)
+    assert np.allclose(scores, annotator.vote_.scores, atol=1e-5)
+    proba = annotator.predict_proba(X)
+    assert np.allclose(proba.sum(axis=1), 1)
+    assert np.array_equal(proba[:, 1], annotator.vote_.soften(annotator.decision_function(X)))
+    assert np.allclose(annotator.vote_.soften(scores)[y], annotator.vote_.weights[y], atol=1e-4)
+
+
+def test_training_images_do_not_vote_for_themselves():
+    X, _, images, _, _ = scene = make_scene(noise=1.0)
+    annotator = fit(scene)
+    assert np.allclose(annotator.decision_function(X, images=images), annotator.vote_.votes, atol=1e-5)
+    assert not np.allclose(annotator.decision_function(X), annotator.vote_.votes, atol=1e-5)
+    unknown = np.full(len(X), 99)
+    assert np.array_equal(annotator.decision_function(X, images=unknown), annotator.decision_function(X))
+
+
+def test_image_ids_may_be_names(scene, annotator):
+    X, y, images, geometry, _ = scene
+    names = np.array([f"image {number}" for number in range(24)])[images]
+    named = SegmentAnnotator(n_neighbors=10).fit(X, y, images=names, geometry=geometry)
+    assert np.array_equal(named.vote_.scores, annotator.vote_.scores)
+    assert np.allclose(named.decision_function(X, images=names), named.vote_.votes, atol=1e-5)
+
+
+def test_an_explanation_sums_to_the_score(annotator):
+    told = annotator.explain(7)
+    assert np.isclose(told.amounts.sum() + told.constant, annotator.vote_.votes[7])
+    with pytest.raises(BadInputError, match="480 segments"):
+        annotator.explain(480)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_constant_features_end_in_low_confidence(scene, value):
+    X, *rest = scene
+    assert fit((np.full_like(X, value), *rest)).confidence_.is_low
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, y, images: (np.where(X > 2.9, np.nan, X), y, images), "NaN"),
+        (lambda X, y, images: (X, np.ones_like(y), images), "two classes"),
+        (lambda X, y, images: (X, y, images[::-1] % 2), "stand together"),
+        (lambda X, y, images: (X, y, images[:-1]), "one image id per segment"),
+        (lambda X, y, images: (X, np.arange(len(y)) % 2 == 0, images), "share one label"),
+    ],
+)
+def test_bad_input_is_rejected(scene, change, message):
+    X, y, images = change(*scene[:3])
+    with pytest.raises(ValueError, match=message):
+        SegmentAnnotator().fit(X, y, images=images)
+
+
+def test_bad_user_labels_are_rejected(scene, annotator):
+    with pytest.raises(BadInputError, match="user labels must be -1"):
+        annotator.correct(np.full(480, 2))

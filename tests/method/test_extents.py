@@ -1,0 +1,220 @@
+"""Nested selections against a plain-numpy twin, and what must hold at every level."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from made_tables import hold, label, make_scene, tabulate
+
+from segvote.method.corrections import correct
+from segvote.method.extents import (
+    DEFAULT_LEVEL,
+    GROWTH_BOUND,
+    GROWTH_ROUNDS,
+    N_LEVELS,
+    NEVER,
+    apply_levels,
+    find_extents,
+    find_reach,
+    select_unseen,
+)
+from segvote.method.vote import vote_by_scores
+
+LEVELS = range(1, N_LEVELS + 1)
+
+
+def split_slowly(values, areas):
+    """Thresholds of the three parts with the greatest variance between them, every pair of gaps tried."""
+    ranked = np.unique(values)
+    if len(ranked) < 3:
+        return ranked[-1], ranked[-1]
+    middles, best = (ranked[:-1] + ranked[1:]) / 2, (-1.0, 0.0, 0.0)
+    mean = np.average(values, weights=areas)
+    for low in range(len(middles)):
+        for high in range(low + 1, len(middles)):
+            parts = np.digitize(values, [middles[low], middles[high]])
+            between = sum(
+                areas[parts == part].sum()
+                * (np.average(values[parts == part], weights=areas[parts == part]) - mean) ** 2
+                for part in range(3)
+            )
+            if between > best[0] * (1 + 1e-12):
+                best = (between, middles[low], middles[high])
+    return best[1:]
+
+
+def find_slowly(found):
+    """(N_LEVELS, n_segments) selections, segment by segment."""
+    table, graph = found.table, found.counted_graph.toarray()
+    beside = [set() for _ in range(len(table))]
+    for i, j in table.edges:
+        beside[i].add(j)
+        beside[j].add(i)
+    cuts = np.zeros((3, len(table)), dtype=bool)
+    for image in np.flatnonzero(table.positive):
+        own = np.flatnonzero(table.images == image)
+        scores, middle = found.scores[own], found.thresholds[image]
+        low, high = split_slowly(scores, table.areas[own]) if not found.empty[image] else (middle, middle)
+        for row, cut in enumerate((max(high, middle), middle, min(low, middle))):
+            cuts[row, own] = scores > cut
+            if not found.empty[image]:
+                cuts[row, own[np.argmax(scores)]] = True
+    hold_labels = lambda chosen: np.where(found.user_labels >= 0, found.user_labels == 1, chosen)  # noqa: E731
+    selections = [hold_labels(row) for row in cuts]
+    current = selections[-1]
+    for number in range(1, GROWTH_ROUNDS[-1] + 1):
+        ring = [
+            not current[one]
+            and any(current[other] for other in beside[one])
+            and bool(table.positive[table.images[one]])
+            for one in range(len(table))
+        ]
+        ring = np.array(ring) & (found.user_labels != 0)
+        current = current | (ring & (graph @ (current | ring) > GROWTH_BOUND))
+        if number in GROWTH_ROUNDS:
+            selections.append(current)
+    return np.array(selections)
+
+
+def make_whole(noise=0.3, seed=0, n_images=16):
+    """A scene whose objects have a ring of parts that only appear beside them: what growth should reach."""
+    X, y, images, geometry, truth = make_scene(n_images=n_images, noise=noise, seed=seed)
+    rng, place = np.random.default_rng(seed), np.tile(np.arange(20), n_images)
+    for offset, step in ((4, 1), (8, 1), (3, 2), (9, 2)):
+        part = y & (place == offset)
+        X[part] = np.eye(6)[step] * 3 + noise * rng.normal(size=(part.sum(), 6))
+    return X, y, images, geometry, truth
+
+
+@pytest.fixture(scope="module", params=[(0.15, 0), (0.6, 1), (1.0, 2)])
+def found(request):
+    noise, seed = request.param
+    return hold(make_whole(noise, seed))
+
+
+def test_levels_are_those_of_the_slow_twin(found):
+    extents, slow = find_extents(found), find_slowly(found)
+    assert len(extents) == len(slow) == N_LEVELS
+    for level in LEVELS:
+        assert np.array_equal(extents.select(level), slow[level - 1])
+
+
+def test_levels_are_nested(found):
+    extents = find_extents(found)
+    for inner, outer in pairwise(extents.select(level) for level in LEVELS):
+        assert not (inner & ~outer).any()
+    assert extents.levels.min() >= 1 and extents.levels.max() <= NEVER
+
+
+def test_the_default_level_is_the_selection_of_the_vote(found):
+    assert np.array_equal(find_extents(found).select(DEFAULT_LEVEL), found.selected)
+
+
+def test_nothing_grows_into_without_images(found):
+    assert (find_extents(found).levels[~found.table.is_candidate] == NEVER).all()
+
+
+def test_growth_reaches_parts_that_lie_beside_the_object():
+    scene = make_whole(noise=0.1)
+    # As if the vote had found the middle of the object alone.
+    found = replace(hold(scene), scores=np.where(scene[4], 1.0, -1.0), thresholds=np.zeros(16), selected=scene[4])
+    place, extents = np.tile(np.arange(20), 16), find_extents(found)
+    reached = {3: (5, 7), 4: (4, 8), 5: (3, 9), 6: (3, 9)}
+    for level, (first, last) in reached.items():
+        whole = found.table.is_candidate & (place >= first) & (place <= last)
+        assert np.array_equal(extents.select(level), whole)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_user_labels_hold_at_every_level(found, level):
+    base = found
+    objects, background = [0, 25], [5, 46, 7]
+    corrected = correct(base, label(len(base.table), objects, background))
+    extents = find_extents(corrected)
+    assert extents.select(level)[objects].all() and not extents.select(level)[background].any()
+    applied = apply_levels(corrected, extents, level)
+    assert applied.selected[objects].all() and not applied.selected[background].any()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_scores_exceed_thresholds_where_selected(found, level):
+    for base in (found, correct(found, label(len(found.table), [0, 25], [5, 46, 7]))):
+        applied = apply_levels(base, find_extents(base), level)
+        table, above = base.table, applied.scores > applied.thresholds[base.table.images]
+        inside = table.is_candidate
+        assert np.array_equal(applied.selected[inside], above[inside])
+        assert not (applied.selected & ~above).any()
+
+
+def test_the_default_level_changes_nothing(found):
+    applied = apply_levels(found, find_extents(found), DEFAULT_LEVEL)
+    for name in ("scores", "thresholds", "selected"):
+        assert np.array_equal(getattr(applied, name), getattr(found, name))
+
+
+def test_images_can_have_levels_of_their_own(found):
+    extents = find_extents(found)
+    levels = np.arange(found.table.n_images) % N_LEVELS + 1
+    mixed = apply_levels(found, extents, levels)
+    for image, level in enumerate(levels):
+        alone, part = apply_levels(found, extents, int(level)), found.table.get_slice(image)
+        assert np.array_equal(mixed.scores[part], alone.scores[part])
+        assert np.array_equal(mixed.selected[part], alone.selected[part])
+        assert mixed.thresholds[image] == alone.thresholds[image]
+
+
+def test_inputs_are_not_modified(found):
+    before = [np.copy(one) for one in (found.scores, found.thresholds, found.selected)]
+    apply_levels(found, find_extents(found), N_LEVELS)
+    after = found.scores, found.thresholds, found.selected
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def test_equal_scores_select_the_segment_that_the_vote_selects():
+    scene = make_scene(n_images=6)
+    found = vote_by_scores(tabulate(scene), np.zeros(120))
+    extents = find_extents(found)
+    assert all(np.array_equal(extents.select(level), found.selected) for level in LEVELS[:3])
+
+
+def test_empty_images_stay_empty_at_the_three_cuts():
+    found = hold(make_scene())
+    empty = np.arange(24) == 2
+    best = found.table.find_best(found.scores)
+    emptied = replace(found, empty=empty, thresholds=np.where(empty, best, found.thresholds))
+    levels = find_extents(emptied).levels
+    assert levels[found.table.get_slice(2)].min() > 3 and levels[found.table.get_slice(3)].min() == 1
+
+
+# Images never seen
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_unseen_image_is_selected_as_the_formula_says(level):
+    rng = np.random.default_rng(level)
+    scores, areas, shares = rng.normal(size=15), rng.uniform(1, 9, 15), rng.uniform(0.5, 1, 15)
+    edges, threshold = np.array([(one, one + 1) for one in range(14)]), 0.3
+    low, high = split_slowly(scores, areas)
+    cut = {1: max(high, threshold), 2: threshold}.get(level, min(low, threshold))
+    slow = set(np.flatnonzero(scores > cut)) | {int(np.argmax(scores))}
+    for _ in range(GROWTH_ROUNDS[level - 4] if level > 3 else 0):
+        slow |= {one for one in range(15) if {one - 1, one + 1} & slow and shares[one] > GROWTH_BOUND}
+    selected, raised, found_cut = select_unseen(scores, areas, edges, shares, threshold, level)
+    assert set(np.flatnonzero(selected)) == slow and found_cut == cut
+    assert np.array_equal(raised > cut, selected)
+
+
+def test_unseen_selections_are_nested():
+    rng = np.random.default_rng(0)
+    edges = np.array([(one, one + 1) for one in range(29)])
+    scores, areas, shares = rng.normal(size=30), rng.uniform(1, 9, 30), rng.uniform(0.5, 1, 30)
+    selections = [select_unseen(scores, areas, edges, shares, 0.2, level)[0] for level in LEVELS]
+    assert all(not (inner & ~outer).any() for inner, outer in pairwise(selections))
+
+
+def test_the_reach_is_the_selection_and_what_touches_it():
+    levels = np.array([1, 4, NEVER, NEVER, 2], dtype=np.uint8)
+    edges = np.array([[0, 1], [1, 2], [3, 4]])
+    assert find_reach(levels, edges, 2).tolist() == [True, True, False, True, True]
+    assert find_reach(levels, edges, 4).tolist() == [True, True, True, True, True]

@@ -1,0 +1,67 @@
+"""The neighbour graph: its formula, groups, and voters that are left out."""
+
+import numpy as np
+import pytest
+from made_tables import make_scene, tabulate
+
+from segvote.method.graph import exclude_voters, search_graph, search_stretched_graph, stretch
+
+
+def weigh_slowly(X, groups, k):
+    """(n, n) votes of the k nearest segments of other groups, from the definition."""
+    squared = ((X[:, None] - X[None]) ** 2).sum(-1)
+    squared[groups[:, None] == groups] = np.inf
+    M = np.zeros_like(squared)
+    for row, distances in enumerate(squared):
+        near = np.argsort(distances, kind="stable")[:k]
+        votes = np.exp(-(distances[near] - distances[near[0]]) / (2 * distances[near[-1]] / 4))
+        M[row, near] = votes / votes.sum()
+    return M
+
+
+@pytest.mark.parametrize("n_together", [1, 2])
+def test_votes_are_those_of_the_formula(n_together):
+    table = tabulate(make_scene(n_images=12, n_segments=8), np.arange(12) // n_together)
+    graph = search_graph(table, 7).toarray()
+    groups = table.groups[table.images]
+    assert np.allclose(graph, weigh_slowly(table.X, groups, 7), atol=1e-6)
+    assert not graph[groups[:, None] == groups].any()
+
+
+def test_without_excluded_voters_rows_sum_to_one_again():
+    table = tabulate(make_scene(n_images=12, n_segments=8))
+    graph, excluded = search_graph(table, 7), table.images < 3
+    before = graph.copy()
+    left = exclude_voters(graph, excluded).toarray()
+    slow = np.where(excluded, 0.0, graph.toarray())
+    sums = slow.sum(axis=1, keepdims=True)
+    assert np.allclose(left, np.divide(slow, sums, out=np.zeros_like(slow), where=sums > 0))
+    assert (graph != before).nnz == 0
+    assert exclude_voters(graph, np.zeros(len(table), dtype=bool)) is graph
+
+
+def test_a_row_of_which_all_voters_are_excluded_is_empty():
+    table = tabulate(make_scene(n_images=2, n_segments=8))
+    left = exclude_voters(search_graph(table, 3), table.images == 0)
+    assert not left[8:].toarray().any() and np.allclose(left[:8].sum(axis=1), 1)
+
+
+def test_stretched_features_are_those_of_the_formula():
+    rng = np.random.default_rng(0)
+    X, direction = rng.normal(size=(7, 5)), rng.normal(size=5)
+    direction /= np.linalg.norm(direction)
+    expected = np.array([x + 3 * (direction @ x) * direction for x in X])
+    assert np.allclose(stretch(X, direction, 4.0), expected)
+    assert np.array_equal(stretch(X, direction, 1.0), X)
+    assert np.array_equal(stretch(X, np.zeros(5), 4.0), X)
+
+
+def test_stretched_neighbours_share_the_folder_more_often():
+    rng = np.random.default_rng(0)
+    X, y, images, geometry, truth = make_scene()
+    X = rng.normal(size=X.shape)
+    X[:, 0] += 2 * y  # the folders differ by this alone
+    table = tabulate((X, y, images, geometry, truth))
+    graphs = search_graph(table), search_stretched_graph(table)
+    plain, stretched = ((graph.toarray() * (y[:, None] == y)).sum() for graph in graphs)
+    assert stretched > plain

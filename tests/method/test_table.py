@@ -1,0 +1,196 @@
+"""The table of segments: sums and means against loops, and what it rejects."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from made_tables import label, make_scene, tabulate
+
+from segvote.errors import BadInputError
+from segvote.method.table import (
+    Geometry,
+    apply_labels,
+    check_user_labels,
+    encode_labels,
+    label_images,
+    make_folds,
+    make_table,
+    number_images,
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return tabulate(make_scene(n_images=6, n_segments=7))
+
+
+@pytest.fixture
+def scores(table):
+    return np.random.default_rng(1).normal(size=len(table))
+
+
+def test_offsets_and_slices_follow_the_images(table):
+    assert table.offsets.tolist() == [0, 7, 14, 21, 28, 35, 42]
+    assert all((table.images[table.get_slice(image)] == image).all() for image in range(table.n_images))
+    assert len(table) == 42 and table.n_images == 6
+
+
+def test_shares_of_an_image_sum_to_one(table):
+    assert np.allclose(table.sum_by_image(table.shares), 1)
+    assert np.allclose(table.shares[:7], table.areas[:7] / table.areas[:7].sum())
+
+
+def test_split_gives_the_with_images_only(table, scores):
+    parts = table.split(scores)
+    assert len(parts) == 3 and np.array_equal(np.concatenate(parts), scores[table.is_candidate])
+
+
+def test_sums_and_best_scores_are_those_of_a_loop(table, scores):
+    each = [scores[table.images == image] for image in range(6)]
+    assert np.allclose(table.sum_by_image(scores), [one.sum() for one in each])
+    assert np.array_equal(table.find_best(scores), [one.max() for one in each])
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 1.0])
+def test_the_top_of_an_image_is_that_of_a_loop(table, scores, share):
+    slow = []
+    for image in range(6):
+        own = np.flatnonzero(table.images == image)
+        left, total = share, 0.0
+        for segment in own[np.argsort(-scores[own])]:
+            taken = min(left, table.shares[segment])
+            left, total = left - taken, total + taken * scores[segment]
+        slow.append(total / share)
+    assert np.allclose(table.measure_top(scores, share), slow)
+
+
+def test_smoothing_is_the_mean_of_adjacent_segments(table, scores):
+    slow = scores.copy()
+    for segment in range(len(table)):
+        weights, values = [], []
+        for (i, j), length, contrast in zip(table.edges, table.lengths, table.contrasts, strict=True):
+            if segment in (i, j):
+                weights.append(length * np.exp(-(contrast**2) / 200))
+                values.append(scores[j if segment == i else i])
+        slow[segment] = 0.6 * scores[segment] + 0.4 * np.average(values, weights=weights)
+    assert np.allclose(table.smooth(scores, 0.4), slow)
+    assert np.array_equal(table.smooth(scores, 0.0), scores)
+
+
+def test_a_segment_without_neighbours_keeps_its_score():
+    table = make_table(np.zeros((4, 1)), np.array([True, False]), np.array([0, 0, 1, 1]), Geometry(edges=[[0, 1]]))
+    assert table.smooth(np.array([1.0, 0.0, 5.0, 7.0]), 0.5).tolist() == [0.5, 0.5, 5.0, 7.0]
+
+
+def test_what_geometry_leaves_out_has_defaults():
+    table = make_table(np.zeros((4, 1)), np.array([True, False]), np.array([0, 0, 1, 1]))
+    assert table.groups.tolist() == [0, 1] and table.areas.tolist() == [1, 1, 1, 1]
+    assert not table.border.any() and table.prior.all() and np.isnan(table.centres).all()
+    assert len(table.edges) == len(table.lengths) == len(table.contrasts) == 0
+    assert {one.name for one in fields(Geometry)} < {one.name for one in fields(table)}
+
+
+def test_folds_keep_groups_together_and_spread_both_folders():
+    groups = np.repeat(np.arange(12), 2)
+    table = tabulate(make_scene(n_images=24, n_segments=8), groups)
+    folds = make_folds(table, 3)
+    assert np.array_equal(folds[::2], folds[1::2])
+    for side in (table.positive, ~table.positive):
+        assert np.bincount(folds[side]).tolist() == [4, 4, 4]
+
+
+N = 40
+
+
+@pytest.mark.parametrize(
+    ("geometry", "message"),
+    [
+        (Geometry(areas=np.ones(3)), r"areas of shape \(40,\)"),
+        (Geometry(areas=np.zeros(N)), "above 0"),
+        (Geometry(areas=np.full(N, np.nan)), "above 0"),
+        (Geometry(edges=np.array([[0, N]])), "0 to 39"),
+        (Geometry(edges=np.array([[-1, 0]])), "0 to 39"),
+        (Geometry(edges=np.array([[0, 20]])), "one image"),
+        (Geometry(edges=np.array([[0, 1]]), lengths=np.ones(2)), r"lengths of shape \(1,\)"),
+        (Geometry(prior=np.full(N, 2.0)), r"in \[0, 1\]"),
+        (Geometry(centres=np.zeros(N)), r"centres of shape \(40, 2\)"),
+    ],
+)
+def test_bad_geometry_is_rejected(geometry, message):
+    with pytest.raises(BadInputError, match=message):
+        make_table(np.zeros((N, 2)), np.array([True, False]), np.repeat([0, 1], 20), geometry)
+
+
+@pytest.mark.parametrize("images", [[1, 1, 0, 0], [0, 0, 2, 2], [1, 1, 2, 2], [0, 1, 0, 1]])
+def test_images_out_of_order_are_rejected(images):
+    with pytest.raises(BadInputError, match="ascending"):
+        make_table(np.zeros((4, 1)), np.array([True, False]), np.array(images))
+
+
+@pytest.mark.parametrize("groups", [[1, 0], [0], [0, 1, 2]])
+def test_bad_groups_are_rejected(groups):
+    with pytest.raises(BadInputError, match="expected 2 groups"):
+        make_table(np.zeros((4, 1)), np.array([True, False]), np.array([0, 0, 1, 1]), groups=np.array(groups))
+
+
+@pytest.mark.parametrize(("value", "kind"), [(True, "with"), (False, "without")])
+def test_one_folder_alone_is_rejected(value, kind):
+    with pytest.raises(BadInputError, match=rf"all 2 are \*{kind}\* images"):
+        make_table(np.zeros((2, 1)), np.array([value, value]), np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("y", "pos_label", "classes"),
+    [
+        ([0, 1, 0], None, [0, 1]),
+        ([1, -1, 1], None, [-1, 1]),
+        ([0, 1, 0], 0, [1, 0]),
+        ([True, False, True], None, [False, True]),
+        (["without", "with", "with"], None, ["without", "with"]),
+        (["cat", "dog", "cat"], "cat", ["dog", "cat"]),
+        ([2.0, 5.0, 5.0], None, [2.0, 5.0]),
+    ],
+)
+def test_the_positive_class_comes_last(y, pos_label, classes):
+    found, positive = encode_labels(np.array(y), pos_label)
+    assert found.tolist() == classes
+    assert positive.tolist() == [one == classes[1] for one in y]
+
+
+@pytest.mark.parametrize(
+    ("y", "pos_label", "message"),
+    [
+        (["cat", "dog"], None, "pos_label"),
+        (["cat", "dog"], "cow", r"one of the labels \['cat', 'dog'\]; got 'cow'"),
+        ([0, 1, 2], None, "Only binary"),
+        ([1, 1], None, "two classes"),
+    ],
+)
+def test_labels_of_no_clear_meaning_are_rejected(y, pos_label, message):
+    with pytest.raises(BadInputError, match=message):
+        encode_labels(np.array(y), pos_label)
+
+
+def test_images_are_numbered_in_order_of_appearance():
+    names, numbers = number_images(np.array(["b", "b", "a", "c", "c"]))
+    assert names.tolist() == ["b", "a", "c"] and numbers.tolist() == [0, 0, 1, 2, 2]
+    with pytest.raises(BadInputError, match="stand together"):
+        number_images(np.array([0, 1, 0]))
+
+
+def test_an_image_has_one_label():
+    assert label_images(np.array([True, True, False]), np.array([0, 0, 1])).tolist() == [True, False]
+    with pytest.raises(BadInputError, match="image 0 has both"):
+        label_images(np.array([True, False, False]), np.array([0, 0, 1]))
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2], [[0, 1, -1]], [0.5, 0, 1]])
+def test_bad_user_labels_are_rejected(labels):
+    with pytest.raises(BadInputError, match="user labels must be -1"):
+        check_user_labels(np.array(labels), 3)
+
+
+def test_user_labels_hold_in_a_selection():
+    assert check_user_labels(None, 2).tolist() == [-1, -1]
+    labels = label(4, objects=[0], background=[3])
+    assert apply_labels(np.array([False, True, False, True]), labels).tolist() == [True, True, False, False]

@@ -1,0 +1,197 @@
+"""The vote: it finds what is planted, agrees with its slow twin, and leaves its inputs alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_tables import hold, label, make_scene, measure_iou, tabulate
+from reference import select_segments
+
+from segvote.method.explanation import explain_vote
+from segvote.method.graph import search_graph
+from segvote.method.linear import fit_posterior
+from segvote.method.table import Geometry
+from segvote.method.vote import VoteParams, link_unseen, score_held_out, score_linked, vote, vote_by_scores
+
+
+@pytest.fixture(scope="module")
+def found():
+    return hold(make_scene(noise=0.6))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_planted_is_found(seed):
+    scene = make_scene(seed=seed)
+    found = hold(scene)
+    assert measure_iou(found.selected, scene[4]) > 0.9
+    assert (found.uncertainty < 0.5).mean() > 0.9
+
+
+@pytest.mark.parametrize("noise", [0.15, 0.6, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fast_code_agrees_with_the_formulas(noise, seed):
+    scene = make_scene(n_images=12, n_segments=10, noise=noise, seed=seed)
+    slow = select_segments(*scene[:4], k=10)
+    assert np.array_equal(hold(scene, exclude_mislabelled=False).selected, slow)
+
+
+def test_the_order_of_images_does_not_matter():
+    X, y, images, geometry, truth = make_scene(noise=0.5)
+    order = np.random.default_rng(1).permutation(24)
+    rows = np.concatenate([np.flatnonzero(images == image) for image in order])
+    place = np.empty(len(rows), dtype=int)
+    place[rows] = np.arange(len(rows))
+    edges = place[geometry.edges]
+    by_image = np.argsort(edges[:, 0] // 20, kind="stable")
+    lengths, contrasts = geometry.lengths[by_image], geometry.contrasts[by_image]
+    moved = Geometry(geometry.areas[rows], geometry.border[rows], edges[by_image], lengths, contrasts)
+    one = hold((X, y, images, geometry, truth), exclude_mislabelled=False)
+    other = hold((X[rows], y[rows], images, moved, truth[rows]), exclude_mislabelled=False)
+    assert np.array_equal(one.selected[rows], other.selected)
+    assert np.allclose(one.scores[rows], other.scores, atol=1e-9)
+
+
+def test_inputs_are_not_modified():
+    scene = make_scene()
+    table = tabulate(scene)
+    graph, labels = search_graph(table, 10), label(len(table), objects=[9])
+    before = [np.copy(one) for one in (table.X, table.areas, table.contrasts, graph.data, labels)]
+    vote(table, graph, VoteParams(n_neighbors=10), labels)
+    after = (table.X, table.areas, table.contrasts, graph.data, labels)
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def test_the_explanation_sums_to_the_votes(found):
+    for segment in range(0, 480, 37):
+        told = explain_vote(found, segment)
+        assert np.isclose(told.score, found.votes[segment])
+        assert np.isclose(told.amounts.sum() + told.constant, told.score)
+        assert np.isclose(told.bag_amounts.sum(), told.amounts.sum())
+        assert segment // 20 not in told.bags
+
+
+def test_smoothing_of_the_votes_gives_the_scores(found):
+    assert np.allclose(found.table.smooth(found.votes, 0.4), found.scores)
+
+
+def test_selected_segments_exceed_their_threshold(found):
+    above = found.scores > found.thresholds[found.table.images]
+    assert np.array_equal(found.selected, above & found.table.is_candidate)
+
+
+def test_weights_are_one_half_at_the_threshold(found):
+    candidates = found.table.is_candidate
+    assert np.array_equal(found.weights[candidates] > 0.5, found.scores[candidates] > 0)
+    assert not found.weights[~candidates].any() and found.weights.max() <= 1
+
+
+def test_user_labels_hold_and_count_in_weights():
+    scene = make_scene(noise=0.3)
+    labels = label(480, objects=[9, 479], background=[5])
+    found = hold(scene, user_labels=labels)
+    assert found.selected[[9, 479]].all() and not found.selected[5]
+    assert found.weights[[9, 479, 5]].tolist() == [1, 1, 0]
+    assert np.array_equal(found.user_labels, labels)
+
+
+def test_labels_can_turn_a_vote_to_another_selection():
+    scene = make_scene(noise=0.3)
+    found = hold(scene, user_labels=label(480, background=np.flatnonzero(scene[4])))
+    assert not found.selected[scene[4]].any() and found.selected.any()
+
+
+def test_one_hypothesis_alone_has_all_the_weight():
+    params = VoteParams()
+    found = hold(make_scene(), hypotheses=params.hypotheses[:1])
+    assert found.agreement.weights.tolist() == [1.0] and found.agreement.best == 0
+
+
+def test_images_in_the_wrong_folder_are_excluded():
+    X, y, images, geometry, truth = make_scene(n_images=60, n_segments=10, noise=0.3)
+    wrong = y.copy()
+    wrong[images < 2] = False
+    wrong[images >= 58] = True
+    found = hold((X, wrong, images, geometry, truth))
+    excluded = set(np.flatnonzero(found.excluded))
+    assert len(excluded & {0, 1, 58, 59}) >= 3 and len(excluded) <= 5
+    assert measure_iou(found.selected & (images < 58), truth & (images >= 2)) > 0.9
+    assert not found.counted_graph[:, found.silent].nnz or not found.counted_graph[:, found.silent].data.any()
+    assert not hold((X, wrong, images, geometry, truth), exclude_mislabelled=False).excluded.any()
+
+
+def test_labelled_segments_of_excluded_images_vote():
+    found = hold(make_scene())
+    excluded = np.arange(24) == 0
+    changed = replace(found, excluded=excluded, user_labels=label(480, objects=[3]))
+    assert np.flatnonzero(changed.silent).tolist() == [one for one in range(20) if one != 3]
+
+
+def test_one_image_of_each_kind_is_voted_on():
+    found = hold(make_scene(n_images=2))
+    assert found.selected[:20].any() and not found.selected[20:].any()
+
+
+def test_without_geometry_only_the_features_vote():
+    X, y, images, _, truth = make_scene()
+    assert measure_iou(hold((X, y, images, None, truth)).selected, truth) > 0.9
+
+
+def test_images_of_one_group_do_not_vote_for_each_other():
+    found = hold(make_scene(), groups=np.arange(24) // 2)
+    groups = found.table.groups[found.table.images]
+    rows, columns = found.graph.nonzero()
+    assert (groups[rows] != groups[columns]).all()
+    assert measure_iou(found.selected, make_scene()[4]) > 0.9
+
+
+def test_scores_of_another_voter_are_smoothed_and_split():
+    scene = make_scene()
+    table, scores = tabulate(scene), np.random.default_rng(0).normal(size=480) + 6 * scene[4]
+    found = vote_by_scores(table, scores)
+    assert np.allclose(found.scores, table.smooth(scores, 0.4)) and found.threshold == 0
+    assert found.agreement is None and not found.empty.any() and not found.excluded.any()
+    assert measure_iou(found.selected, scene[4]) > 0.9
+    assert np.array_equal(found.weights[scene[1]] > 0.5, found.scores[scene[1]] > 0)
+
+
+# Images left out, and images never seen
+
+
+def test_held_out_scores_do_not_know_their_image():
+    X, y, images, geometry, truth = make_scene(noise=0.4)
+    found = hold((X, y, images, geometry, truth), exclude_mislabelled=False)
+    folds = np.arange(24)
+    scores = score_held_out(found, folds)
+    # The formula for one image: neighbours and classifier of all others, labels of a walk among them.
+    out = images == 3
+    changed = replace(found, labels=found.labels.copy())
+    changed.labels[out] = ~changed.labels[out]
+    counts = np.bincount(images, found.labels)
+    assert not np.array_equal(np.bincount(images, changed.labels), counts)
+    assert np.array_equal(score_held_out(changed, folds)[out], scores[out])
+
+
+def test_held_out_scores_find_the_object_too():
+    scene = make_scene(noise=0.3)
+    found = hold(scene)
+    assert score_held_out(found)[scene[4]].mean() > score_held_out(found)[~scene[4]].mean() + 0.5
+
+
+def test_unseen_copies_of_training_segments_score_alike():
+    found = hold(make_scene(noise=0.6))
+    graph = link_unseen(found, found.table.X, found.table.images)
+    assert np.allclose(score_linked(found, found.table.X, graph), found.votes, atol=1e-5)
+
+
+def test_unseen_scores_are_those_of_the_formula():
+    found = hold(make_scene(noise=0.6))
+    X = make_scene(n_images=2, noise=0.6, seed=1)[0]
+    squared = ((X[:, None] - found.table.X[None]) ** 2).sum(-1)
+    posterior = fit_posterior(found.table.X, found.labels, found.table.areas)
+    slow = []
+    for distances in squared:
+        near = np.argsort(distances, kind="stable")[:10]
+        votes = np.exp(-(distances[near] - distances[near[0]]) / (2 * distances[near[-1]] / 4))
+        slow.append(votes @ found.labels[near] / votes.sum())
+    expected = found.inside * np.array(slow) + (1 - found.inside) * posterior.measure(X) - found.threshold
+    assert np.allclose(score_linked(found, X, link_unseen(found, X)), expected, atol=1e-5)

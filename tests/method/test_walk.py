@@ -1,0 +1,61 @@
+"""Walks over the votes against plain loops and their fixed points."""
+
+import numpy as np
+import pytest
+from made_tables import label, make_scene, tabulate
+from scipy import sparse
+
+from segvote.method.graph import search_graph
+from segvote.method.walk import ImageBalance, find_weights, walk, walk_from_labels
+
+
+@pytest.fixture(scope="module")
+def scene():
+    table = tabulate(make_scene(n_images=10, n_segments=8, noise=0.5))
+    prior = np.random.default_rng(2).uniform(0.5, 1.0, len(table))
+    return table, search_graph(table, 6), prior, np.flatnonzero(table.is_candidate)
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.25, 1.0])
+def test_weights_are_those_of_a_plain_loop(scene, balance):
+    table, graph, prior, voters = scene
+    balanced = ImageBalance(table.images[voters], table.shares[voters], balance)
+    M, w = graph.toarray(), table.is_candidate.astype(float)
+    for _ in range(15):
+        w = table.is_candidate * prior * (M @ w)
+        for image in np.flatnonzero(table.positive):
+            own = table.images == image
+            w[own] /= (w[own] * table.shares[own]).sum() ** balance
+        w /= w.max()
+    assert np.allclose(find_weights(graph, prior, voters, balanced, 15), w)
+    votes = prior * (M @ w)
+    assert np.allclose(walk(graph, prior, voters, balanced, 15), votes / votes[voters].max())
+
+
+def test_full_balance_makes_images_equal(scene):
+    table, _, _, voters = scene
+    weights = np.random.default_rng(0).uniform(0.1, 5, len(voters))
+    balanced = ImageBalance(table.images[voters], table.shares[voters], 1.0).apply(weights)
+    assert np.allclose(np.bincount(table.images[voters], balanced * table.shares[voters]), 1)
+
+
+def test_no_balance_leaves_the_weights(scene):
+    table, _, _, voters = scene
+    weights = np.random.default_rng(0).uniform(0.1, 5, len(voters))
+    assert np.array_equal(ImageBalance(table.images[voters], table.shares[voters], 0.0).apply(weights), weights)
+
+
+def test_weights_that_vanish_are_zero_and_no_error():
+    votes = sparse.csr_matrix((4, 4))
+    balanced = ImageBalance(np.array([0, 0]), np.array([0.5, 0.5]), 0.25)
+    assert walk(votes, np.ones(4), np.array([0, 1]), balanced).tolist() == [0, 0, 0, 0]
+
+
+def test_the_walk_from_labels_ends_in_the_harmonic_function(scene):
+    table, graph, _, _ = scene
+    labels = label(len(table), objects=[5], background=[1])
+    free = np.flatnonzero(table.is_candidate & (labels < 0))
+    weights = walk_from_labels(graph, table.is_candidate, labels, 20_000)
+    assert np.allclose(weights[free], graph.toarray()[free] @ weights, atol=1e-6)
+    assert weights[5] == 1 and weights[1] == 0 and not weights[~table.is_candidate].any()
+    assert weights.min() >= 0 and weights.max() <= 1
