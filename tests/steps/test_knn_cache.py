@@ -7,8 +7,8 @@ import pytest
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.kernels import Neighbours
 from segvote.run.run import Run
-from segvote.steps.reopening import list_segmented_images, reopen, vote
 from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
+from segvote.steps.reopening import list_segmented_images, reopen, vote
 
 
 @pytest.fixture
