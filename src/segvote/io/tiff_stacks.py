@@ -44,7 +44,7 @@ def measure_stack(path: Path) -> StackLayout:
     import tifffile  # slow to import and rarely needed
 
     try:
-        with open_regular(path) as opened, tifffile.TiffFile(opened) as file:
+        with open_regular(path) as opened, tifffile.TiffFile(opened, name=path.name) as file:
             grid = _number_pages(file.series[0])
             return StackLayout(len(grid), grid.shape[1] if grid.shape[1] > 1 else _count_samples(file.pages.first))
     except Exception:  # a damaged file raises anything; the same file is refused with a reason when it is read
