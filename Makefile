@@ -3,16 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
+# CONSTRAINTS=constraints.txt installs the versions that the tests passed with; without it the newest.
+CONSTRAINTS ?=
+PIP_CONSTRAINTS := $(if $(CONSTRAINTS),-c $(abspath $(CONSTRAINTS)))
 
-.PHONY: install demo test test-slow test-s3 test-data test-oldest trust lint bench suite paper licences audit docs dist clean
+.PHONY: install constraints demo test test-slow test-judges test-torch test-s3 test-data test-oldest test-pythons trust lint bench suite paper licences audit docs docs-pictures dist clean
 
 install: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q -e '.[dev]'
+	$(BIN)/pip install -q $(PIP_CONSTRAINTS) -e '.[dev]'
+	$(BIN)/pip check
 	touch $@
+
+# After `make test` has passed: the versions it passed with.
+constraints: install
+	head -n 2 constraints.txt > $(VENV)/constraints.txt
+	$(BIN)/pip freeze --exclude-editable >> $(VENV)/constraints.txt
+	mv $(VENV)/constraints.txt constraints.txt
 
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/pip install -q -e '.[docs]'
@@ -35,11 +45,26 @@ $(VENV)/.s3: $(VENV)/.installed
 test-s3: $(VENV)/.s3
 	SEGVOTE_NEED_S3=1 $(BIN)/python -m pytest -q tests/steps/test_annotate_stores.py -k s3
 
+# Exports opened by the tools they are for, in an environment of their own.
+JUDGES := .venv-judges
+test-judges:
+	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv $(JUDGES)
+	$(JUDGES)/bin/pip install -q -e '.[judges]'
+	$(JUDGES)/bin/python -m pytest -q --noconftest -m slow tests/io/test_export_judges.py
+
+# Backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
+TORCH := .venv-torch
+test-torch:
+	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/pip install -q -e '.[torch-test]'
+	SEGVOTE_NEED_TORCH=1 $(TORCH)/bin/python -m pytest -q tests/features/test_hugging_face.py
+
 test-data: install
 	SEGVOTE_DATA=$(abspath $(DATA)) $(BIN)/python -m pytest -q -m real_data
 
 # The lowest version of every package that pyproject.toml allows, in an environment of their own.
 OLDEST := .venv-oldest
+TEST_TOOLS := httpx hypothesis pytest pytest-timeout PyYAML
 OLDEST_TESTS := tests/kernels tests/method tests/masks tests/features/test_backbone.py tests/features/test_lite0.py \
 	tests/io/test_atomic.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
 	tests/review/test_review_guard.py tests/run/test_notebook.py tests/cli/test_command_line.py tests/steps/test_annotate.py
@@ -49,6 +74,22 @@ test-oldest:
 	$(OLDEST)/bin/pip install -q -r $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/pip install -q --no-deps -e .
 	$(OLDEST)/bin/python -m pytest -q -W default -p no:cacheprovider $(OLDEST_TESTS)
+
+# A few quick tests with each other Python that is installed here; none is no error.
+PYTHONS := 3.12 3.13
+PYTHONS_TESTS := tests/io/test_atomic.py tests/io/test_images.py tests/io/test_names.py tests/run/test_correction_log.py \
+	tests/kernels tests/cli/test_command_line.py tests/review/test_review_guard.py tests/steps/test_workers.py
+test-pythons:
+	@for version in $(PYTHONS); do \
+	  python=$$(ls -d $$HOME/.pyenv/versions/$$version.*/bin/python 2>/dev/null | tail -n 1); \
+	  python=$${python:-$$(command -v python$$version || true)}; \
+	  if [ -z "$$python" ]; then echo "Python $$version: not installed, not tried"; continue; fi; \
+	  echo "== Python $$version ($$python)"; \
+	  test -x $(VENV)-$$version/bin/python || $$python -m venv $(VENV)-$$version || exit 1; \
+	  $(VENV)-$$version/bin/pip install -q $(PIP_CONSTRAINTS) -e '.[all]' $(TEST_TOOLS) || exit 1; \
+	  $(VENV)-$$version/bin/pip check || exit 1; \
+	  $(VENV)-$$version/bin/python -m pytest -q -p no:cacheprovider $(PYTHONS_TESTS) || exit 1; \
+	done
 
 # Everything a careful person would try against segvote; writes the table of docs/reliability.md.
 LEDGER := $(abspath docs/_build/trust.jsonl)
@@ -78,13 +119,18 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+# Screenshots of the report and the review page, by headless Chromium, for the pages that show them.
+docs-pictures: install
+	$(BIN)/python docs/make_pictures.py
+
 licences: install
 	$(BIN)/python tests/trust/licences.py docs/licences.md
 
 # Known weaknesses of the installed packages, from the databases of PyPI and OSV; needs the network.
 audit: install
 	$(BIN)/pip install -q pip-audit
-	$(BIN)/pip-audit --skip-editable
+	$(BIN)/pip freeze --exclude-editable > $(VENV)/audited.txt
+	$(BIN)/python tests/trust/audit.py $(VENV)/audited.txt
 
 # Wheel and source archive, checked as PyPI does, and the wheel tried in an environment with nothing else in it.
 dist: install
@@ -98,4 +144,4 @@ dist: install
 	rm -rf $(VENV)-wheel dist/demo
 
 clean:
-	rm -rf $(VENV) $(VENV)-wheel $(OLDEST) demo-out docs/_build docs/auto_examples docs/auto_gallery dist
+	rm -rf $(VENV) $(VENV)-wheel $(addprefix $(VENV)-,$(PYTHONS)) $(OLDEST) $(JUDGES) $(TORCH) demo-out docs/_build docs/auto_examples docs/auto_gallery dist

@@ -54,7 +54,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # the printed eKDE says that it selects nothing
     job = Job(options.data, options.out, options.images, None, 1)
-    settings, found = Settings(n_segments=N_SEGMENTS, n_superpixels=0), []
+    settings, found = Settings(n_segments=N_SEGMENTS, draw="segments"), []
     print("set", *(f"{voter}x{gain:g}" for voter in JUDGES for gain in GAINS))
     for name in options.sets:
         *folders, masks = job.lay_out(name)

@@ -29,6 +29,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from segvote.steps.voting.corrected import apply_corrections
+from segvote.steps.voting.making import make_annotator
 
 from segvote.io.encodings.rle import encode_rle
 from segvote.method import SegmentAnnotator
@@ -39,8 +41,6 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import Canvas
 from segvote.run.run import Run
 from segvote.steps.reopening import Reopened, reopen, vote
-from segvote.steps.voting.corrected import apply_corrections
-from segvote.steps.voting.making import make_annotator
 from simulated_person import Person
 
 DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))

@@ -31,6 +31,9 @@ from scipy.stats import binomtest
 import segvote
 from harness import BAG_LABELS, Given, link_images, measure_seconds, run_parts, start_annotate, wait_for, watch_memory
 from segvote.io.images import hash_file, list_images
+from segvote.io.masks import read_mask
+from segvote.metrics import IMAGE_THRESHOLD, measure_auc, measure_iou
+from segvote.steps.prediction.predict import Predictions
 
 SAME_SEARCH, OTHER_SEARCH = "cam", "negmin"
 SIZES, QUICK_SIZES = (200, 600, 2000), (12, 24)
@@ -193,13 +196,28 @@ def measure_prediction(given: Given) -> dict[str, Any]:
                 )
                 for one in BAG_LABELS
             }
-            false = sum(one.contains for one in found["without"].images)
-            interval = binomtest(false, len(found["without"])).proportion_ci()
-            figures[f"{trained.name}, {rate}"] = {
-                "false": f"{false} of {len(found['without'])} ({interval.low:.2f} .. {interval.high:.2f})",
-                "called": float(np.mean([one.contains for one in found["with"].images])),
-            }
+            figures[f"{trained.name}, {rate}"] = measure_rate(found, source / "masks")
     return figures
+
+
+def measure_rate(found: dict[str, Predictions], masks: Path) -> dict[str, Any]:
+    """AUC of images, false positives with their interval, *with* images called, and CorLoc of those."""
+    shown, empty = found["with"], found["without"]
+    scores = np.array([one.score for one in (*shown.images, *empty.images)])
+    hits = [
+        measure_iou(shown.read_mask(index), read_mask(masks / f"{Path(one.name).stem}.png")) > IMAGE_THRESHOLD
+        for index, one in enumerate(shown.images)
+        if one.contains
+    ]
+    false = sum(one.contains for one in empty.images)
+    interval = binomtest(false, len(empty)).proportion_ci()
+    return {
+        "auc": float(measure_auc(scores, np.arange(len(scores)) < len(shown))),
+        "false": f"{false} of {len(empty)} ({interval.low:.2f} .. {interval.high:.2f})",
+        "called": len(hits) / len(shown),
+        "corloc": float(sum(hits) / len(shown)),
+        "corloc_of_called": float(np.mean(hits)) if hits else 0.0,
+    }
 
 
 PARTS = {

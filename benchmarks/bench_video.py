@@ -1,7 +1,8 @@
-"""Supervoxels against truth, beside SLIC in space-time at the same count; and memory for short and long videos.
+"""Videos against their own stills: frame IoU, volume CorLoc, flicker; and time, memory and lines of code.
 
-Run ``python benchmarks/bench_video.py DATA`` with a folder like ``video-cars`` (``with/<video>/`` frames and
-``masks/<video>/``); the last line is JSON. ``--memory-only N`` is the part that runs in a process of its own.
+Run ``python benchmarks/bench_video.py DATA ...`` with folders like ``video-cars`` (``with/<video>/``,
+``without/<video>/``, ``masks/<video>/``); a red disc that moves over grey gravel is made and measured in any case.
+``--lengths 100 1000`` measures time and peak memory of one video of so many frames instead. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -9,141 +10,206 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
-from segmentation_quality import find_outline, measure_boundary_recall
-from segvote.io.images import read_image, resize_image, resize_labels
-from segvote.io.masks import read_mask
+from segvote.evaluation.evaluate import evaluate
+from segvote.io.images import resize_labels
+from segvote.io.masks import read_mask, write_mask
 from segvote.io.video.reading import list_frames, open_video
-from segvote.segmentation.clips import segment_slic_clip
-from segvote.segmentation.supervoxels import stream_supervoxels
+from segvote.masks import scale_heat
+from segvote.metrics.overlap import measure_iou
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.run.video.frames import list_frame_stems
+from segvote.steps.annotate import annotate
+from segvote.steps.video.carry import SegmentedVideo
+from segvote.steps.video.draw import STEADINESS, VideoDrawer
+from segvote.steps.video.key_frames import survey_video
 
-SIZE = 400
-LENGTHS = (50, 200, 800)
-
-
-def read_clip(folder: Path, n_frames: int) -> np.ndarray:
-    """(frames, h, w, 3) uint8 at working size."""
-    frames = []
-    for frame in open_video(folder):
-        frames.append(resize_image(frame.image, SIZE))
-        if len(frames) == n_frames:
-            break
-    return np.stack(frames)
+N_CLIPS, N_FRAMES, DISC_SIZE, RADIUS = 4, 16, (180, 240), 28
+VOLUME_THRESHOLD = 0.125  # overlap of a volume above which a video counts as found, as in the paper
+ROOT = Path(__file__).resolve().parents[1]
 
 
-def read_truth(folder: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """(frames, h, w) bool."""
-    paths = list_frames(folder)[: shape[0]]
-    return np.stack([resize_labels(read_mask(path) == 255, shape[1:3]) for path in paths])  # type: ignore[arg-type]
+# The moving disc -----------------------------------------------------------------------------------------------------
 
 
-def measure_quality(labels: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Achievable accuracy, IoU of the majority supervoxels, boundary recall (2 px), number, mean length in frames."""
-    n_supervoxels = int(labels.max()) + 1
-    inside = np.bincount(labels[truth], minlength=n_supervoxels)
-    areas = np.bincount(labels.ravel(), minlength=n_supervoxels)
-    found = (2 * inside > areas)[labels]
-    recalls = [
-        measure_boundary_recall(find_outline(frame), find_outline(mask.astype(int)))
-        for frame, mask in zip(labels, truth, strict=True)
-    ]
-    n_seen = sum(len(np.unique(frame)) for frame in labels)
-    n_used = int((areas > 0).sum())
+def make_disc_clip(seed: int, shows_object: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Frames (h, w, 3) uint8 and masks (h, w) bool of a red disc that crosses grey gravel under a camera that pans."""
+    rng = np.random.default_rng(seed)
+    height, width = DISC_SIZE
+    gravel = rng.normal(128, 30, (height, width + 2 * N_FRAMES))
+    gravel = (gravel + np.roll(gravel, 1, 0) + np.roll(gravel, 1, 1)) / 3
+    start, way = rng.uniform(50, 130, 2), rng.uniform(-3, 5, 2)
+    y, x = np.mgrid[:height, :width]
+    for number in range(N_FRAMES):
+        grey = gravel[:, 2 * number : 2 * number + width].clip(0, 255).astype(np.uint8)
+        frame = np.repeat(grey[..., None], 3, axis=2)
+        column, row = start + number * way
+        mask = ((x - column) ** 2 + (y - row) ** 2 < RADIUS**2) & shows_object
+        frame[mask] = frame[mask] // 4 + np.array([150, 10, 10], np.uint8)
+        yield frame, mask
+
+
+def write_disc(folder: Path) -> Path:
+    """Four clips with the disc and four without, as folders of frames."""
+    for seed in range(2 * N_CLIPS):
+        kind = "with" if seed < N_CLIPS else "without"
+        for number, (frame, mask) in enumerate(make_disc_clip(seed, seed < N_CLIPS)):
+            name = f"clip{seed}/{number:05d}.png"
+            Image.fromarray(frame).save(_make_parent(folder / kind / name))
+            write_mask(_make_parent(folder / "masks" / name), mask)
+    return folder
+
+
+def _make_parent(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+# Quality -------------------------------------------------------------------------------------------------------------
+
+
+def write_stills(data: Path, folder: Path) -> Path:
+    """The key frames of all videos as images, and their masks."""
+    for kind in ("with", "without"):
+        for video in sorted((data / kind).iterdir()):
+            survey, frames = survey_video(open_video(video)), list_frames(video)
+            for index in survey["key_indices"]:
+                frame = frames[index]
+                shutil.copy(frame, _make_parent(folder / kind / f"{video.name}-{frame.name}"))
+                mask = data / "masks" / video.name / f"{frame.stem}.png"
+                if kind == "with" and mask.exists():
+                    shutil.copy(mask, _make_parent(folder / "masks" / f"{video.name}-{frame.stem}.png"))
+    return folder
+
+
+def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tuple[float, float]:
+    """Mean frame IoU and mean flicker of a video drawn with more or less smoothing over time."""
+    record, part = run.bags[index], run.get_slice(index)
+    scores, decisions = run.votes["scores"][part], run.votes["decisions"][part].astype(bool)
+    low = float(run.votes["scores"].min())
+    heat = scale_heat(scores, record.threshold, low, float(scores.max())).astype(np.float32)
+    free = np.full(len(heat), -1, np.int8)
+    video = SegmentedVideo.open(run.folder, record.segments, run.find_source(index))
+    drawer = VideoDrawer(video, heat, decisions, free, True, steadiness)
+    stems = list_frame_stems(video.path, video.segments["frame_indices"])
+    ious, flickers = [], []
+    for stem, drawn in zip(stems, drawer.draw(), strict=True):
+        truth = read_mask(masks / f"{stem}.png")
+        ious.append(measure_iou(resize_labels(drawn.mask, truth.shape), truth))  # type: ignore[arg-type]
+        flickers.append(drawn.flicker)
+    return float(np.mean(ious)), float(np.mean(flickers[1:]))
+
+
+def compare(data: Path, scratch: Path) -> dict:
+    """Figures of one data set as videos and as stills."""
+    videos = annotate(data / "with", data / "without", scratch / "videos", Settings(frames="video"))
+    found = evaluate(videos, data / "masks", threshold=VOLUME_THRESHOLD)
+    stills = write_stills(data, scratch / "stills")
+    images = annotate(stills / "with", stills / "without", scratch / "images", Settings(frames="images"))
+    shown = [index for index, bag in enumerate(videos.bags) if bag.bag_label == "with"]
+    masks = [data / "masks" / Path(videos.bags[index].name).stem for index in shown]
+    plain, steady = (
+        np.mean([measure_drawing(videos, *pair, share) for pair in zip(shown, masks, strict=True)], axis=0)
+        for share in (0.0, STEADINESS)
+    )
     return {
-        "n": n_used,
-        "asa": float(np.maximum(inside, areas - inside).sum() / areas.sum()),
-        "iou": float((found & truth).sum() / (found | truth).sum()),
-        "recall": float(np.mean(recalls)),
-        "length": n_seen / n_used,
+        "data": data.name,
+        "frame_iou": found.to_dict()["frame_miou"],
+        "volume_corloc": found.to_dict()["video_corloc"],
+        "stills_iou": evaluate(images, stills / "masks").to_dict()["miou"],
+        "iou_unsmoothed": float(plain[0]),
+        "flicker_unsmoothed": float(plain[1]),
+        "flicker": float(steady[1]),
+        "videos": {image.name: image.frame_iou for image in found.images},
     }
-
-
-def match_slic(clip: np.ndarray, n_wanted: int) -> np.ndarray:
-    """SLIC with about as many supervoxels: the number asked for is corrected twice."""
-    asked = n_wanted
-    for _ in range(3):
-        labels = segment_slic_clip(clip, max(asked, 2))
-        n_found = int(labels.max()) + 1
-        if abs(n_found - n_wanted) < 0.05 * n_wanted:
-            break
-        asked = round(asked * n_wanted / n_found)
-    return labels
-
-
-def compare(data: Path, n_frames: int, levels: tuple[int, ...]) -> list[dict]:
-    rows = []
-    for folder in sorted((data / "with").iterdir()):
-        clip = read_clip(folder, n_frames)
-        truth = read_truth(data / "masks" / folder.name, clip.shape)
-        for level in levels:
-            started = time.perf_counter()
-            ours = np.stack([frame.labels for frame in stream_supervoxels(clip, level)])
-            seconds = (time.perf_counter() - started) / len(clip)
-            quality = measure_quality(ours, truth)
-            rows.append({"video": folder.name, "level": level, "method": "stream", "seconds": seconds, **quality})
-            print(format_row(rows[-1]), flush=True)
-            started = time.perf_counter()
-            slic = match_slic(clip, int(quality["n"]))
-            seconds = (time.perf_counter() - started) / len(clip)
-            rows.append(
-                {"video": folder.name, "level": level, "method": "slic", "seconds": seconds}
-                | measure_quality(slic, truth)
-            )
-            print(format_row(rows[-1]), flush=True)
-    return rows
 
 
 def format_row(row: dict) -> str:
     return (
-        f"{row['video']:16} {row['level']:4d} {row['method']:7} n {row['n']:5d}  asa {row['asa']:.4f}  "
-        f"iou {row['iou']:.3f}  recall {row['recall']:.3f}  length {row['length']:5.1f}  {row['seconds']:.2f} s/frame"
+        f"{row['data']:16} as videos: frame IoU {row['frame_iou']:.3f}, volume CorLoc {row['volume_corloc']:.2f}; "
+        f"as stills: IoU {row['stills_iou']:.3f}; flicker {row['flicker_unsmoothed']:.4f} before smoothing (IoU "
+        f"{row['iou_unsmoothed']:.3f}), {row['flicker']:.4f} after"
     )
 
 
-def repeat_forward_and_backward(folder: Path, n_frames: int) -> Iterator[np.ndarray]:
-    """A long video out of a short one, read from disk frame by frame."""
-    paths = list_frames(folder)
+# Time, memory, code --------------------------------------------------------------------------------------------------
+
+
+def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
+    """A long video out of a short one, played forward and backward; the frames are links."""
+    paths = list_frames(video)
     order = [*range(len(paths)), *range(len(paths) - 2, 0, -1)]
-    for index in range(n_frames):
-        yield resize_image(read_image(paths[order[index % len(order)]]), SIZE)
+    folder.mkdir(parents=True)
+    for number in range(n_frames):
+        source = paths[order[number % len(order)]]
+        (folder / f"{number:05d}{source.suffix}").symlink_to(source.resolve())
 
 
-def measure_memory(folder: Path, n_frames: int) -> float:
-    """Peak memory in MB of a fresh process that segments n_frames."""
-    for _ in stream_supervoxels(repeat_forward_and_backward(folder, n_frames)):
-        pass
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def measure_long(data: Path, n_frames: int) -> tuple[float, float]:
+    """Seconds, and peak memory in MB of this process, for one video with and one without of `n_frames` each."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for kind in ("with", "without"):
+            write_long_video(folder / kind / "video", min((data / kind).iterdir()), n_frames)
+        started = time.perf_counter()
+        annotate(folder / "with", folder / "without", folder / "out", Settings(frames="video"), n_jobs=1)
+        return time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure_in_process(data: Path, n_frames: int) -> float:
-    command = [sys.executable, __file__, str(data), "--memory-only", str(n_frames)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def measure_in_process(data: Path, n_frames: int) -> list[float]:
+    command = [sys.executable, __file__, str(data), "--alone", str(n_frames)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def count_lines(revision: str = "") -> int:
+    """Lines of the source files with *video* in their path, as they are or at a git revision."""
+    if not revision:
+        files = [path.read_text() for path in (ROOT / "src").rglob("*.py") if "video" in str(path.relative_to(ROOT))]
+        return sum(text.count("\n") for text in files)
+    names = _ask_git("ls-tree", "-r", "--name-only", revision, "src").split()
+    found = [name for name in names if "video" in name and name.endswith(".py")]
+    return sum(_ask_git("show", f"{revision}:{name}").count("\n") for name in found)
+
+
+def _ask_git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--frames", type=int, default=40)
-    parser.add_argument("--levels", type=int, nargs="+", default=[200, 400])
-    parser.add_argument("--lengths", type=int, nargs="*", default=list(LENGTHS))
-    parser.add_argument("--memory-only", type=int)
+    parser.add_argument("data", type=Path, nargs="*")
+    parser.add_argument("--before", default="", help="git revision to compare lines of code with")
+    parser.add_argument("--lengths", type=int, nargs="*", default=[])
+    parser.add_argument("--alone", type=int)
     options = parser.parse_args()
-    first = min((options.data / "with").iterdir())
-    if options.memory_only:
-        print(measure_memory(first, options.memory_only))
+    if options.alone:
+        print(json.dumps(measure_long(options.data[0], options.alone)))
         return
-    rows = compare(options.data, options.frames, tuple(options.levels))
-    memory = {n_frames: round(measure_in_process(options.data, n_frames)) for n_frames in options.lengths}
-    for n_frames, megabytes in memory.items():
-        print(f"{n_frames:4d} frames: peak {megabytes} MB")
-    print(json.dumps({"rows": rows, "memory_mb": memory}))
+    if options.lengths:
+        long = {n_frames: measure_in_process(options.data[0], n_frames) for n_frames in options.lengths}
+        for n_frames, (seconds, megabytes) in long.items():
+            print(f"{n_frames:5d} frames: {2 * n_frames / seconds:.1f} frames/s, peak {megabytes:.0f} MB")
+        print(json.dumps(long))
+        return
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        for data in [write_disc(Path(name) / "disc"), *options.data]:
+            rows.append(compare(data, Path(name) / "runs" / data.name))
+            print(format_row(rows[-1]), flush=True)
+    lines = {"after": count_lines(), **({"before": count_lines(options.before)} if options.before else {})}
+    print("lines of code:", lines)
+    print(json.dumps({"rows": rows, "lines": lines}))
 
 
 if __name__ == "__main__":

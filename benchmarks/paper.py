@@ -83,12 +83,13 @@ def join_results(known: Comparison | None, more: Comparison) -> Comparison:
 
 
 def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
-    """The voter with the highest mean CorLoc by the common rule, then AP: neither the method, nor ours, nor eKDE."""
+    """The bare voter with the highest mean CorLoc by the common rule, then AP; neither ours nor eKDE."""
     means: dict[str, tuple[float, float]] = {}
     for voter in dict.fromkeys(one.combination.voter for known in comparisons.values() for one in known.good):
         results = [(known, known.find(voter, "lite0", "ward")) for known in comparisons.values()]
         figures = [(known.measure_corloc(one).mean, one.segment_ap) for known, one in results if one]
-        if voter not in (METHOD, *NO_BASELINES) and len(figures) == len(comparisons):
+        is_baseline = voter not in (METHOD, *NO_BASELINES) and not voter.endswith(FINISH)
+        if is_baseline and len(figures) == len(comparisons):
             corloc, ap = np.mean(figures, axis=0)
             means[voter] = float(corloc), float(ap)
     return max(means, key=lambda voter: means[voter])
@@ -96,7 +97,7 @@ def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
 
 def measure_all_bandwidths(job: Job, names: Sequence[str]) -> dict[str, BandwidthTable]:
     # In the folder of the comparison, whose segments and features it shares.
-    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", n_superpixels=0)
+    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", draw="segments")
     return {
         name: measure_bandwidths(job.lay_out(name), job.out / name / "comparison", settings, job.n_jobs)
         for name in names

@@ -31,7 +31,7 @@ from segvote.voters.paper import PaperEKDE
 from segvote.voters.segments import Segments, check_segments
 
 SHOWN_SCALE = 0.6  # of the figure
-SETTINGS = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", n_superpixels=0)
+SETTINGS = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", draw="segments")
 
 
 @dataclass(frozen=True)

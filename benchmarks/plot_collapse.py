@@ -39,7 +39,7 @@ def main() -> None:
     plt.rcParams["svg.hashsalt"] = "segvote"
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
     for axis, columns, title in zip(
-        axes, ((0, 1), (2, 3)), ("as printed, equal bandwidths", "renormalised (ekde)"), strict=True
+        axes, ((0, 1), (2, 3)), ("as printed, equal bandwidths", "renormalised (walk)"), strict=True
     ):
         axis.plot(STEPS, curves[:, columns[0]], color="#c62828", label="the planted object")
         axis.plot(STEPS, curves[:, columns[1]], color="#1f6f8b", label="background of *with* bags")

@@ -4,13 +4,17 @@
 
 A set is a folder with ``with/``, ``without/`` and ``masks/``. Runs lie in ``build/suite`` and are resumed; what was
 measured with the same settings and version is not measured again. ``--leave-one-out NAME=VALUES`` judges a constant
-that was chosen by looking: for every set the value is chosen on all others, and reported on the one left out.
+that was chosen by looking: for every set the value is chosen on all others, and reported on the one left out. *One
+choice* is the extent that is best for the set by its masks, with the figures of the masks drawn at it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
+import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,11 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from segvote.evaluation.evaluate import evaluate
-from segvote.evaluation.evaluate_segments import count_segments, measure_ious
+from segvote.evaluation.evaluate_segments import CountedTruth, count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.run.run import Run
-from segvote.run.settings import Settings
+from segvote.run.settings import N_LEVELS, Settings
 from segvote.steps.annotate import annotate
+from segvote.steps.extent import change_extent, read_extents
 
 # Close-ups of one surface, as opposed to photographs of scenes; told by name for the two means only.
 SURFACES = ("tile-", "steel-", "coffee-", "surface-")
@@ -39,6 +44,12 @@ class Row:
     corloc: float
     miou: float
     limit: float
+    boundary_f: float
+    pixel_f: float
+    choice: int
+    choice_corloc: float
+    choice_miou: float
+    draw: str
     best_threshold: float
     n_uncertain: int
     n_excluded: int
@@ -65,12 +76,20 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
     if kept.is_file():
         return Row(**json.loads(kept.read_text()))
     found = evaluate(run, folder / "masks")
+    figures = found.to_dict()
+    choice, chosen = measure_choice(run, folder, found.ious)
     row = Row(
         name=folder.name,
         ap=round(found.ranking.segment_ap, 4),
         corloc=round(float((found.ious > found.threshold).mean()), 4),
         miou=round(float(found.ious.mean()), 4),
         limit=round(float(found.limits.mean()), 4),
+        boundary_f=round(figures["boundary_f"] or 0.0, 4),
+        pixel_f=round(figures["pixel_f"], 4),
+        choice=choice,
+        choice_corloc=round(float((chosen > found.threshold).mean()), 4),
+        choice_miou=round(float(chosen.mean()), 4),
+        draw=run.drawing.way,
         best_threshold=round(measure_best_threshold(run, folder), 4),
         n_uncertain=sum(bag.uncertainty >= 0.5 for bag in run.bags if bag.bag_label == "with"),
         n_excluded=sum(bag.excluded for bag in run.bags),
@@ -82,15 +101,37 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
     return row
 
 
-def measure_best_threshold(run: Run, folder: Path) -> float:
-    """Mean overlap of whole segments at the best single threshold for all images, chosen with the masks."""
-    readers, scores, counted = list_truth(folder / "masks"), [], []
+def measure_choice(run: Run, folder: Path, ious: np.ndarray) -> tuple[int, np.ndarray]:
+    """The best extent for all images, chosen with the masks on whole segments, and the overlaps of its drawn masks."""
+    extents, counted = read_extents(run)[0], count_truth(run, folder)
+    means = [
+        measure_ious(
+            np.array([one.measure(extents.select(level)[run.get_slice(index)]) for index, one in counted.items()])
+        ).mean()
+        for level in range(1, N_LEVELS + 1)
+    ]
+    best = int(np.argmax(means)) + 1
+    if best == run.extent:
+        return best, ious
+    with tempfile.TemporaryDirectory(dir=run.folder.path.parent) as scratch:
+        copy = shutil.copytree(run.folder.path, Path(scratch) / "run", copy_function=os.link)
+        return best, evaluate(change_extent(copy, best), folder / "masks").ious
+
+
+def count_truth(run: Run, folder: Path) -> dict[int, CountedTruth]:
+    """Number of each *with* image whose mask is known to its truth, counted per segment."""
+    readers, counted = list_truth(folder / "masks"), {}
     for index, bag in enumerate(run.bags):
         reader = find_truth(readers, bag.name) if bag.bag_label == "with" else None
         if reader is not None:
-            labels = run.read_segments(index)["labels"]
-            counted.append(count_segments(labels, reader(), (bag.height, bag.width)))
-            scores.append(run.votes["scores"][run.get_slice(index)])
+            counted[index] = count_segments(run.read_segments(index)["labels"], reader(), (bag.height, bag.width))
+    return counted
+
+
+def measure_best_threshold(run: Run, folder: Path) -> float:
+    """Mean overlap of whole segments at the best single threshold for all images, chosen with the masks."""
+    found = count_truth(run, folder)
+    counted, scores = list(found.values()), [run.votes["scores"][run.get_slice(index)] for index in found]
     levels = np.quantile(np.concatenate(scores), np.linspace(0.2, 0.999, N_THRESHOLDS))
     return max(
         float(
@@ -101,20 +142,25 @@ def measure_best_threshold(run: Run, folder: Path) -> float:
 
 
 def format_rows(rows: list[Row]) -> str:
-    names = ("set", "AP", "CorLoc", "mIoU", "limit", "best", "unsure", "excl", "conf", "level", "s")
-    head = "{:16} {:>5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>4} {:>5} {:5} {:>5}".format(*names)
+    names = ("set", "AP", "CorLoc", "mIoU", "one choice", "limit", "BF", "F2", "draw", "best", "unsure", "excl", "conf")
+    head = "{:16} {:>5} {:>6} {:>6} {:>15} {:>6} {:>5} {:>5} {:8} {:>6} {:>6} {:>4} {:>5}".format(*names)
+    head += " level     s"
     lines = [head]
     for row in rows:
         lines.append(
-            f"{row.name:16} {row.ap:5.3f} {row.corloc:6.3f} {row.miou:6.3f} {row.limit:6.3f} {row.best_threshold:6.3f} "
+            f"{row.name:16} {row.ap:5.3f} {row.corloc:6.3f} {row.miou:6.3f} "
+            f"{row.choice:d}: {row.choice_corloc:5.3f} {row.choice_miou:5.3f} {row.limit:6.3f} {row.boundary_f:5.3f} "
+            f"{row.pixel_f:5.3f} {row.draw:8} {row.best_threshold:6.3f} "
             f"{row.n_uncertain:6d} {row.n_excluded:4d} {row.confidence:5.2f} {row.level:5} {row.seconds:5.1f}"
         )
     for name, group in split_groups(rows).items():
         if group:
             corloc, miou = np.mean([row.corloc for row in group]), np.mean([row.miou for row in group])
+            chosen = np.mean([(row.choice_corloc, row.choice_miou) for row in group], axis=0)
             worst = min(group, key=lambda row: row.miou)
             lines.append(
-                f"{name:16} CorLoc {corloc:.3f} mIoU {miou:.3f}, worst {worst.name} {worst.corloc:.3f} {worst.miou:.3f}"
+                f"{name:16} CorLoc {corloc:.3f} mIoU {miou:.3f}, with one choice {chosen[0]:.3f} {chosen[1]:.3f}, "
+                f"worst {worst.name} {worst.corloc:.3f} {worst.miou:.3f}"
             )
     return "\n".join(lines)
 
@@ -130,6 +176,9 @@ def summarise(rows: list[Row]) -> dict[str, float]:
         if group:
             found[f"{name}_corloc"] = round(float(np.mean([row.corloc for row in group])), 4)
             found[f"{name}_miou"] = round(float(np.mean([row.miou for row in group])), 4)
+            found[f"{name}_choice_corloc"] = round(float(np.mean([row.choice_corloc for row in group])), 4)
+            found[f"{name}_choice_miou"] = round(float(np.mean([row.choice_miou for row in group])), 4)
+            found[f"{name}_boundary_f"] = round(float(np.mean([row.boundary_f for row in group])), 4)
             found[f"{name}_worst_miou"] = round(min(row.miou for row in group), 4)
     return found
 

@@ -11,12 +11,14 @@ import numpy as np
 from segvote.evaluation.evaluate_segments import MaskedSegments, count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.kernels import Neighbours
-from segvote.method import Geometry, SegmentAnnotator
+from segvote.method.graph import N_NEIGHBORS
+from segvote.method.second_opinion import Judged, vote_and_judge
+from segvote.method.table import Geometry, make_table
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
+from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.reopening import reopen
-from segvote.steps.voting.knn_cache import fetch_neighbours
 from suite import list_sets
 
 __all__ = ["SuiteArrays", "load_suite", "make_parser"]
@@ -46,16 +48,16 @@ class SuiteArrays:
     truth: tuple[MaskedSegments | None, ...]
     neighbours: Neighbours | None = None
 
-    def fit(self) -> SegmentAnnotator:
-        """The vote with the method's defaults."""
-        return SegmentAnnotator().fit(
-            self.X, self.positive[self.images], self.images, self.geometry, neighbours=self.neighbours
-        )
+    def vote(self) -> Judged:
+        """The vote with the method's defaults, and its confidence."""
+        table = make_table(self.X, self.positive, self.images, self.geometry)
+        known = self.neighbours or Neighbours.search(self.X, N_NEIGHBORS, self.images)
+        return vote_and_judge(table, known.build_graph())
 
-    def measure(self, annotator: SegmentAnnotator) -> np.ndarray:
-        """Overlap of the selected segments with the truth, of each *with* image whose truth is known."""
+    def measure(self, selected: np.ndarray) -> np.ndarray:
+        """Overlap of selected segments (n_segments,) with the truth, of each *with* image whose truth is known."""
         overlaps = [
-            one.measure(annotator.result_.selected[self.images == image])
+            one.measure(selected[self.images == image])
             for image, one in enumerate(self.truth)
             if one is not None and self.positive[image]
         ]
@@ -74,6 +76,7 @@ class SuiteArrays:
             edges=number[self.geometry.edges[edges]],
             lengths=self.geometry.lengths[edges],
             contrasts=self.geometry.contrasts[edges],
+            centres=self.geometry.centres[kept],
         )
         truth = tuple(self.truth[image] for image in chosen)
         return replace(
@@ -95,6 +98,7 @@ class SuiteArrays:
             edges=np.concatenate([mine.edges, yours.edges + len(self.X)]),
             lengths=np.concatenate([mine.lengths, yours.lengths]),
             contrasts=np.concatenate([mine.contrasts, yours.contrasts]),
+            centres=np.concatenate([mine.centres, yours.centres]),
         )
         return replace(
             self,
@@ -131,7 +135,7 @@ def load_set(folder: Path, out: Path) -> SuiteArrays:
         X=np.asarray(table.X),
         images=table.bags,
         positive=table.positive,
-        geometry=table.make_geometry(settings.motion_prior),
+        geometry=table.make_geometry(),
         truth=tuple(_count_truth(run, folder)),
         neighbours=fetch_neighbours(run.folder, opened.bags, table, settings),
     )

@@ -113,7 +113,28 @@ def test_images_in_memory_give_the_masks_of_the_folders(scenes, finished_run):
     assert len(found) == 6
     for index, mask in enumerate(found.masks):
         np.testing.assert_array_equal(mask, finished_run.read_mask(index))
+    assert [one.mask is mask for one, mask in zip(found, found.masks, strict=True)] == [True] * 6
+    assert isinstance(found, segvote.ImageMasks) and isinstance(found[-1], segvote.ImageMask)
     np.testing.assert_allclose(found.uncertainty, [bag.uncertainty for bag in finished_run.bags[:6]])
+
+
+def test_images_in_memory_leave_no_file(scenes, tmp_path, monkeypatch):
+    paths = [sorted((scenes / name).iterdir())[:3] for name in ("with", "without")]
+    images = [[read_image(path) for path in some] for some in paths]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("segvote.io.atomic.os.replace", lambda *_: pytest.fail("a file was written"))
+    monkeypatch.setattr("tempfile.mkdtemp", lambda *_, **__: pytest.fail("a folder was made"))
+    assert len(segvote.annotate_images(*images, QUICK)) == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"), [(([0], []), "1 with and 0 without"), (([0, 1], [1]), "with image 1 and without image 0")]
+)
+def test_lists_that_make_no_sense_are_refused(given, reason):
+    pictures = np.random.default_rng(0).integers(0, 255, (2, 40, 40)).astype(np.uint8)
+    with pytest.raises(BadInputError, match=reason):
+        segvote.annotate_images(*([pictures[number] for number in some] for some in given), QUICK)
 
 
 def test_an_array_that_is_no_picture_is_named():
@@ -132,7 +153,7 @@ def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
     assert "http://x/" in capsys.readouterr().out
 
 
-def test_review_opens_inside_the_event_loop_of_a_notebook_until_interrupted(run_copy, monkeypatch):
+def test_review_opens_inside_an_event_loop(run_copy, monkeypatch):
     pytest.importorskip("uvicorn")
     answers = []
 

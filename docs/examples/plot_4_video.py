@@ -3,7 +3,7 @@ Video: what moves through some films
 ====================================
 
 Folders of frames are videos, as films are. Here a rocket's picture is panned; in half of the videos a red ball flies through it.
-Segments are regions of space and time, and every frame gets a mask.
+Key frames vote like images, and every frame gets a mask.
 """
 
 import tempfile

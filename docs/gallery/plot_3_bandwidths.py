@@ -32,7 +32,7 @@ def measure(voter):
 
 
 # %%
-# The printed iteration, stopped after five rounds, over a wide range of bandwidths; and ``ekde``, whose segments each
+# The printed iteration, stopped after five rounds, over a wide range of bandwidths; and ``walk``, whose segments each
 # take half the distance to the farthest neighbour, over a wide range of how many that are.
 
 bandwidths = np.geomspace(0.5, 32, 25)
@@ -44,7 +44,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout
 left.plot(bandwidths, fixed, "o-", color=BLUE, markersize=4)
 left.set(title="one bandwidth for all, as printed", xlabel="bandwidth", ylabel="average precision", xscale="log")
 right.plot(counts, adaptive, "o-", color=RED, markersize=4)
-right.set(title="a bandwidth for each: ekde", xlabel="neighbours of a segment", xscale="log", ylim=(0, 1.05))
+right.set(title="a bandwidth for each: walk", xlabel="neighbours of a segment", xscale="log", ylim=(0, 1.05))
 for axes, ticks in ((left, (0.5, 1, 2, 4, 8, 16, 32)), (right, counts)):
     axes.set_xticks(ticks, labels=ticks)
     axes.minorticks_off()

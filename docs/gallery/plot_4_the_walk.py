@@ -3,7 +3,7 @@ The walk that never meets a negative
 ====================================
 
 The iteration of the eKDE paper, run to the end, says that nothing is object. Here is why, what it means, and what
-``ekde`` does instead.
+``walk`` does instead.
 
 With equal bandwidths, one round is a linear map. A segment's new weight is
 
@@ -99,6 +99,6 @@ row[1].legend(loc="center right")
 print(f"largest eigenvalue of M: {np.abs(np.linalg.eigvals(M)).max():.4f}")
 
 # %%
-# ``ekde`` is this, with three additions that photographs need: neighbours are of other images, each has a
+# ``walk`` is this, with three additions that photographs need: neighbours are of other images, each has a
 # bandwidth of its own (:ref:`sphx_glr_auto_gallery_plot_3_bandwidths.py`), and segments on the border of an image
 # survive a round only nine times out of ten. :doc:`/how-voting-works` has the reasons.

@@ -25,7 +25,7 @@ def test_the_exponent_of_a_power_is_found():
     assert bench.find_exponent(rows, "seconds") == pytest.approx(1.2)
 
 
-def test_the_planted_object_is_found_and_the_same_neighbours_rank_it_alike():
+def test_the_planted_object_is_found():
     row = bench.measure_size(1500)
     assert row["ap"] > 0.8
     assert row["recall_judged"] == 1

@@ -17,7 +17,7 @@ def test_import_counts_images_and_says_what_to_do_next(run_copy, tmp_path):
     assert f"segvote update {run_copy}" in done.output
 
 
-def test_the_command_for_a_class_is_that_of_all_classes_with_the_options_of_the_run(run_copy, tmp_path):
+def test_a_class_is_voted_again_by_annotate_classes(run_copy, tmp_path):
     record = RunFolder(run_copy).read_record()
     record["inputs"] = {"with": "/photos/cow", "without": "/photos"}
     (tmp_path / "out/classes").mkdir(parents=True)

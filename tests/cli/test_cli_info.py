@@ -42,7 +42,7 @@ def test_a_missing_extra_says_how_to_get_it():
     assert "pip install 'segvote[web]'" in line
 
 
-def test_the_name_of_an_extra_does_not_run_into_what_is_said_of_it():
+def test_names_of_extras_are_apart_from_their_text():
     extras = collect_info()["extras"]
     assert all(format_extra(name, packages).startswith(f"  {name} ") for name, packages in extras.items())
 
@@ -66,7 +66,7 @@ def test_completion_loads_the_command_whose_options_are_wanted():
 
 
 @pytest.mark.parametrize("words", [["segvote"], ["segvote", "--help"]])
-def test_the_greeting_and_the_list_of_commands_load_nothing_heavy(words):
+def test_greeting_and_list_load_nothing_heavy(words):
     code = f"import sys; sys.argv = {words}\ntry: import segvote.cli; segvote.cli.main()\nexcept SystemExit: pass\n"
     code += "print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

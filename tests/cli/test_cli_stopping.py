@@ -22,7 +22,7 @@ def listening():
     stopping._asked.clear()
 
 
-def test_a_swallowed_interruption_is_raised_at_the_next_sign_of_progress(listening):
+def test_a_swallowed_interruption_is_raised_at_progress(listening):
     with show_progress() as progress:
         progress("step", 0, 2)
         with contextlib.suppress(KeyboardInterrupt):  # as a careless library would
@@ -39,7 +39,7 @@ def test_a_new_command_starts_afresh(listening):
 
 
 @pytest.mark.parametrize("number", stopping.SIGNALS)
-def test_every_signal_to_stop_is_an_interruption_with_its_own_exit_code(listening, number):
+def test_every_stop_signal_has_its_exit_code(listening, number):
     signal.signal(number, signal.SIG_DFL)  # whoever started the tests may have let the terminal go
     stopping.listen_for_stop()
     with pytest.raises(KeyboardInterrupt):

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from segvote import EXPORTS, SEGMENTERS
 from segvote.cli.app import COMMANDS, load_commands, read_summary
-from segvote.cli.options import RENAMED
-from segvote.cli.terminal.help import is_research, translate
+from segvote.cli.terminal.help import is_research
 from segvote.voters import SYSTEMS
 
 GROUP = typer.main.get_command(load_commands())
@@ -35,7 +34,7 @@ def test_annotate_fits_two_screens():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_names_of_options_are_whole_and_no_type_is_shown_of_switches(command):
+def test_option_names_are_whole_and_switches_have_no_type(command):
     text = show(command, "--help-all")
     missing = [one.opts for one in list_options(command) if not any(name.lstrip("-") in text for name in one.opts)]
     assert missing == []
@@ -78,7 +77,7 @@ def test_choices_complete_in_the_shell(words, known):
 
 
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="needs the processor time of one child")
-def test_the_list_of_commands_takes_less_than_a_second_of_processor_time():
+def test_the_list_of_commands_takes_less_than_a_second():
     child = subprocess.Popen([sys.executable, "-m", "segvote", "--help"], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

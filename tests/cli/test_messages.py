@@ -3,15 +3,18 @@
 import io
 import os
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from calling import call
 from rich.console import Console
 from rich.progress import Progress as Bar
 
+from segvote.cli.annotate import print_outcome
 from segvote.evaluation.explain import VOTE, SegmentExplanation, VoteLine, format_explanation
 from segvote.io.progress_bar import RateColumn
 from segvote.report.summary import format_figures, format_tiles
+from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 from segvote.steps.classes.annotate import annotate_classes
@@ -112,8 +115,16 @@ def test_a_rate_is_shown_when_there_is_something_to_measure(seconds, shown):
     assert RateColumn().render(bar.tasks[0]).plain == shown
 
 
-def test_the_report_calls_no_empty_mask_an_error_and_explains_both_thresholds(finished_run):
+def test_the_report_explains_empty_masks_and_thresholds(finished_run):
     tiles = format_tiles(finished_run)
     assert "look like it" in tiles and "their masks are empty" in tiles
     assert "false" not in tiles
     assert format_figures(finished_run).count("Two thresholds") == 1
+
+
+def test_a_stack_of_which_one_page_was_read_is_not_left_out(capsys):
+    bag = SimpleNamespace(name="with/a.tif", bag_label="with", excluded=False)
+    problems = [{"name": "with/a.tif", "reason": "one page"}, {"name": "with/b.tif", "reason": "damaged"}]
+    folder = RunFolder("out")
+    print_outcome(SimpleNamespace(bags=[bag], record={"problems": problems}, folder=folder, format_confidence=str))
+    assert capsys.readouterr().err.splitlines()[:2] == ["read in part: one page", "left out: damaged"]

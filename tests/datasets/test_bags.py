@@ -29,7 +29,7 @@ def test_what_is_farthest_from_all_negatives_is_not_the_object(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_repeats_in_other_with_bags_and_not_in_the_negatives_is_the_object(seed):
+def test_only_the_object_repeats_in_with_bags(seed):
     X, y, bags, truth = make_bags(seed=seed)
     distances = cdist(X[y == 1], X)
     distances[bags[y == 1][:, None] == bags] = np.inf  # one's own bag does not vote

@@ -66,6 +66,6 @@ def test_a_class_that_nothing_shows_is_an_error():
         DataSet("made", {"cat": (make_item("d", "without"),)})
 
 
-def test_the_folder_around_the_data_set_is_as_good_as_the_data_set(tmp_path):
+def test_the_folder_around_a_data_set_is_accepted(tmp_path):
     (tmp_path / "unpacked" / "images").mkdir(parents=True)
     assert find_folder(tmp_path, "images") == find_folder(tmp_path / "unpacked", "images") == tmp_path / "unpacked"

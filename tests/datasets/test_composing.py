@@ -52,7 +52,7 @@ def test_what_sticks_out_is_cut_off():
     assert outside.spread(20, 20)[1].sum() == 0
 
 
-def test_a_sprite_hides_the_ground_and_darkens_what_lies_in_its_shadow():
+def test_a_sprite_hides_the_ground_and_casts_a_shadow():
     scene = np.full((60, 60, 3), 0.8, np.float32)
     sprite = Sprite(np.full((20, 20, 3), 0.5, np.float32), np.ones((20, 20), np.float32), top=20, left=20)
     painted, alpha = paint_sprite(scene, sprite, np.array([6.0, 0.0]))

@@ -39,6 +39,6 @@ def test_pittcar_has_one_column_and_other_sets_have_none():
     assert find_paper_corloc("davis", "car", "eKDE") is None
 
 
-def test_one_shot_of_the_smallest_class_is_the_smallest_difference():
+def test_one_shot_is_the_smallest_difference():
     assert measure_resolution({"a": 10, "b": 5}) == pytest.approx(0.1)
     assert measure_resolution(PAPER_SHOTS) == pytest.approx(1 / 60)

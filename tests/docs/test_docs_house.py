@@ -42,5 +42,5 @@ def test_the_segmenter_of_the_page_cuts_as_promised(added):
     assert segmentation.n_segments <= 30
 
 
-def test_the_voter_of_the_page_keeps_the_contract_of_scikit_learn(added):
+def test_the_voter_of_the_page_passes_scikit_learn_checks(added):
     check_estimator(added.FarFromMean(), on_skip=None)

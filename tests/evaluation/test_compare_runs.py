@@ -44,7 +44,7 @@ def test_combinations_that_share_features_stand_together():
 
 
 def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison, tmp_path):
-    settings = replace(QUICK, voter="negmin", voter_options={}, n_superpixels=0)
+    settings = replace(QUICK, voter="negmin", voter_options={}, draw="segments")
     single = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     figures = evaluate(single, scenes / "masks")
     result = comparison.find("negmin", "color")
@@ -240,22 +240,15 @@ def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, 
     assert read_result(tmp_path, "absent") is None
 
 
-def make_moving(table):
-    """The same table as if every other bag were a video, some segments of which move by themselves."""
-    rng = np.random.default_rng(0)
-    counts = np.diff(table.offsets)
-    motion = [rng.random(count) if index % 2 else None for index, count in enumerate(counts)]
-    return replace(table, motion=motion)
-
-
-def test_a_vote_in_a_process_of_its_own_knows_of_motion(finished_run, tmp_path):
-    table = make_moving(reopen(finished_run).table)
+def test_a_vote_in_a_process_of_its_own_knows_of_key_frames(finished_run, tmp_path):
+    table = reopen(finished_run).table
+    frames = np.concatenate([2 * np.arange(count) // count for count in np.diff(table.offsets)])
+    nothing = {"edges": np.empty((0, 2), np.int64), "lengths": np.empty(0), "contrasts": np.empty(0)}
+    table = replace(table, frames=frames, **{name: [one] * len(table.positive) for name, one in nothing.items()})
     write_ballot(tmp_path / "ballot.npz", table)
-    settings = measure_segments(replace(QUICK, motion_prior=0.3))
+    settings = measure_segments(QUICK)
     within = count_votes_within(tmp_path / "ballot.npz", settings, time_limit=60)
     np.testing.assert_allclose(within.votes, count_votes(table, settings).votes, rtol=1e-6)
-    still = count_votes(replace(table, motion=()), settings)
-    assert not np.allclose(within.votes, still.votes)
 
 
 def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):
@@ -273,7 +266,7 @@ def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):
 
 def test_equation_2_takes_one_segment_without_smoothing(scenes, tmp_path):
     settings = replace(
-        QUICK, voter="negmin", voter_options={"reading": "bag"}, smoothing=0.0, decision="best-segment", n_superpixels=0
+        QUICK, voter="negmin", voter_options={"reading": "bag"}, smoothing=0.0, decision="best-segment", draw="segments"
     )
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     np.testing.assert_array_equal(run.votes["scores"], run.votes["votes"])

@@ -8,8 +8,7 @@ import pytest
 from segvote.errors import BadInputError
 from segvote.evaluation import stress as stress_module
 from segvote.evaluation.compare import Plan
-from segvote.evaluation.stress import STRESSES, stress
-from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_labels, take_bags
+from segvote.evaluation.stress import STRESSES, add_noise, draw_bags, flip_labels, stress, take_bags
 from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen
 
@@ -99,11 +98,8 @@ def test_the_number_of_segments_is_a_stress_too(scenes, tmp_path, monkeypatch):
     assert all(point.ap > 0 for point in curve.points)
 
 
-def test_drawn_videos_keep_their_motion(table):
-    motion = [np.full(count, float(index)) for index, count in enumerate(np.diff(table.offsets))]
-    motion[3] = None
-    chosen = np.array([5, 3, 0])
-    taken = take_bags(replace(table, motion=motion), chosen)
-    assert [None if one is None else one[0] for one in taken.motion] == [5.0, None, 0.0]
-    assert np.isfinite(taken.make_geometry(Settings().motion_prior).prior).all()
-    assert take_bags(table, chosen).motion == [table.motion[bag] for bag in chosen]
+def test_drawn_videos_keep_their_key_frames(table):
+    frames = np.concatenate([np.arange(count) % 3 == 2 for count in np.diff(table.offsets)]).astype(np.int32)
+    taken = take_bags(replace(table, frames=np.sort(frames)), np.array([5, 3, 0]))
+    assert len(taken.frames) == len(taken.X)
+    assert len(take_bags(table, np.array([5, 3, 0])).frames) == 0

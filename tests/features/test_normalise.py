@@ -94,7 +94,7 @@ def test_lengths_may_be_kept(shards):
         np.testing.assert_allclose(plain.apply(X)[:, block], unit, rtol=1e-5, atol=1e-6)
 
 
-def test_the_state_says_whether_lengths_are_kept_and_older_ones_do_not(shards):
+def test_the_state_says_whether_lengths_are_kept(shards):
     state = fit_standardiser(shards, BLOCKS, has_lengths=True).get_state()
     assert Standardiser.from_state(state).has_lengths
     del state["has_lengths"]

@@ -89,7 +89,7 @@ def test_an_odd_network_is_refused_in_one_line(tmp_path, kind):
     assert "\n" not in str(caught.value)
 
 
-def test_a_network_whose_names_are_no_text_is_refused_without_a_banner(tmp_path, capfd):
+def test_a_network_with_names_of_bytes_is_refused(tmp_path, capfd):
     data = make_model([make_conv()]).SerializeToString().replace(b"\x01h", b"\x01\xff").replace(b"\x01x", b"\x01\xfe")
     (tmp_path / "odd.onnx").write_bytes(data)
     with pytest.raises(SegvoteError, match=r"odd\.onnx"):

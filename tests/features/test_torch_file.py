@@ -292,7 +292,7 @@ def test_a_larger_budget_lets_larger_files_in(path, monkeypatch):
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_a_flipped_byte_is_an_error_or_another_number_never_a_crash(arrays, zipped, path):
+def test_a_flipped_byte_never_crashes(arrays, zipped, path):
     content = make_file(arrays, zipped)
     rng = np.random.default_rng(0)
     for place in rng.integers(0, len(content), 150):

@@ -20,7 +20,7 @@ DISTRIBUTIONS = {
 }
 # Programs of other people to which segvote hands its results; who calls for one has it, or is told what to install.
 HOSTS = {"cvat-sdk", "label-studio-ml", "supervision"}
-EXTRAS = ("video", "web", "dask", "stores", "notebook")
+EXTRAS = ("video", "web", "dask", "stores", "notebook", "torch")
 
 
 def list_imports(path):

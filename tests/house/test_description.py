@@ -31,7 +31,7 @@ def test_the_description_has_no_relative_link(build):
     assert list_relative(build.format_description(README)) == []
 
 
-def test_without_an_address_a_link_becomes_its_text_and_a_picture_is_left_out(build):
+def test_without_an_address_links_become_text(build):
     text = "# a\n\n![drawn](docs/b.png)\n\nsee [`why`](docs/why.md#so) and [x](https://x.org/)\n"
     assert build.format_description(text).startswith("# a\n\nsee `why` and [x](https://x.org/)\n")
 

@@ -1,4 +1,4 @@
-"""Imports point down: a room may import the rooms below it, never one beside or above it; and nothing hides a cycle."""
+"""Imports point down: a package imports those below it, never one beside or above it; and nothing hides a cycle."""
 
 import ast
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import segvote
 
-# Highest first; names on one line are siblings and do not know each other.
+# Highest first; names on one line do not import each other.
 LAYERS = [
     ["cli", "integrations"],
     ["_api"],
@@ -97,13 +97,13 @@ def points_down(one: Import) -> bool:
 
 
 def test_imports_point_down():
-    rooms = [one for one in list_imports(with_types=True) if one.importer not in ("segvote", "segvote.__main__")]
-    assert [f"{one.importer} imports {one.imported}" for one in rooms if not points_down(one)] == []
+    packages = [one for one in list_imports(with_types=True) if one.importer not in ("segvote", "segvote.__main__")]
+    assert [f"{one.importer} imports {one.imported}" for one in packages if not points_down(one)] == []
 
 
-def test_every_room_has_its_line():
-    rooms = {find_layer(name) for name in MODULES if "." in name}
-    assert rooms - {"__main__"} == set(RANKS)
+def test_every_package_has_its_line():
+    packages = {find_layer(name) for name in MODULES if "." in name}
+    assert packages - {"__main__"} == set(RANKS)
 
 
 def test_imports_inside_functions_have_a_listed_reason():

@@ -31,6 +31,8 @@ HEAVY = (
     "faiss",
     "sklearn",
     "cv2",
+    "torch",
+    "transformers",
 )
 
 

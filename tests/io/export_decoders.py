@@ -54,7 +54,7 @@ def decode_yolo(folder, sizes):
     assert list(data["names"]) == list(range(len(data["names"])))
     found = {}
     for name, (height, width) in sizes.items():
-        lines = (folder / "labels" / name.replace("/", "_")).with_suffix(".txt").read_text().splitlines()
+        lines = (folder / "labels" / PurePosixPath(name).name).with_suffix(".txt").read_text().splitlines()
         parsed = [parse_yolo_line(line, len(data["names"])) for line in lines]
         rings = [np.round(points * [width, height]).ravel().tolist() for _, points in parsed]
         found[name] = fill_by_coco(rings, height, width)
@@ -65,7 +65,7 @@ def decode_voc(folder, sizes):
     stems = (folder / "ImageSets/Segmentation/train.txt").read_text().splitlines()
     found = {}
     for name in sizes:
-        stem = PurePosixPath(name).with_suffix("").as_posix()
+        stem = PurePosixPath(name).stem
         assert stem in stems
         with Image.open(folder / f"SegmentationClass/{stem}.png") as picture:
             assert picture.mode == "P"
@@ -155,7 +155,7 @@ def fill_cvat(shape, height, width):
 def decode_cityscapes(folder, sizes):
     found = {}
     for name in sizes:
-        stem = PurePosixPath(name).with_suffix("").as_posix().replace("/", "-").replace("_", "-")
+        stem = PurePosixPath(name).stem.replace("_", "-")
         base = f"gtFine/train/segvote/segvote_{stem}_000000_gtFine"
         assert len(Path(base).name.split("_")) == 4
         with Image.open(folder / f"{base}_labelIds.png") as picture:
@@ -180,6 +180,18 @@ def decode_datumaro(folder):
             for shape in item["annotations"]
         ]
         found[item["image"]["path"]] = join(masks, height, width)
+    return found
+
+
+def decode_hf(folder, sizes):
+    assert json.loads((folder / "id2label.json").read_text()) in ({"0": "background", "1": "car"}, {"0": "background"})
+    rows = [json.loads(line) for line in (folder / "train/metadata.jsonl").read_text().splitlines()]
+    found = {}
+    for name, row in zip(sizes, rows, strict=True):
+        assert PurePosixPath(row["mask_file_name"]).stem == PurePosixPath(name).stem
+        with Image.open(folder / "train" / row["mask_file_name"]) as picture:
+            assert picture.mode == "L"
+            found[name] = np.array(picture) == 1
     return found
 
 

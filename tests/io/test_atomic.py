@@ -53,7 +53,7 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path):
 
 def test_text_is_utf8_even_when_a_file_name_is_not(tmp_path):
     write_text(tmp_path / "a.txt", "kühe\n\udcff")
-    assert (tmp_path / "a.txt").read_bytes() == "kühe\n?".encode()
+    assert (tmp_path / "a.txt").read_bytes() == "kühe\n%FF".encode()
 
 
 def test_a_file_of_somebody_else_that_begins_like_ours_is_kept(tmp_path):
@@ -68,7 +68,7 @@ def test_what_the_system_refuses_is_told_with_the_name(tmp_path):
         write_text(tmp_path / "file" / "a.txt", "x")
 
 
-def test_equal_bytes_are_not_written_again_unless_they_must_reach_the_disk(tmp_path):
+def test_equal_bytes_are_not_written_again(tmp_path):
     path = tmp_path / "a.png"
     write_bytes(path, b"one", durable=False)
     first = path.stat().st_ino

@@ -17,14 +17,21 @@ from pycocotools.coco import COCO
 
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, split_instances
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, split_instances
 from segvote.io.exports.coco import write_coco_file
+from segvote.io.exports.pictures import place_image
+from segvote.io.exports.subsets import Split
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.images import list_images
 from segvote.io.masks import read_mask
 from segvote.types import Annotation, Part
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+
+def make_options(**options):
+    """Options for annotations without pictures, in one subset."""
+    return ExportOptions(**{"images": "none", "val_share": 0, **options})
 
 
 def annotate(masks, label="car"):
@@ -44,7 +51,7 @@ def assert_round_trip(format_, folder, masks, options):
 @pytest.mark.parametrize("format_", EXPORTS)
 def test_masks_come_back_identical(tmp_path, format_, polygons, instances):
     named = {f"folder {number}/{name}.jpg": mask for number, (name, mask) in enumerate(MASKS.items())}
-    assert_round_trip(format_, tmp_path, named, ExportOptions(polygons=polygons, instances=instances))
+    assert_round_trip(format_, tmp_path, named, make_options(polygons=polygons, instances=instances))
 
 
 @pytest.mark.parametrize("polygons", [False, True])
@@ -52,7 +59,7 @@ def test_masks_come_back_identical(tmp_path, format_, polygons, instances):
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(mask=masks())
 def test_any_mask_comes_back_identical(tmp_path, format_, polygons, mask):
-    assert_round_trip(format_, tmp_path, {"a.jpg": mask}, ExportOptions(labels=("car",), polygons=polygons))
+    assert_round_trip(format_, tmp_path, {"a.jpg": mask}, make_options(labels=("car",), polygons=polygons))
 
 
 @pytest.mark.real_data
@@ -60,21 +67,21 @@ def test_any_mask_comes_back_identical(tmp_path, format_, polygons, mask):
 def test_masks_of_photographs_come_back_identical(tmp_path, format_):
     folder = Path(os.environ["SEGVOTE_DATA"]) / "cows/masks"
     named = {f"{path.stem}.jpg": read_mask(path) == 255 for path in list_images(folder)[:40]}
-    assert_round_trip(format_, tmp_path, named, ExportOptions(polygons=True, instances=format_ != "voc"))
+    assert_round_trip(format_, tmp_path, named, make_options(polygons=True, instances=format_ != "voc"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("polygons", [False, True])
 @pytest.mark.parametrize("format_", EXPORTS)
 def test_a_large_mask_comes_back_identical(tmp_path, format_, polygons):
-    assert_round_trip(format_, tmp_path, {"a.jpg": make_large_mask()}, ExportOptions(polygons=polygons))
+    assert_round_trip(format_, tmp_path, {"a.jpg": make_large_mask()}, make_options(polygons=polygons))
 
 
 @pytest.mark.parametrize("format_", EXPORTS)
 def test_two_exports_have_the_same_bytes(tmp_path, format_):
     files = []
     for folder in (tmp_path / "one", tmp_path / "two"):
-        EXPORTS[format_](annotate({"a.jpg": MASKS["hole"], "b.jpg": MASKS["empty"]}), folder, ExportOptions())
+        EXPORTS[format_](annotate({"a.jpg": MASKS["hole"], "b.jpg": MASKS["empty"]}), folder, make_options())
         found = {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
         files.append(found)
     if format_ == "labelme":  # its way to the picture begins at the file
@@ -94,26 +101,26 @@ def test_writers_take_annotations_one_at_a_time(tmp_path, format_):
             del mask
             assert sum(reference() is not None for reference in made) <= 2
 
-    path = EXPORTS[format_](produce(), tmp_path, ExportOptions())
+    path = EXPORTS[format_](produce(), tmp_path, make_options())
     assert isinstance(path, Path) and path.exists()
 
 
 @pytest.mark.parametrize("format_", EXPORTS)
 def test_an_export_of_nothing_is_written(tmp_path, format_):
-    assert EXPORTS[format_](iter([]), tmp_path / "out", ExportOptions(labels=("car",))).exists()
+    assert EXPORTS[format_](iter([]), tmp_path / "out", make_options(labels=("car",))).exists()
 
 
 @pytest.mark.parametrize("format_", EXPORTS)
 def test_strange_names_and_labels_are_kept(tmp_path, format_):
     named = {'a "b" <&> é 名.jpg': MASKS["hole"], "x.y.z.JPG": MASKS["full"], "caf\udce9.png": MASKS["one pixel"]}
     annotations = annotate(named, label='a "b" <&> é')
-    assert EXPORTS[format_](annotations, tmp_path, ExportOptions()).exists()
+    assert EXPORTS[format_](annotations, tmp_path, make_options()).exists()
 
 
 @pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"coco", "cvat", "label-studio"}))
 def test_images_with_the_same_stem_do_not_overwrite_each_other(tmp_path, format_):
     named = {name: MASKS["full"] for name in ["a.jpg", "a.png", "A.jpg", "a-png.gif", "b/a.jpg"]}
-    EXPORTS[format_](annotate(named), tmp_path, ExportOptions())
+    EXPORTS[format_](annotate(named), tmp_path, make_options())
     if format_ == "datumaro":
         items = json.loads((tmp_path / "annotations/default.json").read_text())["items"]
         assert len({item["id"].casefold() for item in items}) == 5
@@ -130,20 +137,20 @@ def test_images_with_the_same_stem_do_not_overwrite_each_other(tmp_path, format_
 @pytest.mark.parametrize("format_", ["yolo", "voc", "labelme", "datumaro", "png"])
 def test_names_that_lead_outside_are_refused(tmp_path, format_, name):
     with pytest.raises(BadInputError, match="below its folder"):
-        EXPORTS[format_](annotate({name: MASKS["full"]}), tmp_path / "out", ExportOptions())
+        EXPORTS[format_](annotate({name: MASKS["full"]}), tmp_path / "out", make_options())
 
 
 @pytest.mark.parametrize("format_", ["coco", "cvat", "label-studio"])
 def test_pictures_are_not_copied_outside(tmp_path, format_):
     annotation = Annotation("../a.jpg", 7, 5, image_path=tmp_path / "a.jpg")
     with pytest.raises(BadInputError, match="below its folder"):
-        EXPORTS[format_]([annotation], tmp_path / "out", ExportOptions(copy_images=True))
+        EXPORTS[format_]([annotation], tmp_path / "out", ExportOptions(images="copy"))
 
 
 @pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png", "labelme"}))
 def test_labels_outside_the_list_are_refused(tmp_path, format_):
     with pytest.raises(BadInputError, match="'car' is not among cow"):
-        EXPORTS[format_](annotate({"a.jpg": MASKS["full"]}), tmp_path, ExportOptions(labels=("cow",)))
+        EXPORTS[format_](annotate({"a.jpg": MASKS["full"]}), tmp_path, make_options(labels=("cow",)))
 
 
 # options and what they share
@@ -158,7 +165,7 @@ def test_labels_are_numbered_as_listed_or_as_they_come():
 @pytest.mark.parametrize("labels", [("a", "a"), ("",)])
 def test_labels_must_be_different_and_not_empty(labels):
     with pytest.raises(BadInputError, match="labels"):
-        ExportOptions(labels=labels)
+        make_options(labels=labels)
 
 
 def test_stems_differ_even_where_case_does_not_count():
@@ -194,7 +201,7 @@ def make_rotated_jpeg(path):
 @pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png"}))
 def test_copied_pictures_are_upright_and_fit_their_masks(tmp_path, format_):
     annotation = make_rotated_jpeg(tmp_path / "turned.jpg")
-    EXPORTS[format_]([annotation], tmp_path / "out", ExportOptions(copy_images=True))
+    EXPORTS[format_]([annotation], tmp_path / "out", ExportOptions(images="copy"))
     (copy,) = [path for path in (tmp_path / "out").rglob("*turned*") if path.suffix == ".jpg" or "leftImg" in path.name]
     with Image.open(copy) as picture:
         assert picture.size == (40, 60)
@@ -207,22 +214,81 @@ def test_other_turned_pictures_are_copied_upright(tmp_path, extension):
     exif = Image.Exif()
     exif[0x0112] = 8
     Image.new("RGB", (60, 40), "red").save(tmp_path / f"a.{extension}", exif=exif)
-    copy_image(Annotation("a", 60, 40, image_path=tmp_path / f"a.{extension}"), tmp_path / f"b.{extension}")
+    annotation = Annotation("a", 60, 40, image_path=tmp_path / f"a.{extension}")
+    place_image(annotation, tmp_path / f"b.{extension}", ExportOptions())
     with Image.open(tmp_path / f"b.{extension}") as picture:
         assert picture.size == (40, 60)
         assert picture.getexif().get(0x0112, 1) == 1
 
 
-def test_upright_pictures_are_copied_byte_by_byte(tmp_path):
+@pytest.fixture
+def photograph(tmp_path):
     Image.new("RGB", (6, 4)).save(tmp_path / "a.jpg")
-    copy_image(Annotation("a.jpg", 4, 6, image_path=tmp_path / "a.jpg"), tmp_path / "b.jpg")
+    return Annotation("a.jpg", 4, 6, image_path=tmp_path / "a.jpg")
+
+
+@pytest.mark.parametrize("images", ["link", "copy"])
+def test_upright_pictures_keep_their_bytes(tmp_path, photograph, images):
+    place_image(photograph, tmp_path / "b.jpg", ExportOptions(images=images))
     assert (tmp_path / "a.jpg").read_bytes() == (tmp_path / "b.jpg").read_bytes()
+    assert (tmp_path / "a.jpg").samefile(tmp_path / "b.jpg") == (images == "link")
+
+
+def test_a_linked_picture_can_be_exported_again(tmp_path, photograph):
+    for _ in range(2):
+        place_image(photograph, tmp_path / "out/b.jpg", ExportOptions())
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.jpg"]
+
+
+def test_pictures_are_copied_where_links_fail(tmp_path, photograph, monkeypatch):
+    def refuse(*_):
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    place_image(photograph, tmp_path / "b.jpg", ExportOptions())
+    assert (tmp_path / "a.jpg").read_bytes() == (tmp_path / "b.jpg").read_bytes()
+
+
+def test_a_link_leads_to_the_file_not_to_a_link(tmp_path, photograph):
+    (tmp_path / "linked.jpg").symlink_to("a.jpg")
+    annotation = Annotation("linked.jpg", 4, 6, image_path=tmp_path / "linked.jpg")
+    place_image(annotation, tmp_path / "b.jpg", ExportOptions())
+    assert not (tmp_path / "b.jpg").is_symlink() and (tmp_path / "b.jpg").samefile(tmp_path / "a.jpg")
+
+
+def test_a_jpeg_that_trainers_repair_in_place_is_copied(tmp_path, photograph):
+    with (tmp_path / "a.jpg").open("ab") as file:
+        file.write(b"appended by a camera")
+    place_image(photograph, tmp_path / "b.jpg", ExportOptions())
+    assert not (tmp_path / "b.jpg").samefile(tmp_path / "a.jpg")
+
+
+@pytest.mark.parametrize(("name", "expected"), {"a.jfif": "a.jpg", "a.gif": "a.png", "a.PNG": "a.PNG"}.items())
+def test_yolo_pictures_have_extensions_that_trainers_list(tmp_path, name, expected):
+    Image.new("RGB", (20, 10)).save(tmp_path / name)
+    annotation = Annotation(f"with/{name}", 10, 20, image_path=tmp_path / name)
+    EXPORTS["yolo"]([annotation], tmp_path / "out", ExportOptions())
+    (written,) = (tmp_path / "out/images/train").iterdir()
+    assert written.name == expected
+    with Image.open(written) as picture:
+        assert picture.format == {".jpg": "JPEG"}.get(written.suffix, "PNG")
+
+
+def test_read_only_pictures_are_linked(tmp_path, photograph):
+    (tmp_path / "a.jpg").chmod(0o444)
+    place_image(photograph, tmp_path / "b.jpg", ExportOptions())
+    assert (tmp_path / "b.jpg").samefile(tmp_path / "a.jpg")
+
+
+def test_an_unknown_choice_of_images_lists_the_known():
+    with pytest.raises(BadInputError, match="link, copy, none"):
+        ExportOptions(images="move")
 
 
 @pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png"}))
 def test_a_picture_that_is_not_there_cannot_be_copied(tmp_path, format_):
     with pytest.raises(BadInputError, match="no picture on disk"):
-        EXPORTS[format_](annotate({"a.jpg": MASKS["full"]}), tmp_path, ExportOptions(copy_images=True))
+        EXPORTS[format_](annotate({"a.jpg": MASKS["full"]}), tmp_path, ExportOptions(images="copy"))
 
 
 # single formats
@@ -230,7 +296,7 @@ def test_a_picture_that_is_not_there_cannot_be_copied(tmp_path, format_):
 
 def test_coco_lists_images_without_annotation_and_counts_from_one(tmp_path):
     annotations = annotate({"a.jpg": MASKS["empty"], "b.jpg": MASKS["hole"]})
-    write_coco_file(iter(annotations), tmp_path / "a.json", ExportOptions())
+    write_coco_file(iter(annotations), tmp_path / "a.json", make_options())
     data = json.loads((tmp_path / "a.json").read_text())
     assert [(image["id"], image["file_name"]) for image in data["images"]] == [(1, "a.jpg"), (2, "b.jpg")]
     (record,) = data["annotations"]
@@ -241,8 +307,8 @@ def test_coco_lists_images_without_annotation_and_counts_from_one(tmp_path):
 
 
 def test_coco_scores_are_in_the_results_file_which_pycocotools_loads(tmp_path):
-    EXPORTS["coco"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(polygons=True))
-    results = COCO(tmp_path / "annotations/instances_default.json").loadRes(str(tmp_path / "results.json"))
+    EXPORTS["coco"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, make_options(polygons=True))
+    results = COCO(tmp_path / "annotations/instances_default.json").loadRes(str(tmp_path / "results_default.json"))
     (record,) = results.dataset["annotations"]
     assert record["score"] == 0.5
     np.testing.assert_array_equal(results.annToMask(record), MASKS["hole"])
@@ -260,7 +326,7 @@ def test_unsure_pixels_are_255_in_voc_and_cityscapes_and_128_in_png(tmp_path):
         ("cityscapes", "gtFine/train/segvote/segvote_a_000000_gtFine_labelTrainIds.png", 255),
         ("cityscapes", "gtFine/train/segvote/segvote_a_000000_gtFine_instanceIds.png", 255),
     ]:
-        EXPORTS[format_]([annotation], tmp_path / format_, ExportOptions())
+        EXPORTS[format_]([annotation], tmp_path / format_, make_options())
         with Image.open(tmp_path / format_ / file_name) as picture:
             np.testing.assert_array_equal(np.array(picture) == value, unsure)
 
@@ -275,13 +341,13 @@ def test_voc_refuses_more_objects_than_a_byte_can_number(tmp_path):
     mask = np.zeros((40, 40), bool)
     mask[::2, ::2] = True
     with pytest.raises(BadInputError, match="at most 254"):
-        EXPORTS["voc"](annotate({"a.jpg": mask}), tmp_path, ExportOptions(instances=True))
+        EXPORTS["voc"](annotate({"a.jpg": mask}), tmp_path, make_options(instances=True))
 
 
 def test_cityscapes_keeps_its_own_numbers_and_adds_new_ones(tmp_path):
     full = np.ones((2, 3), bool)
     annotations = [Annotation(f"{label}.jpg", 2, 3, (Part(label, full),)) for label in ["cow", "bus", "sheep"]]
-    EXPORTS["cityscapes"](annotations, tmp_path, ExportOptions())
+    EXPORTS["cityscapes"](annotations, tmp_path, make_options())
     for label, number in {"cow": 34, "bus": 28, "sheep": 35}.items():
         base = tmp_path / f"gtFine/train/segvote/segvote_{label}_000000_gtFine"
         with Image.open(f"{base}_labelIds.png") as picture:
@@ -294,7 +360,7 @@ def test_png_writes_class_numbers_when_there_are_several_labels(tmp_path):
     left, right = np.zeros((2, 4), bool), np.zeros((2, 4), bool)
     left[:, 0], right[:, 3] = True, True
     annotation = Annotation("a.jpg", 2, 4, (Part("cow", left), Part("car", right)))
-    EXPORTS["png"]([annotation], tmp_path, ExportOptions(labels=("car", "cow")))
+    EXPORTS["png"]([annotation], tmp_path, make_options(labels=("car", "cow")))
     with Image.open(tmp_path / "classes/a.png") as picture:
         assert np.array(picture).tolist() == [[2, 0, 0, 1]] * 2
     with Image.open(tmp_path / "a.png") as picture:
@@ -302,7 +368,7 @@ def test_png_writes_class_numbers_when_there_are_several_labels(tmp_path):
 
 
 def test_yolo_writes_an_empty_file_for_an_image_without(tmp_path):
-    EXPORTS["yolo"]([Annotation("a.jpg", 4, 6)], tmp_path, ExportOptions(labels=("car",)))
+    EXPORTS["yolo"]([Annotation("a.jpg", 4, 6)], tmp_path, make_options(labels=("car",)))
     assert (tmp_path / "labels/a.txt").read_text() == ""
 
 
@@ -310,13 +376,13 @@ def test_labelme_finds_the_way_to_the_picture(tmp_path):
     (tmp_path / "pictures").mkdir()
     Image.new("RGB", (5, 7)).save(tmp_path / "pictures/a.jpg")
     annotation = Annotation("x/a.jpg", 7, 5, image_path=tmp_path / "pictures/a.jpg")
-    EXPORTS["labelme"]([annotation], tmp_path / "out", ExportOptions())
+    EXPORTS["labelme"]([annotation], tmp_path / "out", make_options())
     data = json.loads((tmp_path / "out/x/a.json").read_text())
     assert (tmp_path / "out/x" / data["imagePath"]).resolve() == tmp_path / "pictures/a.jpg"
 
 
 def test_label_studio_addresses_are_quoted(tmp_path):
-    EXPORTS["label-studio"]([Annotation("a b/ü&.jpg", 4, 6)], tmp_path, ExportOptions(image_prefix="http://x/"))
+    EXPORTS["label-studio"]([Annotation("a b/ü&.jpg", 4, 6)], tmp_path, make_options(image_prefix="http://x/"))
     (task,) = json.loads((tmp_path / "tasks.json").read_text())
     assert task["data"]["image"] == "http://x/a%20b/%C3%BC%26.jpg"
     assert task["predictions"] == [{"model_version": "segvote", "result": [], "score": 0.0}]
@@ -326,7 +392,7 @@ def test_label_studio_addresses_are_quoted(tmp_path):
 
 
 def test_every_format_has_its_section_in_the_documentation():
-    text = (Path(__file__).parents[2] / "docs/exports.md").read_text().split("## Coming back")[0]
+    text = (Path(__file__).parents[2] / "docs/exports.md").read_text().split("## FiftyOne")[0]
     headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
     assert headings == list(EXPORTS)
 
@@ -341,37 +407,70 @@ def test_no_two_images_share_a_file_whatever_they_are_called(names):
 
 
 def write_yolo(folder, names, **options):
-    return EXPORTS["yolo"](
-        [Annotation(name, 4, 6) for name in names], folder, ExportOptions(labels=("car",), **options)
-    )
+    return EXPORTS["yolo"]([Annotation(name, 4, 6) for name in names], folder, make_options(labels=("car",), **options))
 
 
 def test_yolo_puts_all_labels_into_one_folder_under_names_that_differ(tmp_path):
     write_yolo(tmp_path, ["with/a.jpg", "without/a.jpg", "with_a.jpg"])
     names = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.txt"))
-    assert names == ["labels/with_a-jpg.txt", "labels/with_a.txt", "labels/without_a.txt"]
+    assert names == ["labels/a.txt", "labels/with_a.txt", "labels/without_a.txt"]
 
 
-def test_yolo_keeps_folders_on_request(tmp_path):
-    write_yolo(tmp_path, ["with/a.jpg"], nested=True)
-    assert (tmp_path / "labels/with/a.txt").is_file()
+def deal(split, n_with, n_without):
+    return [
+        split.choose(Annotation("a.jpg", 1, 1, (Part("car", np.ones((1, 1), bool)),) * n))
+        for n in [1] * n_with + [0] * n_without
+    ]
 
 
-def test_yolo_splits_into_train_and_val_on_request(tmp_path):
+def test_both_kinds_of_images_are_split_alike():
+    subsets = deal(Split(0.2), 10, 5)
+    assert [number for number, subset in enumerate(subsets) if subset == "val"] == [2, 7, 12]
+
+
+def test_three_images_are_enough_to_validate_on_one():
+    assert deal(Split(0.2), 3, 0) == ["train", "train", "val"]
+
+
+def test_without_a_share_all_images_are_one_subset():
+    assert set(deal(Split(0.0, "default"), 9, 9)) == {"default"}
+
+
+def test_frames_of_a_video_stay_in_one_subset():
+    split = Split(0.5)
+    frames = [Annotation(f"{n}.png", 1, 1, properties={"video": f"film {n // 10}"}) for n in range(40)]
+    subsets = [split.choose(frame) for frame in frames]
+    assert [set(subsets[start : start + 10]) for start in (0, 10, 20, 30)] == [{"val"}, {"train"}, {"val"}, {"train"}]
+
+
+def test_yolo_splits_into_train_and_val(tmp_path):
     path = write_yolo(tmp_path, [f"with/{number}.jpg" for number in range(10)], val_share=0.2)
-    assert sorted(one.name for one in (tmp_path / "labels/val").iterdir()) == ["with_4.txt", "with_9.txt"]
+    assert sorted(one.name for one in (tmp_path / "labels/val").iterdir()) == ["2.txt", "7.txt"]
     assert len(list((tmp_path / "labels/train").iterdir())) == 8
     assert path.read_text().startswith("train: images/train\nval: images/val\n")
+
+
+def test_yolo_validates_on_what_it_trains_on_if_need_be(tmp_path):
+    path = write_yolo(tmp_path, ["with/a.jpg", "with/b.jpg"], val_share=0.2)
+    assert path.read_text().startswith("train: images/train\nval: images/train\n")
+
+
+def test_coco_numbers_images_within_each_subset(tmp_path):
+    EXPORTS["coco"](annotate({f"{n}.jpg": MASKS["hole"] for n in range(5)}), tmp_path, make_options(val_share=0.2))
+    for subset, n_images in {"train": 4, "val": 1}.items():
+        coco = COCO(tmp_path / f"annotations/instances_{subset}.json")
+        assert sorted(coco.imgs) == list(range(1, n_images + 1))
+        assert len(coco.loadRes(str(tmp_path / f"results_{subset}.json")).dataset["annotations"]) == n_images
 
 
 def test_yolo_writes_boxes_on_request_without_exponents(tmp_path):
     mask = np.zeros((40, 100_000), bool)
     mask[10:20, 1:4] = mask[30:40, 1:2] = True
     annotation = Annotation("a.jpg", *mask.shape, (Part("car", mask),))
-    EXPORTS["yolo"]([annotation], tmp_path, ExportOptions(boxes=True))
+    EXPORTS["yolo"]([annotation], tmp_path, make_options(boxes=True))
     assert (tmp_path / "labels/a.txt").read_text() == "0 0.000025000 0.625000000 0.000030000 0.750000000\n"
 
 
 def test_a_split_that_leaves_nothing_to_train_on_is_refused():
     with pytest.raises(BadInputError, match="share for validation"):
-        ExportOptions(val_share=1.0)
+        make_options(val_share=1.0)

@@ -64,7 +64,7 @@ def test_arrays_that_unpack_to_more_than_the_budget_are_refused(tmp_path, monkey
     assert list(read_arrays(path, ("little",))) == ["little"]
 
 
-def test_arrays_that_are_as_large_on_the_disk_are_read_whatever_the_budget(tmp_path, monkeypatch):
+def test_arrays_as_large_on_disk_are_always_read(tmp_path, monkeypatch):
     monkeypatch.setenv("SEGVOTE_READ_MB", "1")
     values = np.random.default_rng(0).bytes(3 << 20)
     write_arrays(tmp_path / "a.npz", a=np.frombuffer(values, np.uint8))

@@ -25,6 +25,7 @@ from segvote.io.images import (
     resize_image,
     resize_labels,
 )
+from segvote.io.tiff_stacks import StackLayout, measure_stack
 
 ORIENTATION = 0x0112
 
@@ -69,12 +70,18 @@ def test_links_are_followed_once_and_circles_end(tmp_path):
     assert names(list_images(tmp_path), tmp_path) == ["gone.png", "real/x.png", "self.png", "y.png"]
 
 
-def test_pipes_and_sockets_are_left_out(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / "pipe.png")
+def test_pipes_sockets_and_devices_are_listed_and_refused(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.tif")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
     monkeypatch.chdir(tmp_path)  # the path of a socket may not be long
     with socket.socket(socket.AF_UNIX) as connection:
         connection.bind("socket.png")
-        assert list_images(tmp_path) == []
+        paths = list_images(tmp_path)
+        assert names(paths, tmp_path) == ["pipe.tif", "socket.png", "zero.png"]
+        for path in paths:
+            assert measure_stack(path) == StackLayout()  # without waiting
+            with pytest.raises(UnreadableImageError, match="not a regular file"):
+                hash_file(path)
 
 
 @pytest.mark.parametrize("kind", ["absent", "a file"])
@@ -271,7 +278,7 @@ def test_other_files_are_no_pictures(tmp_path):
 
 
 @pytest.mark.parametrize("extension", ["jpg", "png", "webp", "bmp", "tif", "gif"])
-def test_random_damage_gives_a_picture_or_a_reason_but_nothing_else(tmp_path, colours, extension, capfd):
+def test_random_damage_gives_a_picture_or_a_reason(tmp_path, colours, extension, capfd):
     rng = np.random.default_rng(0)
     Image.fromarray(colours).save(tmp_path / f"a.{extension}")
     data = np.frombuffer((tmp_path / f"a.{extension}").read_bytes(), np.uint8)
@@ -407,7 +414,7 @@ def write_large(path, **options):
     return path
 
 
-def test_a_large_jpeg_is_decoded_at_half_its_size_and_looks_the_same_scaled_down(tmp_path):
+def test_a_large_jpeg_is_decoded_at_half_its_size(tmp_path):
     path = write_large(tmp_path / "large.jpg", quality=95)
     image, shape = read_enough(path)
     assert (image.shape[:2], shape) == ((1512, 2016), (3024, 4032))

@@ -11,13 +11,15 @@ import zipfile
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from mask_examples import MASKS, masks
 
 from segvote.errors import BadInputError, DamagedFileError, SegvoteError, TooLargeError, UnwritableFileError
 from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions
-from segvote.io.imports.base import clean_name, match_name
+from segvote.io.imports.base import NameIndex, clean_name, match_name
+from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.detect import read_any
 from segvote.io.imports.labelme import parse_labelme, read_labelme
@@ -52,7 +54,7 @@ def assert_same(found, wanted):
 @pytest.mark.parametrize("format_", READERS)
 def test_exports_come_back(tmp_path, format_, polygons):
     wanted = annotate({f"a b/{name}.jpg": mask for name, mask in MASKS.items()})
-    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(polygons=polygons))
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(images="none", val_share=0, polygons=polygons))
     assert_same(list(READERS[format_](path)), wanted)
     assert_same(list(read_any(path)), wanted)
 
@@ -63,13 +65,13 @@ def test_exports_come_back(tmp_path, format_, polygons):
 @given(mask=masks())
 def test_any_mask_comes_back(tmp_path, format_, polygons, mask):
     wanted = annotate({"a.jpg": mask})
-    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(polygons=polygons))
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(images="none", val_share=0, polygons=polygons))
     assert_same(list(READERS[format_](path)), wanted)
 
 
 @pytest.mark.parametrize("format_", ["cvat", "label-studio", "labelme"])
 def test_scores_come_back_where_the_format_has_them(tmp_path, format_):
-    path = EXPORTS[format_](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions())
+    path = EXPORTS[format_](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(images="none", val_share=0))
     (annotation,) = READERS[format_](path)
     assert [part.score for part in annotation.parts] == [0.25, 0.5]
 
@@ -77,7 +79,7 @@ def test_scores_come_back_where_the_format_has_them(tmp_path, format_):
 @pytest.mark.parametrize("format_", ["coco", "cvat", "label-studio"])
 def test_archives_are_opened(tmp_path, format_):
     wanted = annotate({"a.jpg": MASKS["hole"]})
-    path = EXPORTS[format_](wanted, tmp_path, ExportOptions())
+    path = EXPORTS[format_](wanted, tmp_path, ExportOptions(images="none", val_share=0))
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(path, f"../../annotations{path.suffix}")
         archive.writestr("images/a.jpg", b"")
@@ -178,6 +180,33 @@ def test_coco_names_lead_nowhere(tmp_path):
     assert annotation.name == "x.jpg"
 
 
+@given(st.lists(st.text("ab/", min_size=1, max_size=5), max_size=8), st.text("ab/", min_size=1, max_size=5))
+def test_the_index_of_names_is_the_plain_search(known, name):
+    ends = {one for one in known if f"/{one}".endswith(f"/{name}") or f"/{name}".endswith(f"/{one}")}
+    wanted = name if name in known else ends.pop() if len(ends) == 1 else None
+    assert NameIndex(known).match(name) == wanted
+
+
+def list_twice(second):
+    """A COCO file with one image under two ids, a square in each."""
+    left, right = ([[x, 0, x + 4, 0, x + 4, 4, x, 4]] for x in (0, 6))
+    shapes = [{"id": n, "image_id": n, "category_id": 1, "segmentation": ring} for n, ring in ((1, left), (2, right))]
+    images = [{"id": 1, "file_name": "a.png", "width": 12, "height": 8}, {"id": 2, **second}]
+    return {"images": images, "annotations": shapes, "categories": [{"id": 1, "name": "object"}]}
+
+
+def test_a_coco_image_under_two_ids_is_one_image():
+    twice = list_twice({"file_name": "./a.png", "width": 12, "height": 8})
+    (annotation,) = parse_coco(twice, "file")
+    assert annotation.parts[0].mask[:4, :4].all() and annotation.parts[0].mask[:4, 6:10].all()
+    assert annotation.parts[0].mask.sum() == 32
+
+
+def test_a_coco_image_of_two_sizes_is_refused():
+    with pytest.raises(BadInputError, match="several sizes"):
+        list(parse_coco(list_twice({"file_name": "a.png", "width": 24, "height": 16}), "file"))
+
+
 def test_several_polygons_of_an_annotation_are_joined(tmp_path):
     squares = [[0, 0, 2, 0, 2, 2, 0, 2], [5, 5, 8, 5, 8, 8, 5, 8]]
     (annotation,) = read(tmp_path, read_any, make_coco(record={"segmentation": squares}))
@@ -237,7 +266,9 @@ def test_cvat_masks_are_rows_of_a_crop(tmp_path):
 def test_cvat_files_longer_than_a_chunk_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr("segvote.io.imports.cvat._CHUNK", 7)
     wanted = annotate({name: mask for name, mask in MASKS.items()})
-    assert_same(list(read_cvat_xml(EXPORTS["cvat"](wanted, tmp_path, ExportOptions()))), wanted)
+    assert_same(
+        list(read_cvat_xml(EXPORTS["cvat"](wanted, tmp_path, ExportOptions(images="none", val_share=0)))), wanted
+    )
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
@@ -378,7 +409,7 @@ def test_damaged_labelme_is_refused(tmp_path, changes):
 
 def test_labelme_crops_that_do_not_fit_are_refused(tmp_path):
     annotation = Annotation("a.jpg", 9, 13, (Part("car", MASKS["hole"]),))
-    EXPORTS["labelme"]([annotation], tmp_path / "out", ExportOptions())
+    EXPORTS["labelme"]([annotation], tmp_path / "out", ExportOptions(images="none", val_share=0))
     data = json.loads((tmp_path / "out/a.json").read_text())
     for points in ([[1, 1], [13, 9]], [[0, 0], [3, 3]], [[-1, 0], [11, 8]]):
         data["shapes"][0]["points"] = points
@@ -419,7 +450,7 @@ def damage(data, rng):
 def test_any_damage_gives_annotations_or_a_reason(tmp_path, format_, polygons):
     rng = random.Random(0)
     wanted = [*annotate({"a.jpg": MASKS["hole"]}), Annotation("b.jpg", 4, 6)]
-    path = EXPORTS[format_](wanted, tmp_path / "out", ExportOptions(polygons=polygons))
+    path = EXPORTS[format_](wanted, tmp_path / "out", ExportOptions(images="none", val_share=0, polygons=polygons))
     data = json.loads((path / "a.json" if format_ == "labelme" else path).read_text())
     for _ in range(150):
         with contextlib.suppress(BadInputError):
@@ -427,9 +458,11 @@ def test_any_damage_gives_annotations_or_a_reason(tmp_path, format_, polygons):
 
 
 @pytest.mark.parametrize("polygons", [False, True])
-def test_any_damaged_letter_in_cvat_gives_annotations_or_a_reason(tmp_path, polygons):
+def test_a_damaged_letter_in_cvat_never_crashes(tmp_path, polygons):
     rng = random.Random(0)
-    text = EXPORTS["cvat"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(polygons=polygons)).read_text()
+    text = EXPORTS["cvat"](
+        annotate({"a.jpg": MASKS["hole"]}), tmp_path, ExportOptions(images="none", val_share=0, polygons=polygons)
+    ).read_text()
     for _ in range(150):
         place = rng.randrange(len(text))
         with contextlib.suppress(BadInputError):

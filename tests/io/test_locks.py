@@ -30,7 +30,7 @@ def holder(tmp_path):
         process.stdin.close()
 
 
-def test_the_second_is_told_which_process_was_first_and_what_to_do(holder, tmp_path):
+def test_the_error_names_the_process_that_holds_the_lock(holder, tmp_path):
     with (
         pytest.raises(BusyRunError, match=rf"process {holder.pid}, since .* wait for it, stop it"),
         hold_folder(tmp_path / "run"),

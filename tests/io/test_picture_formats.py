@@ -22,7 +22,7 @@ def forget():
         one.cache_clear()
 
 
-def test_heic_without_its_plugin_is_counted_and_the_plugin_is_named(tmp_path, monkeypatch, forget):
+def test_heic_without_its_plugin_names_the_plugin(tmp_path, monkeypatch, forget):
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     monkeypatch.setattr(picture_formats.importlib.util, "find_spec", lambda name: None)
     for name in ("a.heic", "b.HEIC", "c.heif", "d.nef", "e.txt"):

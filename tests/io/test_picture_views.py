@@ -49,7 +49,7 @@ def test_the_maximum_over_all_pages_is_one_image(tmp_path):
     assert image[5, 5, 0] == 90
 
 
-def test_channels_become_red_green_and_blue_in_the_order_asked_for(microscopy):
+def test_channels_become_colours_in_the_order_asked_for(microscopy):
     assert measure_stack(microscopy) == StackLayout(3, 4)
     image = read_image(Reading(channels="3,0,1").view(microscopy))
     assert image[0, 0].tolist() == [210, 0, 70]
@@ -57,12 +57,12 @@ def test_channels_become_red_green_and_blue_in_the_order_asked_for(microscopy):
     assert read_image(Reading(channels="1,2").view(microscopy))[0, 0].tolist() == [70, 140, 0]
 
 
-def test_a_channel_that_is_not_there_is_named_with_those_that_are(microscopy):
+def test_a_missing_channel_is_named(microscopy):
     with pytest.raises(UnreadableImageError, match="has 4 channels, numbered from 0; channel 7 was asked for"):
         read_image(Reading(channels="7").view(microscopy))
 
 
-def test_channels_of_a_photograph_are_exchanged_and_grey_stays_grey(tmp_path):
+def test_channels_of_a_photograph_are_exchanged(tmp_path):
     Image.new("RGB", (8, 8), (10, 20, 30)).save(tmp_path / "a.png")
     Image.new("L", (8, 8), 77).save(tmp_path / "grey.png")
     reading = Reading(channels="2,1,0")
@@ -131,7 +131,7 @@ def test_a_wrong_choice_is_refused_before_anything_is_read(wrong):
         Reading(**wrong)
 
 
-def test_views_of_one_file_have_different_contents_and_the_whole_keeps_its_own(stack):
+def test_views_of_one_file_have_different_digests(stack):
     paths = [stack, *(name_view(stack, PictureView(page)) for page in ("0", "1", "max"))]
     assert len({hash_file(path) for path in paths}) == 4
 
@@ -150,7 +150,7 @@ def test_a_view_is_read_back_from_its_name(view):
     assert split_view(name_view(Path("nowhere/a.b.tif"), view)) == (Path("nowhere/a.b.tif"), view)
 
 
-def test_a_damaged_file_counts_as_one_page_and_is_refused_when_read(tmp_path):
+def test_a_damaged_stack_counts_as_one_page(tmp_path):
     (tmp_path / "a.tif").write_bytes(b"II*\0" + bytes(40))
     assert measure_stack(tmp_path / "a.tif") == StackLayout()
     with pytest.raises(UnreadableImageError):

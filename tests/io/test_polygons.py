@@ -49,7 +49,7 @@ def test_pycocotools_fills_bridged_rings_to_the_identical_mask(mask):
 
 
 @given(mask=masks())
-def test_there_is_one_polygon_per_connected_region_and_one_ring_per_hole(mask):
+def test_one_polygon_per_region_one_ring_per_hole(mask):
     polygons = trace_polygons(mask)
     assert len(polygons) == cv2.connectedComponents(mask.astype(np.uint8), connectivity=4)[0] - 1
     outside = np.pad(~mask, 1, constant_values=True).astype(np.uint8)

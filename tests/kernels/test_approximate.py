@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segvote.kernels import approximate, measuring, neighbours, search_neighbours, search_with_recall
-from segvote.kernels.centring import centre_points
+from segvote.kernels import approximate, neighbours, points, search_neighbours, search_with_recall
+from segvote.kernels.points import centre_points
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_most_neighbours_are_found_and_none_of_the_own_bag(clustered, monkeypatc
     assert (np.diff(squared, axis=1) >= 0).all()
 
 
-def test_where_every_component_has_a_code_of_its_own_fewer_candidates_are_measured(clustered, monkeypatch):
+def test_finer_codes_need_fewer_candidates(clustered, monkeypatch):
     X, bags = clustered
     rows = np.arange(0, 3000, 30)
     true = approximate.search_all(X[rows], X, 10, bags[rows], bags)
@@ -70,7 +70,7 @@ def test_an_approximate_search_never_claims_to_have_found_all(clustered, monkeyp
 
 
 @pytest.mark.parametrize(
-    "name", [(approximate, "QUERIES_AT_ONCE"), (approximate, "VOTERS_AT_ONCE"), (measuring, "PAIRS_AT_ONCE")]
+    "name", [(approximate, "QUERIES_AT_ONCE"), (approximate, "VOTERS_AT_ONCE"), (points, "PAIRS_AT_ONCE")]
 )
 def test_how_much_is_done_at_once_changes_no_neighbour(clustered, monkeypatch, name):
     X, bags = clustered
@@ -129,7 +129,7 @@ def test_more_candidates_are_measured_where_components_are_few(clustered, monkey
     assert few.n_measured > all_known.n_measured
 
 
-def test_neighbours_are_found_where_everything_near_is_of_the_own_bag(monkeypatch):
+def test_neighbours_are_found_beyond_the_own_bag(monkeypatch):
     rng = np.random.default_rng(0)
     bags = np.repeat([0, 1], 1500)
     X = (rng.normal(size=(3000, 20)) + 30 * bags[:, None]).astype(np.float32)
@@ -151,7 +151,7 @@ def test_where_a_bag_has_too_few_others_all_of_them_are_found(monkeypatch):
     assert np.isinf(squared[:1997, 3:]).all()
 
 
-def test_queries_that_are_no_voters_find_most_of_their_neighbours(clustered, monkeypatch):
+def test_other_queries_find_most_of_their_neighbours(clustered, monkeypatch):
     X, _ = clustered
     exact = search_neighbours(X[::2], X[1::2], 10)
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)

@@ -94,7 +94,7 @@ def test_a_wide_kernel_counts_and_a_narrow_one_sees_only_itself(rng):
     np.testing.assert_allclose(sum_kernel(X, X, [1e-4])[0], 1, rtol=1e-6)
 
 
-def test_a_narrow_kernel_far_from_the_origin_still_sees_its_neighbours(rng):
+def test_a_narrow_kernel_is_exact_far_from_the_origin(rng):
     X = 1000 + 0.001 * draw(rng, 12, 5)
     np.testing.assert_allclose(sum_kernel(X, X, [0.001]), sum_kernel_slow(X, X, [0.001]), rtol=1e-3)
 

@@ -36,7 +36,7 @@ def test_two_clear_levels_are_split_in_the_middle():
     assert otsu_threshold(np.array([0.0, 0.0, 1.0, 1.0])) == 0.5
 
 
-def test_arrays_that_are_split_together_give_the_bits_of_each_alone():
+def test_arrays_split_together_give_the_bits_of_each_alone():
     rng = np.random.default_rng(0)
     values = [np.round(rng.random(n), digits) for n in (1, 2, 200, 173, 200, 2) for digits in (0, 1, 15)]
     weights = [rng.integers(1, 3000, len(one)) for one in values]
@@ -44,7 +44,7 @@ def test_arrays_that_are_split_together_give_the_bits_of_each_alone():
     assert np.array_equal(np.stack(split_each(values, weights), axis=1), alone)
 
 
-def test_separability_is_the_variance_between_the_parts_over_all_variance():
+def test_separability_is_a_ratio_of_variances():
     rng = np.random.default_rng(0)
     values, weights = rng.random(50), rng.integers(1, 9, 50).astype(float)
     threshold, separability = split_otsu(values, weights)

@@ -33,7 +33,7 @@ def test_a_narrow_kernel_is_its_near_voters(clustered):
     assert (kernel.measure_error(weights) < 1e-4 * exact).all()
 
 
-def test_the_stated_error_is_that_of_many_samples_and_a_little_more(clustered):
+def test_the_stated_error_bounds_that_of_many_samples(clustered):
     X, _, weights = clustered
     exact = sum_kernel(X[:200], X, [2.0], weights)[0]
     kernels = [SampledKernel(X[:200], X, 2.0, n_near=8, n_sampled=200, seed=seed) for seed in range(40)]

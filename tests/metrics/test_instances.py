@@ -67,7 +67,7 @@ def test_an_ignored_seam_does_not_divide_a_part_of_the_mask():
     assert match_instances(draw("####.", "####.", "####.", "####.") == 255, truth) == InstanceCounts(1, 1, 1)
 
 
-def test_instances_that_are_given_take_the_place_of_connected_parts():
+def test_given_instances_replace_connected_parts():
     truth = draw("##.##", "##.##")
     mask, divided = draw("#####", "#####") == 255, np.array([[1, 1, 1, 2, 2]] * 2)
     assert match_instances(mask, truth, instances=divided) == InstanceCounts(2, 2, 2)

@@ -20,7 +20,7 @@ LOG = (
 )
 
 
-def make_bag(name, bag_label, uncertainty=0.0, score=0.5):
+def make_bag(name, bag_label, uncertainty=0.0, score=0.5, excluded=False):
     is_with = bag_label == "with"
     return {
         "name": f"{bag_label}/{name}",
@@ -37,6 +37,7 @@ def make_bag(name, bag_label, uncertainty=0.0, score=0.5):
         "score": score,
         "threshold": 0.1 if is_with else 0.0,
         "uncertainty": uncertainty,
+        "excluded": excluded,
     }
 
 
@@ -49,7 +50,7 @@ DEFAULT_BAGS = (
 )
 
 
-def write_run(folder, bags=DEFAULT_BAGS, problems=(), log=LOG, inputs=None):
+def write_run(folder, bags=DEFAULT_BAGS, problems=(), log=LOG, inputs=None, confidence=None):
     """Write a run folder whose pictures are noise; returns the folder."""
     rng = np.random.default_rng(0)
     inputs = inputs or {bag_label: folder.parent / f"{folder.name}-{bag_label}" for bag_label in ("with", "without")}
@@ -84,6 +85,7 @@ def write_run(folder, bags=DEFAULT_BAGS, problems=(), log=LOG, inputs=None):
             "complete": True,
             "bags": list(bags),
             "problems": list(problems),
+            "confidence": confidence or {},
         }
     )
     for line in log:

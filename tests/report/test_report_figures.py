@@ -26,7 +26,7 @@ def test_heights_are_roots_of_counts():
     assert "80 % (16)" in high.find("title").text
 
 
-def test_values_beyond_the_ends_and_numbers_that_are_none_are_counted_or_left_out():
+def test_histograms_clip_values_and_skip_nan():
     bars = list_bars(draw([-5.0, 7.0, np.nan, np.inf, 0.5]))
     assert len(bars) == 3
 

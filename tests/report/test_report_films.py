@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from made_runs import make_bag, write_run
 
+from segvote.io.video.reading import Frame
 from segvote.report.films import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
+from segvote.steps.video.draw import DrawnFrame
 from segvote.steps.video.timeline import Moment, measure_moment, read_timeline, write_timeline
 
 MOMENTS = [Moment(0.0, 0.1, 1.0), Moment(0.5, 0.2, 0.5), Moment(1.0, 0.0, 0.0)]
@@ -35,11 +37,11 @@ def test_a_single_frame_and_empty_masks_are_drawn_too(moments):
 
 
 def test_the_moment_of_a_frame_is_its_covered_area_and_the_heat_there():
-    labels = np.array([[0, 0], [1, 2]])
-    found = measure_moment(0.25, labels, np.array([True, False, False]), np.array([0.8, 0.3, 0.1]))
-    assert found == Moment(0.25, 0.5, 0.8)
-    nothing = measure_moment(0.25, labels, np.zeros(3, bool), np.array([0.2, 0.3, 0.1]))
-    assert (nothing.area, nothing.heat) == (0, 0.3)
+    frame, heat = Frame(3, 0.25, np.zeros((2, 2, 3), np.uint8)), np.array([[0.8, 0.8], [0.3, 0.1]], np.float32)
+    found = measure_moment(DrawnFrame(frame, np.array([[True, True], [False, False]]), heat, 0.125))
+    assert found == Moment(0.25, 0.5, 0.8, 0.125)
+    nothing = measure_moment(DrawnFrame(frame, np.zeros((2, 2), bool), heat / 2, 0.0))
+    assert (nothing.area, nothing.heat) == (0, 0.4)
 
 
 def test_moments_come_back_and_a_damaged_file_gives_none(tmp_path):

@@ -19,7 +19,7 @@ def test_order_does_not_depend_on_the_order_of_the_bags():
     assert [turned[index] for index in sort_bags(turned)] == [BAGS[index] for index in sort_bags(BAGS)]
 
 
-def test_a_false_positive_is_an_image_without_above_the_threshold():
+def test_a_without_image_above_the_threshold_is_false():
     assert count_false_positives(BAGS) == 1
 
 
@@ -29,7 +29,7 @@ def test_cards_say_score_threshold_uncertainty_area_and_segments():
         assert told in card
 
 
-def test_a_card_without_tells_its_highest_score_and_no_uncertainty():
+def test_a_without_card_shows_its_highest_score():
     card = format_card(BAGS[4], Triplet(), 0)
     assert "highest score" in card and "0.300" in card and "above" in card
     assert "uncertainty" not in card

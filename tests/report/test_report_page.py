@@ -58,7 +58,7 @@ def test_nothing_is_fetched(make_run):
     assert "url(" not in (files("segvote.report") / "static" / "report.css").read_text()
 
 
-def test_policy_admits_exactly_the_scripts_and_the_style_of_the_page(make_run):
+def test_the_policy_admits_only_own_scripts_and_style(make_run):
     text = read_page(make_run())
     policy = Outline(text).find("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
@@ -80,7 +80,7 @@ def test_a_file_called_script_is_harmless(make_run):
 
 def test_a_name_that_is_no_unicode_does_not_cost_the_report(make_run):
     bags = [*DEFAULT_BAGS, make_bag("caf\udce9.png", "with", 0.5)]
-    assert "caf\ufffd.png" in read_page(make_run(bags=bags))
+    assert "caf%E9.png" in read_page(make_run(bags=bags))
 
 
 def test_equal_runs_differ_in_the_marked_block_alone(make_run):
@@ -92,7 +92,7 @@ def test_equal_runs_differ_in_the_marked_block_alone(make_run):
     assert TIMINGS.sub("", one) == TIMINGS.sub("", other)
 
 
-def test_the_same_report_twice_gives_the_same_bytes_and_leaves_no_other_file(make_run):
+def test_the_same_report_twice_gives_the_same_bytes(make_run):
     run = make_run()
     before = {path.name for path in run.folder.path.iterdir()}
     assert read_page(run) == read_page(run)
@@ -111,7 +111,7 @@ def test_what_has_vanished_is_said_in_its_row(make_run, what):
     assert said[what] in text
 
 
-def test_page_tells_parameters_versions_times_and_unreadable_files(make_run):
+def test_page_shows_parameters_versions_times_and_problems(make_run):
     problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]
     text = read_page(make_run(problems=problems))
     for told in ("border_prior", "numpy", "2.0.0", "segment and extract features", "3.2 s", "with/bad.jpg"):
@@ -136,3 +136,28 @@ def test_a_page_of_another_result_is_written_anew(make_run):
     changed = make_run(problems=[{"name": "with/x.png", "reason": "x.png: the file is truncated"}])
     assert write_report(changed) == path
     assert "the file is truncated" in path.read_text(encoding="utf-8")
+
+
+def test_masks_come_before_histograms(make_run):
+    text = read_page(make_run())
+    assert text.index('id="cards"') < text.index('class="figures"') < text.index('id="record"')
+
+
+@pytest.mark.parametrize(("level", "step"), {"high": "segvote export .", "low": "Look at all masks"}.items())
+def test_the_page_says_what_to_do_at_each_confidence(make_run, level, step):
+    text = read_page(make_run(confidence={"level": level, "reason": "", "advice": ""}))
+    assert text.index(f"Confidence {level}.") < text.index(step) < text.index('class="tiles"')
+
+
+def test_what_was_left_out_is_listed_above_the_masks(make_run):
+    excluded = make_bag("odd.png", "with", 0.5, excluded=True)
+    problems = [{"name": "with/bad.jpg", "reason": "/data/with/bad.jpg: the file is truncated"}]
+    text = read_page(make_run(bags=[*DEFAULT_BAGS, excluded], problems=problems))
+    place = text.index('id="cards"')
+    assert text.index("Images excluded from the vote: 1") < text.index("odd.png") < place
+    assert text.index("Unreadable files: 1") < text.index("with/bad.jpg") < place
+
+
+def test_a_long_list_of_unreadable_files_is_folded(make_run):
+    problems = [{"name": f"with/{n}.jpg", "reason": "truncated"} for n in range(40)]
+    assert '<details class="left-out"><summary>Unreadable files: 40' in read_page(make_run(problems=problems))

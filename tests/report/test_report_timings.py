@@ -16,7 +16,7 @@ def test_a_call_ends_where_the_next_one_starts():
     assert [call.total for call in calls] == [pytest.approx(4.01)] * 2
 
 
-def test_a_call_that_found_everything_done_does_not_hide_the_times():
+def test_a_repeated_call_does_not_hide_the_times():
     block = format_timings([*LOG, *IDLE])
     assert "3.2 s" in block and "nothing to do" in block
 

@@ -12,7 +12,7 @@ from segvote.report.gallery import list_cards
 from segvote.report.thumbnails import PAGE_BYTES, choose_size, count_share, make_triplet
 
 
-def test_four_hundred_of_the_worst_pictures_stay_below_20_megabytes(make_run):
+def test_400_pictures_stay_below_20_megabytes(make_run):
     """Noise is the largest of JPEG files: pictures within their share, and the text of a card, times 400."""
     bags = [make_bag(f"{number}.png", "with") | {"height": 300, "width": 400} for number in range(3)]
     run = make_run(bags=bags)
@@ -46,7 +46,7 @@ def test_quality_gives_way_before_the_limit_does(make_run):
     assert tight <= free // 3
 
 
-def test_an_image_of_another_size_is_not_shown_as_the_one_of_the_run(make_run):
+def test_an_image_of_another_size_is_not_shown(make_run):
     run = make_run()
     Image.new("RGB", (33, 44)).save(run.find_image(0))
     triplet = make_triplet(run, 0, 100, PAGE_BYTES)

@@ -125,9 +125,9 @@ def test_keys_and_wheel_choose_coarser_regions_and_a_click_takes_them_whole(addr
     page.keyboard.up("Shift")
     page.keyboard.press("]")
     wait_until(page, "() => segvote.store.level === 2")
-    page.keyboard.press("1")
+    page.keyboard.press("5")
     wait_until(page, "() => segvote.store.level === 0")
-    assert page.locator("#size-text").inner_text() == "coarse"
+    assert page.locator("#size-text").inner_text() == "largest"
     page.mouse.click(*find_segment(page, segment))
     wait_heard(page, 1)
     said = page.evaluate("(image) => segvote.store.images[image].state.filter((state) => state & 3).length", current)

@@ -395,7 +395,7 @@ def test_an_object_is_cut_in_two_merged_again_and_exported(two_squares, run_copy
     row.locator("button").click()
     row.locator(".format-result", has_text="exports").wait_for()
     page.keyboard.press("Escape")
-    written = json.loads((run_copy / "exports/coco/annotations/instances_default.json").read_text())
+    written = json.loads((run_copy / "exports/coco/annotations/instances_train.json").read_text())
     assert count_objects(run_copy, "cut") == count_first(run_copy, written) == 2
     page.locator(".object input").nth(0).focus()
     page.keyboard.press(" ")
@@ -413,7 +413,9 @@ def test_an_object_is_cut_in_two_merged_again_and_exported(two_squares, run_copy
 def count_objects(folder, name):
     """Objects of the first image in an export with instances."""
     run = Run(folder)
-    return count_first(folder, json.loads(export(run, "coco", folder / "exports" / name, instances=True).read_text()))
+    return count_first(
+        folder, json.loads(export(run, "coco", folder / "exports" / name, instances=True, val_share=0).read_text())
+    )
 
 
 def count_first(folder, content):
@@ -472,9 +474,22 @@ def test_next_goes_on_where_the_corrected_image_was_and_undo_shows_the_image_it_
     page.keyboard.press("ArrowRight")
     page.keyboard.press("b")
     wait_heard(page, 1)
-    assert page.evaluate("() => segvote.store.order[0]") != corrected  # it went down the queue
+    assert page.evaluate("() => segvote.store.order[0]") == corrected  # it stays as long as it is shown
     page.keyboard.press("j")
     assert page.evaluate("() => segvote.store.current === segvote.store.order[0]")
+    assert page.evaluate("() => segvote.store.order[0]") != corrected  # now it is further down
     page.keyboard.press("z")
     wait_until(page, "(image) => segvote.store.current === image", corrected)
     page.locator("#toast", has_text="Undone: with/").wait_for()
+
+
+def test_a_deleted_log_shows_a_bar_that_saves_again(page, run_copy):
+    (run_copy / "review.sqlite").unlink()
+    page.keyboard.press("r")
+    drag(page, (30, 30), (40, 30))
+    page.wait_for_selector("#unsaved:not([hidden])")
+    assert "deleted" in page.text_content("#unsaved")
+    wait_until(page, "() => document.getElementById('unsaved').textContent.startsWith('1 not saved')")
+    page.click("#unsaved button")
+    page.wait_for_selector("#unsaved", state="hidden")
+    assert len(read_actions(run_copy / "review.sqlite")) == 1

@@ -207,6 +207,19 @@ def test_a_line_that_never_says_what_it_wants_is_hung_up(line, monkeypatch):
     assert line.send(b"GET /api/run HTTP/1.1\r\nHost: ") == b""
 
 
+def test_answers_that_are_not_read_are_hung_up(line, monkeypatch):
+    monkeypatch.setattr("segvote.review.serving.connections.UNREAD_SECONDS", 0.2)
+    request = f"GET /{line.token}/api/images/0/picture HTTP/1.1\r\nHost: 127.0.0.1:{line.port}\r\n\r\n".encode()
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.settimeout(600)
+        one.connect(("127.0.0.1", line.port))
+        with pytest.raises(OSError):  # the server closes the line; a client that reads nothing could send for ever
+            for _ in range(100_000):
+                one.sendall(request)
+    assert read_status(line.ask("/api/run")) == 200
+
+
 def test_clicks_that_wait_for_a_locked_log_do_not_block_the_page(attacked):
     """Another process holds the log: each click ends with an error that says so, and all else is answered meanwhile."""
     line = Line(*attacked)

@@ -82,10 +82,10 @@ def test_a_segment_that_the_poster_does_not_show_is_labelled_on_another_frame(en
         engine.set_segments(bag, [segment], 1)
     after = wait_for(engine, engine.set_segments(bag, [segment], 1, frame))
     assert after.user_labels[after.get_slice(bag)][segment] == 1
-    assert read_actions(copy.folder.corrections_path)[0].frame == frame
+    assert read_actions(copy.folder.corrections_path)[0].frame in copy.read_segments(bag)["key_indices"]
     written = export_run(engine.settle())
     annotations = list_frame_annotations(written.folder, written.bags[bag], written.find_source(bag), "object")
-    for labels, annotation in zip(maps.values(), annotations, strict=True):  # in every frame that it lives in
+    for labels, annotation in zip(maps.values(), annotations, strict=True):  # in every frame that it is carried to
         mask = annotation.parts[0].mask if annotation.parts else np.zeros((HEIGHT, WIDTH), bool)
         assert mask[labels == segment].all()
     inputs = written.record["inputs"]
@@ -101,7 +101,7 @@ def test_pictures_of_frames_come_from_folders_and_films(engine, copy, name):
     assert len(pictures) == 2 and all(picture.startswith(b"\xff\xd8") for picture in pictures)
 
 
-def test_a_frame_that_was_not_segmented_is_refused(engine, copy):
+def test_a_frame_that_the_video_does_not_have_is_refused(engine, copy):
     with pytest.raises(BadInputError, match="0 to 9"):
         engine.frames.get_picture(copy.find("with/v0"), 99)
     with pytest.raises(BadInputError, match="number of a frame"):
@@ -138,7 +138,7 @@ def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serv
         page.mouse.click(box["x"] + x, box["y"] + y)
         wait_heard(page, 1)
         (action,) = read_actions(copy.folder.corrections_path)
-        assert (action.kind, action.frame) == ("set", N_FRAMES - 1)
+        assert (action.kind, action.frame) == ("set", N_FRAMES - 1)  # the last frame is always a key frame
         page.locator("#canvas").focus()
         page.keyboard.press("<")
         page.locator("#frame-text", has_text=f"frame {N_FRAMES - 2} of").wait_for()

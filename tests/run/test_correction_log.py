@@ -2,12 +2,20 @@
 
 import contextlib
 import os
+import shutil
 import sqlite3
 
 import pytest
 
-from segvote.errors import BusyRunError, DamagedFileError, SegvoteError, UnwritableFileError
+from segvote.errors import (
+    BusyRunError,
+    DamagedFileError,
+    ReplacedFolderError,
+    SegvoteError,
+    UnwritableFileError,
+)
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.log_rescue import rescue_log
 
 
 def begin(path, *commands):
@@ -36,7 +44,7 @@ def test_a_log_that_lost_its_table_is_no_empty_one(tmp_path):
         read_actions(path)
 
 
-def test_a_full_disk_is_said_to_be_full_and_nothing_before_is_lost(tmp_path):
+def test_a_full_disk_is_reported_and_loses_nothing(tmp_path):
     path = tmp_path / "review.sqlite"
     log = CorrectionLog(path)
     log.append(Action("look", "image", "name", 1))
@@ -62,17 +70,13 @@ def test_reading_does_not_wait_for_a_process_that_writes(tmp_path):
     log.close()
 
 
-def test_a_log_of_the_second_format_is_read_and_continued(tmp_path):
+def test_a_log_of_another_format_is_refused(tmp_path):
     path = tmp_path / "review.sqlite"
-    log = CorrectionLog(path)
-    log.append(Action("look", "image", "name", 1))
-    log.close()
-    begin(path, "ALTER TABLE actions DROP COLUMN batch", "PRAGMA user_version=2")
-    assert [action.batch for action in read_actions(path)] == [0]
-    log = CorrectionLog(path)
-    assert log.append_all([Action("look", "image", "name", 0), Action("look", "image", "name", 1)]) == 3
-    assert [action.batch for action in log.read()] == [0, 2, 2]
-    log.close()
+    CorrectionLog(path).close()
+    begin(path, "PRAGMA user_version=2")
+    for use in (read_actions, CorrectionLog):
+        with pytest.raises(DamagedFileError, match="format 2"):
+            use(path)
 
 
 HOSTILE = {
@@ -113,3 +117,101 @@ def test_a_pipe_or_a_device_in_the_place_of_the_log_is_refused(tmp_path, name, p
     for use in (read_actions, CorrectionLog):
         with pytest.raises(DamagedFileError, match="regular"):
             use(path)
+
+
+def look(value=1, name="name"):
+    return Action("look", "image", name, value)
+
+
+def make_log(folder, n_actions=1):
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").touch()
+    log = CorrectionLog(folder / "review.sqlite")
+    for _ in range(n_actions):
+        log.append(look())
+    log.read()
+    return log
+
+
+def remove_file(folder):
+    (folder / "review.sqlite").unlink()
+
+
+def remake_folder(folder):
+    shutil.rmtree(folder)
+    make_log(folder, 0).close()
+
+
+def move_folder(folder):
+    folder.rename(folder.with_name("moved"))
+
+
+@pytest.mark.parametrize("replace", [remove_file, remake_folder, move_folder])
+def test_a_replaced_log_refuses_actions(tmp_path, replace):
+    log = make_log(tmp_path / "run")
+    replace(tmp_path / "run")
+    with pytest.raises(ReplacedFolderError, match="deleted, moved or replaced"):
+        log.append(look(0))
+    log.close()
+
+
+def test_a_log_deleted_while_it_is_written_says_so(tmp_path, monkeypatch):
+    log = make_log(tmp_path / "run")
+    write = log._write
+
+    def write_and_delete(*arguments):
+        written = write(*arguments)
+        remake_folder(tmp_path / "run")
+        return written
+
+    monkeypatch.setattr(log, "_write", write_and_delete)
+    with pytest.raises(ReplacedFolderError):
+        log.append(look(0))
+    rescue_log(log)
+    assert [action.value for action in read_actions(log.path)] == [1, 0]
+    log.close()
+
+
+def test_a_deleted_log_is_rescued_with_its_batches(tmp_path):
+    log = make_log(tmp_path / "run", 2)
+    log.append_all([look(0, "a"), look(0, "b")])
+    before = log.read()
+    remake_folder(tmp_path / "run")
+    rescue_log(log)
+    assert read_actions(log.path) == before
+    assert log.append(look()) == 5
+    log.close()
+
+
+def test_a_deleted_log_leaves_the_journal_of_another_alone(tmp_path):
+    log = make_log(tmp_path / "run")
+    remake_folder(tmp_path / "run")
+    with contextlib.closing(sqlite3.connect(log.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE more (a)")
+        other.execute("PRAGMA cache_spill=1")
+        assert len(log.read()) == log.read_last() == 1
+        other.execute("COMMIT")
+    log.close()
+
+
+def test_a_log_with_other_actions_stays_as_it_is(tmp_path):
+    log = make_log(tmp_path / "run", 2)
+    remake_folder(tmp_path / "run")
+    other = CorrectionLog(log.path)
+    other.append(look(name="other"))
+    other.close()
+    rescue_log(log)
+    assert [action.name for action in log.read()] == ["other"]
+    log.close()
+
+
+def test_a_folder_that_came_back_is_used_again(tmp_path):
+    log = make_log(tmp_path / "run")
+    move_folder(tmp_path / "run")
+    with pytest.raises(ReplacedFolderError, match="no run in"):
+        rescue_log(log)
+    (tmp_path / "moved").rename(tmp_path / "run")
+    rescue_log(log)
+    assert log.append(look(0)) == 2
+    log.close()

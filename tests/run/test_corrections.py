@@ -26,7 +26,7 @@ TOP, LEFT = block(slice(0, 4)), block(slice(None), slice(0, 4))
 QUARTERS = np.kron(np.arange(4).reshape(2, 2), np.ones((4, 4), dtype=int))
 
 
-def test_what_was_appended_is_read_by_another_process_without_closing(tmp_path):
+def test_another_process_reads_appended_actions(tmp_path):
     log = CorrectionLog(tmp_path / "review.sqlite")
     assert [log.append(stroke(TOP, 1)), log.append(Action("undo"))] == [1, 2]
     assert [action.kind for action in read_actions(tmp_path / "review.sqlite")] == ["set", "undo"]
@@ -85,7 +85,7 @@ def test_a_new_action_forgets_what_was_undone():
     assert [one.value for one in corrections.strokes["a"]] == [0] and corrections.n_redo == 0
 
 
-def test_corrections_that_were_undone_leave_no_trace_in_the_digest():
+def test_undone_corrections_do_not_change_the_digest():
     assert replay([stroke(TOP, 1), Action("undo")]).digest == replay([]).digest == ""
     assert replay([stroke(TOP, 1)]).digest != replay([stroke(TOP, 0)]).digest
     assert replay([stroke(TOP, 1), Action("look", "a", value=1)]).digest == replay([stroke(TOP, 1)]).digest
@@ -97,7 +97,7 @@ def test_a_segment_takes_what_more_than_half_of_it_was_given():
     assert fix_segments([stroke(block(slice(0, 3)), 1)], QUARTERS).tolist() == [1, 1, -1, -1]
 
 
-def test_later_strokes_lie_above_earlier_ones_and_undecided_wipes():
+def test_later_strokes_lie_above_earlier_ones():
     assert fix_segments([stroke(TOP, 1), stroke(LEFT, 0)], QUARTERS).tolist() == [0, 1, 0, -1]
     assert fix_segments([stroke(TOP, 1), stroke(LEFT, -1)], QUARTERS).tolist() == [-1, 1, -1, -1]
 
@@ -112,7 +112,7 @@ def paint(rows, value):
     return replace(stroke(block(rows), value), kind="paint")
 
 
-def test_painted_shares_are_object_less_background_and_clicks_and_retouches_have_none():
+def test_painted_shares_are_object_less_background():
     assert measure_painted(paint(slice(0, 2), 1)) == [0.5, 0.5, 0.0, 0.0]
     assert measure_painted(paint(slice(0, 3), 1), paint(slice(0, 1), 0)) == [0.25, 0.25, 0.0, 0.0]
     assert measure_painted(paint(slice(0, 2), 0), stroke(LEFT, 1)) == [0.0, -0.5, 0.0, 0.0]
@@ -133,7 +133,7 @@ def test_a_moved_bag_keeps_its_name_and_file(tmp_path):
     assert (moved.bag_label, moved.name, moved.path) == ("without", "with/a.png", bag.path)
 
 
-def test_a_stroke_larger_than_any_picture_is_refused_before_it_takes_memory():
+def test_a_stroke_too_large_is_refused():
     huge = Action("paint", "a", "with/a.png", 1, 1 << 15, 1 << 15, "0PPPPP0")
     with pytest.raises(BadInputError, match="pixels"):
         Canvas((8, 8)).show([huge])

@@ -23,7 +23,7 @@ def act(kind, pixels, number=1):
 LEFT, RIGHT, BRIDGE = (10, 30, 5, 25), (10, 30, 35, 55), (18, 22, 25, 35)
 
 
-def test_without_divisions_instances_are_the_connected_regions_from_top_to_bottom():
+def test_undivided_instances_are_connected_regions():
     instances = label_instances(draw((30, 38, 2, 8), (2, 8, 40, 50), (2, 8, 10, 20)), [])
     assert instances.max() == 3
     assert (instances[3, 12], instances[3, 42], instances[32, 4]) == (1, 2, 3)
@@ -55,7 +55,7 @@ def test_a_join_makes_one_of_two_and_takes_a_cut_back():
     assert label_instances(mask, [act("join", mask), cut]).max() == 2
 
 
-def test_a_join_holds_where_the_mask_grew_or_shrank_and_means_no_neighbour():
+def test_a_join_holds_when_the_mask_changes():
     join = act("join", draw(LEFT, RIGHT))
     third = (32, 39, 5, 55)
     grown = label_instances(draw((8, 31, 2, 27), (9, 31, 33, 58), third), [join])

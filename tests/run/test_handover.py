@@ -47,7 +47,7 @@ def test_every_image_has_its_mask_box_and_score(finished_run, stand_in):
     assert list(box) == [columns.min(), rows.min(), columns.max(), rows.max()]
 
 
-def test_supervision_reads_the_pictures_and_measures_the_same_boxes(finished_run):
+def test_supervision_measures_the_same_boxes(finished_run):
     supervision = pytest.importorskip("supervision")
     dataset = finished_run.to_supervision()
     check(dataset, finished_run)

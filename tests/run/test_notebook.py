@@ -11,7 +11,7 @@ def test_a_notebook_shows_counts_and_pictures(finished_run):
     assert page.count("data:image/jpeg;base64,") == min(N_PICTURES, 6)
 
 
-def test_pictures_that_went_away_are_left_out_and_names_are_escaped(finished_run, scenes, tmp_path):
+def test_missing_pictures_are_left_out_and_names_escaped(finished_run, scenes, tmp_path):
     for bag_label in ("with", "without"):
         shutil.copytree(scenes / bag_label, tmp_path / "<b>" / bag_label)
     run = annotate(

@@ -97,7 +97,7 @@ def test_three_files_of_one_stem_are_three():
     assert stems["with/a.png.tif"] == "with/a.png.tif"
 
 
-def test_frames_of_a_film_do_not_meet_images_of_a_folder_of_its_name():
+def test_frames_do_not_meet_images_of_a_folder():
     check(["with/clip.mp4", "with/clip/00001.jpg"], {"with/clip.mp4"})
     check(["with/clip.mp4", "with/clip.mp4.d/00001.jpg", "with/clip/1.png"], {"with/clip.mp4"})
 

@@ -28,7 +28,7 @@ def test_a_straight_arc_knows_its_normal(direction):
     assert arcs.straightness[0] > 0.95
 
 
-def test_a_straight_arc_reads_its_own_direction_and_a_short_one_the_strongest():
+def test_straight_arcs_read_their_direction():
     maps = np.arange(8.0)[:, None, None] * np.ones((8, 9, 9))
     strongest = np.full((9, 9), 5)
     wall = np.repeat((np.arange(9) > 4)[None].astype(int), 9, axis=0)

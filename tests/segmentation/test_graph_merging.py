@@ -169,7 +169,7 @@ def test_histograms_count_each_pixel_once_per_channel():
     assert black[0] == 1 and black[N_BINS + 9] == black[N_BINS + 10] == 0.5
 
 
-def test_chi_square_is_zero_for_equal_and_one_for_disjoint_colours():
+def test_chi_square_is_zero_for_equal_colours_one_for_disjoint():
     histograms = np.zeros((3, 60), np.float32)
     histograms[0, [0, 20, 40]] = 5
     histograms[1, [0, 20, 40]] = 10

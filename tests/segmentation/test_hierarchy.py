@@ -136,7 +136,7 @@ def test_no_region_at_all_is_refused():
         cut_tree(np.zeros(1, int), np.zeros(1), 0)
 
 
-def test_a_label_map_becomes_a_segmentation_of_at_most_the_number_asked_for():
+def test_a_label_map_is_merged_to_the_number_asked_for():
     image, labels = make_scene()
     assert build_segmentation(image, labels, 5).n_segments == 5
     np.testing.assert_array_equal(build_segmentation(image, labels).labels, labels)

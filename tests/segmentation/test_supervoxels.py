@@ -8,10 +8,6 @@ import pytest
 pytest.importorskip("numba")
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.segmentation.clips import segment_slic_clip
-from segvote.segmentation.flow import measure_flow, remove_camera
-from segvote.segmentation.labels import find_neighbours, measure_areas, measure_border
-from segvote.segmentation.supervoxel_tally import SupervoxelTally
 from segvote.segmentation.supervoxels import stream_supervoxels
 
 
@@ -104,69 +100,3 @@ def test_without_numba_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(MissingPartError, match=r"segvote\[video\]"):
         segment(make_video(2)[0])
-
-
-# tally
-
-
-def test_the_tally_is_that_of_the_whole_volume():
-    frames, _ = make_video()
-    tally, maps = SupervoxelTally(), []
-    for frame in stream_supervoxels(frames, 20, window=4):
-        tally.add(frame)
-        maps.append(frame.labels)
-    labels, found = np.stack(maps), tally.finish()
-    np.testing.assert_array_equal(found.areas, measure_areas(labels))
-    np.testing.assert_array_equal(found.border, measure_border(labels))
-    seen = [np.flatnonzero((labels == number).any(axis=(1, 2))) for number in range(labels.max() + 1)]
-    np.testing.assert_array_equal(found.first_frames, [frames[0] for frames in seen])
-    np.testing.assert_array_equal(found.last_frames, [frames[-1] for frames in seen])
-    np.testing.assert_array_equal(found.n_frames, [len(frames) for frames in seen])
-    touching = [sum(number in labels[t][[0, -1]] or number in labels[t][:, [0, -1]] for t in range(len(labels)))
-                for number in range(labels.max() + 1)]  # fmt: skip
-    np.testing.assert_array_equal(found.n_border_frames, touching)
-
-
-def test_neighbours_within_frames_are_counted():
-    frames, _ = make_video(6)
-    tally, shared = SupervoxelTally(), 0
-    n_supervoxels = segment(frames, window=4).max() + 1
-    for frame in stream_supervoxels(frames, 20, window=4):
-        tally.add(type(frame)(frame.index, frame.labels, np.full_like(frame.flow, 1e6)))  # leads out of the frame
-        faces = find_neighbours(frame.labels).toarray()
-        shared = shared + np.pad(faces, (0, n_supervoxels - len(faces)))
-    found = tally.finish()
-    rows, columns = np.nonzero(np.triu(shared))
-    np.testing.assert_array_equal(found.edges, np.stack([rows, columns], axis=1))
-    np.testing.assert_array_equal(found.lengths, shared[rows, columns])
-
-
-# flow
-
-
-def test_flow_finds_a_shift():
-    rng = np.random.default_rng(0)
-    big = rng.integers(0, 256, (30, 40, 3), dtype=np.uint8).repeat(4, axis=0).repeat(4, axis=1)
-    flow = measure_flow(big[:100, 3:133], big[:100, :130])
-    assert np.abs(np.median(flow[20:80, 20:100], axis=(0, 1)) - [3, 0]).max() < 0.3
-
-
-def test_the_camera_is_taken_out_and_the_object_stays():
-    y, x = np.mgrid[:100, :150]
-    flow = np.stack([3 + 0.02 * x - 0.01 * y, -1 + 0.03 * y], axis=2).astype(np.float32)
-    flow[40:60, 60:90] += [5, 0]
-    left = remove_camera(flow)
-    assert np.abs(left[:30]).max() < 0.3
-    assert np.abs(left[45:55, 65:85] - [5, 0]).max() < 0.3
-
-
-# SLIC
-
-
-def test_slic_of_a_clip_is_connected_and_about_as_many():
-    frames, _ = make_video()
-    labels = segment_slic_clip(frames, 40)
-    assert labels.shape == frames.shape[:3]
-    assert 10 < labels.max() + 1 < 80
-    with pytest.raises(BadInputError):
-        segment_slic_clip(frames[0], 40)

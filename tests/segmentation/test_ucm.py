@@ -78,7 +78,7 @@ def test_a_map_on_a_finer_grid_has_the_same_regions_and_tree(seed):
     np.testing.assert_allclose(np.sort(finer.altitudes), np.sort(plain.altitudes))
 
 
-def test_a_map_on_a_coarser_grid_keeps_the_strengths_of_what_is_left():
+def test_a_coarser_map_keeps_its_strengths():
     ucm2, _ = make_ucm(1, (20, 30))
     plain, coarser = segment_ucm(ucm2, None), segment_ucm(ucm2, None, (10, 15))
     assert coarser.labels.shape == (10, 15)

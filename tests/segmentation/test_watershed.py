@@ -38,20 +38,20 @@ shapes = st.tuples(st.integers(1, 12), st.integers(1, 12)).filter(lambda shape: 
 
 
 @given(shapes, st.integers(0, 1000))
-def test_where_no_two_gradients_are_equal_every_pixel_follows_its_lowest_neighbour(shape, seed):
+def test_pixels_follow_their_lowest_neighbour(shape, seed):
     gradient = np.random.default_rng(seed).permutation(shape[0] * shape[1]).reshape(shape).astype(np.float32)
     assert np.array_equal(find_basins(gradient), follow_lowest(gradient))
 
 
 @given(shapes, st.integers(1, 6), st.integers(0, 1000))
-def test_basins_are_those_of_higra_also_where_gradients_are_equal(shape, n_values, seed):
+def test_basins_are_those_of_higra(shape, n_values, seed):
     gradient = np.random.default_rng(seed).integers(0, n_values, shape).astype(np.float32)
     found = find_basins(gradient)
     assert found.dtype == np.int32
     assert np.array_equal(found, cut_grid(gradient))
 
 
-def test_higra_is_asked_only_where_a_pixel_has_ways_into_two_basins(monkeypatch):
+def test_higra_is_asked_only_where_basins_are_ambiguous(monkeypatch):
     monkeypatch.setattr(ward.hg, "labelisation_watershed", lambda *graph: pytest.fail("asked"))
     assert find_basins(np.array([[5, 1, 1, 1, 7, 2, 2]], np.float32)).tolist() == [[0, 0, 0, 0, 0, 1, 1]]
     with pytest.raises(pytest.fail.Exception):

@@ -41,7 +41,7 @@ def own_scenes(scenes, tmp_path):
     return shutil.copytree(scenes, tmp_path / "scenes")
 
 
-def test_every_with_image_keeps_a_segment_and_every_without_image_is_empty(finished_run):
+def test_with_images_keep_a_segment_without_images_none(finished_run):
     for index, bag in enumerate(finished_run.bags):
         mask = finished_run.read_mask(index)
         assert mask.shape == (bag.height, bag.width) == finished_run.read_image(index).shape[:2]
@@ -163,7 +163,7 @@ def test_own_label_maps_are_used(scenes, tmp_path):
         (lambda s: shutil.copy(next((s / "with").iterdir()), s / "without" / "again.png"), "same image"),
     ],
 )
-def test_folders_that_make_no_sense_are_refused_before_anything_is_written(own_scenes, tmp_path, change, message):
+def test_bad_folders_are_refused_before_writing(own_scenes, tmp_path, change, message):
     change(own_scenes)
     with pytest.raises(BadInputError, match=message):
         run_quick(own_scenes, tmp_path / "out")
@@ -215,7 +215,7 @@ def test_an_unfinished_run_says_so(run_copy, finished_run):
         Run(run_copy)
 
 
-def test_who_begins_in_a_folder_that_another_run_took_meanwhile_is_refused(scenes, tmp_path, monkeypatch):
+def test_a_folder_taken_meanwhile_is_refused(scenes, tmp_path, monkeypatch):
     """Two commands, one new folder: the second looked before the first was there."""
     other = tmp_path / "other"
     shutil.copytree(scenes / "with", other)

@@ -156,7 +156,7 @@ def test_evaluate_predict_and_export_take_addresses(any_store, finished_run, sce
     here = segvote.predict(finished_run.folder.path, scenes / "with", tmp_path / "new", n_jobs=1)
     assert found.images == here.images
     assert read_store(f"{any_store}/new")["predictions.csv"] == (tmp_path / "new/predictions.csv").read_bytes()
-    segvote.export(f"{any_store}/out", "voc", copy_images=True)
+    segvote.export(f"{any_store}/out", "voc", images="copy")
     segvote.export(f"{any_store}/out", "yolo", f"{any_store}/yolo")
     assert any(name.startswith("exports/voc/JPEGImages/") for name in read_store(f"{any_store}/out"))
     assert read_store(f"{any_store}/yolo")

@@ -24,7 +24,7 @@ def test_the_p_value_counts_the_negatives_that_score_as_high():
 
 
 @given(st.floats(0.001, 0.999), st.integers(0, 1000))
-def test_a_score_above_the_threshold_has_a_p_value_within_the_rate(rate, seed):
+def test_scores_above_the_threshold_have_small_p_values(rate, seed):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=40).round(1)
     found = calibrate(scores, np.arange(40) < 10)
@@ -43,12 +43,12 @@ def test_false_positives_of_fresh_negatives_keep_the_rate():
     assert np.mean(rates) == pytest.approx(0.1, abs=0.01)
 
 
-def test_a_rate_too_low_for_so_few_images_gives_the_lowest_there_is(calibration):
+def test_a_rate_too_low_gives_the_lowest_possible(calibration):
     assert calibration.lowest_rate == 1 / 11
     assert calibration.find_threshold(0.001) == calibration.negatives[-1]
 
 
-def test_probability_rises_with_the_score_and_is_half_between_the_kinds(calibration):
+def test_probability_rises_with_the_score(calibration):
     values = calibration.measure_probability(np.linspace(-1, 2, 31))
     assert (np.diff(values) > 0).all()
     assert calibration.measure_probability(np.array([0.5]))[0] == pytest.approx(0.5, abs=0.15)

@@ -177,7 +177,7 @@ def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
-def test_two_calls_give_the_same_bytes_whatever_the_number_of_jobs(class_root, class_runs, tmp_path):
+def test_the_number_of_jobs_does_not_change_the_bytes(class_root, class_runs, tmp_path):
     other = annotate_classes(class_root, tmp_path / "run", QUICK, n_jobs=2)
     for path in class_runs.folder.path.rglob("*"):
         if path.is_file() and path.name not in ("log.jsonl", ".lock"):

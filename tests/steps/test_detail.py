@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from segvote.errors import BadInputError
 from segvote.io.images import SEEN
 from segvote.method.confidence import UNSURE, Confidence
-from segvote.run.bags import Bag
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
@@ -37,11 +35,6 @@ def test_auto_looks_at_the_usual_size_first_and_then_closer():
 )
 def test_what_was_chosen_by_hand_is_looked_at_once(chosen):
     assert len(list_levels(Settings(**chosen))) == 1
-
-
-def test_videos_are_looked_at_once(tmp_path: Path):
-    film = Bag("with/a.mp4", "with", tmp_path / "a.mp4", "")
-    assert len(list_levels(Settings(), [film])) == 1
 
 
 @pytest.mark.parametrize(("detail", "size"), [("coarse", None), ("fine", 896), ("640", 640)])
@@ -97,7 +90,7 @@ def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_
     monkeypatch.setattr(job, "wants_closer_look", lambda confidence: True)
     monkeypatch.setattr(job, "is_better", lambda one, other: closer)
     monkeypatch.setattr("segvote.steps.looks.DETAILS", {**DETAILS, "fine": 160})
-    settings = Settings(n_segments=20, size=96, n_superpixels=0)
+    settings = Settings(n_segments=20, size=96, draw="segments")
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     run = Run(tmp_path / "run")
     assert run.settings == (replace(settings, feature_options={"size": 160}) if closer else settings)

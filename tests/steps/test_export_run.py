@@ -31,8 +31,8 @@ def test_what_was_exported_reads_back_as_the_masks_of_the_run(finished_run, tmp_
 
 
 def test_the_results_file_holds_the_scores_of_the_run(finished_run, tmp_path):
-    export(finished_run, "coco", tmp_path)
-    scores = [record["score"] for record in json.loads((tmp_path / "results.json").read_text())]
+    export(finished_run, "coco", tmp_path, val_share=0)
+    scores = [record["score"] for record in json.loads((tmp_path / "results_default.json").read_text())]
     assert scores == [bag.score for bag in finished_run.bags if bag.n_selected]
 
 

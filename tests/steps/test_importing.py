@@ -1,4 +1,5 @@
 import json
+import shutil
 from contextlib import closing
 
 import numpy as np
@@ -13,14 +14,14 @@ from segvote.run.corrections import fix_segments, read_corrections
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
 from segvote.steps.export import export
-from segvote.steps.importing import import_corrections
+from segvote.steps.importing import _list_known, import_corrections
 from segvote.steps.update import update
 from segvote.types import Annotation, Part
 
 
 def write_file(folder, masks, format_="coco", label="object"):
     annotations = [Annotation(name, *mask.shape, (Part(label, mask),)) for name, mask in masks.items()]
-    return EXPORTS[format_](iter(annotations), folder, ExportOptions())
+    return EXPORTS[format_](iter(annotations), folder, ExportOptions(images="none", val_share=0))
 
 
 def draw(run, index, segments):
@@ -52,7 +53,19 @@ def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
     assert corrections.looked == {run.bags[0].digest}
 
 
-def test_an_empty_annotation_of_label_studio_says_that_nothing_is_there(run_copy, tmp_path):
+def test_an_image_named_twice_is_taken_once_and_told(run_copy, tmp_path):
+    run = Run(run_copy)
+    name = run.bags[0].name
+    for folder, segments in (("one", [3]), ("other", [7])):
+        written = write_file(tmp_path / folder, {name: draw(run, 0, segments)}, "labelme")
+    shutil.copytree(tmp_path / "one", tmp_path / "both")
+    next(written.rglob("*.json")).rename(tmp_path / "both" / "z.json")
+    imported = import_corrections(run, tmp_path / "both")
+    assert imported.corrected == (name,)
+    assert [problem[0] for problem in imported.problems] == [name] and "join them" in imported.problems[0][1]
+
+
+def test_an_empty_label_studio_annotation_is_an_empty_mask(run_copy, tmp_path):
     run = Run(run_copy)
     (number, *_) = (number for number, bag in enumerate(run.bags) if run.read_mask(number).any())
     name = run.bags[number].name
@@ -135,7 +148,7 @@ def test_a_file_that_breaks_off_leaves_no_correction(run_copy, tmp_path):
 
 
 @pytest.mark.parametrize("format_", ["coco", "cvat", "labelme", "label-studio"])
-def test_a_corrected_mask_is_exact_to_the_pixel_afterwards_in_masks_and_exports(run_copy, tmp_path, format_):
+def test_a_corrected_mask_is_exact_to_the_pixel(run_copy, tmp_path, format_):
     """Holes, a single pixel and a ragged edge, which no segments have."""
     run = Run(run_copy)
     mask = run.read_mask(0).copy()
@@ -169,3 +182,13 @@ def test_one_undo_takes_a_whole_import_back(run_copy, tmp_path):
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
         log.append(Action("undo"))
     assert read_corrections(run.folder).strokes == {}
+
+
+def test_an_encoded_name_and_a_file_really_called_so_are_two():
+    known = _list_known(["with/caf\udce9.png", "with/caf%E9.png", "with/a\\b.png", "with/c.png"])
+    assert known == {
+        "with/caf%E9~.png": "with/caf\udce9.png",
+        "with/caf%E9.png": "with/caf%E9.png",
+        "with/a/b.png": "with/a\\b.png",
+        "with/c.png": "with/c.png",
+    }

@@ -63,7 +63,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(scenes, tmp_path):
     assert errors.strip().splitlines()[-1] == "segvote: stopped; repeat the command to continue where it was"
 
 
-def test_whoever_is_stopped_between_superpixels_and_segments_makes_both_again(scenes, tmp_path, monkeypatch):
+def test_a_stop_before_segments_makes_both_again(scenes, tmp_path, monkeypatch):
     settings = Settings(features="color", n_segments=40, size=160)
 
     def stop(*given):

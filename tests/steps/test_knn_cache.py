@@ -3,12 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from segvote.steps.voting.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.kernels import Neighbours
 from segvote.run.run import Run
 from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 from segvote.steps.reopening import list_segmented_images, reopen, vote
+from segvote.steps.table import Table
 
 
 @pytest.fixture
@@ -33,7 +34,8 @@ def forbid_search(monkeypatch):
     def search(*arguments):
         raise AssertionError("searched again")
 
-    monkeypatch.setattr(Neighbours, "search", search)
+    # Of the table: a second vote searches its own neighbours, on stretched features.
+    monkeypatch.setattr(Table, "find_neighbours", search)
 
 
 def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, monkeypatch):
@@ -54,7 +56,7 @@ def test_a_run_without_the_file_is_searched_once(run, path, monkeypatch):
     vote(reopen(run), keep=True)
 
 
-def test_the_neighbours_of_other_settings_or_segments_is_not_taken(run):
+def test_neighbours_of_other_settings_are_not_taken(run):
     assert read(run) is not None
     assert read(run, name="another") is None
     assert read(run, n_segments=int(run.offsets[-1]) + 1) is None
@@ -109,7 +111,7 @@ def test_that_there_are_fewer_neighbours_is_remembered(run):
     np.testing.assert_array_equal(known.squared, searched.squared)
 
 
-def test_a_voter_that_sees_other_lengths_has_neighbours_of_its_own(run):
+def test_other_lengths_have_other_neighbours(run):
     opened, settings = reopen(run), replace(run.settings, voter="negmin", voter_options={})
     known = fetch_neighbours(run.folder, opened.bags, opened.table, run.settings)
     n_asked = run.settings.voter_options["n_neighbors"]

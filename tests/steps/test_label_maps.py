@@ -37,7 +37,7 @@ def annotate_quick(scenes, out, folder, **changes):
     return annotate(scenes / "with", scenes / "without", out, replace(QUICK, **changes), segments=folder, n_jobs=1)
 
 
-def test_contour_maps_are_cut_to_the_number_of_segments_and_keep_their_tree(scenes, contours, tmp_path):
+def test_contour_maps_are_cut_and_keep_their_tree(scenes, contours, tmp_path):
     run = annotate_quick(scenes, tmp_path / "run", contours)
     assert {bag.n_segments for bag in run.bags} == {12}
     segments = run.read_segments(0)
@@ -57,7 +57,7 @@ def test_other_contour_maps_are_other_segments(scenes, contours, tmp_path):
     assert {bag.n_segments for bag in again.bags} == {1}
 
 
-def test_an_image_without_a_map_or_with_one_of_another_is_left_out_by_name(scenes, contours, tmp_path):
+def test_images_without_a_fitting_map_are_left_out(scenes, contours, tmp_path):
     first, second = sorted((scenes / "with").iterdir())[:2]
     (contours / f"{first.stem}.mat").unlink()
     savemat(contours / f"{second.stem}.mat", {"ucm2": np.zeros((321, 241))})
@@ -87,7 +87,7 @@ def test_two_kinds_of_segments_at_once_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("voter", "has_lengths"), [("cam", True), ("negmin", True), ("sskde", False)])
-def test_voters_that_learn_weights_see_lengths_and_the_others_do_not(scenes, tmp_path, voter, has_lengths):
+def test_voters_see_lengths_only_if_they_want_them(scenes, tmp_path, voter, has_lengths):
     settings = replace(QUICK, voter=voter, voter_options={})
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     table = reopen(run).table

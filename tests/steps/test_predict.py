@@ -87,7 +87,7 @@ def test_one_image_is_judged_as_among_many(predicted, finished_run, new_scenes, 
     assert found == wanted
 
 
-def test_training_images_score_as_in_the_run_where_their_bag_is_left_out(finished_run):
+def test_training_images_score_as_in_the_run(finished_run):
     """The stored voter, asked about its own segments with their bags named, repeats the run's votes."""
     model = read_model(finished_run.folder.path)
     bags = model.arrays["bags"]
@@ -205,7 +205,7 @@ def test_scales_that_make_no_numbers_are_refused(run_copy, new_scenes, tmp_path,
         predict(run_copy, new_scenes / "images", tmp_path / "out", n_jobs=1)
 
 
-def test_settings_that_ask_for_more_neighbours_than_there_are_get_them_all(run_copy, finished_run):
+def test_too_many_neighbours_asked_for_gives_all(run_copy, finished_run):
     words = read_json(run_copy / "model" / "model.json")
     write_json(
         run_copy / "model" / "model.json",

@@ -19,7 +19,7 @@ def predicted(data_folder, tmp_path_factory):
             half = folder / ("known" if number % 2 else "unknown") / bag_label
             half.mkdir(parents=True, exist_ok=True)
             (half / path.name).symlink_to(path.resolve())
-    run = annotate(folder / "known/with", folder / "known/without", folder / "run", Settings(n_superpixels=0))
+    run = annotate(folder / "known/with", folder / "known/without", folder / "run", Settings(draw="segments"))
     return predict(run.folder.path, folder / "unknown", folder / "new", false_positive_rate=0.1)
 
 

@@ -60,7 +60,7 @@ def test_a_repeated_run_on_stacks_does_nothing_twice(stacks, stack_run):
 
 
 def test_pages_are_exported_as_pictures_of_their_own(stack_run, tmp_path):
-    export(stack_run, "yolo", tmp_path / "yolo", copy_images=True)
+    export(stack_run, "yolo", tmp_path / "yolo", images="copy")
     copies = sorted(path for path in (tmp_path / "yolo").rglob("*.tif"))
     assert len(copies) == len(stack_run)
     pictures = {read_image(path).tobytes() for path in copies}

@@ -1,16 +1,26 @@
 """Superpixels come from the tree of the segments and are kept; masks drawn along them are those drawn anew."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from PIL import Image
 from skimage import data
 
-from segvote.io.images import resize_image
-from segvote.masks.drawing import draw_mask_along
+from segvote.io.images import resize_image, resize_labels
+from segvote.masks import Decided, Drawing, draw_mask
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation.hierarchy import crop_segmentation
 from segvote.segmentation.ward import segment_ward
-from segvote.steps.superpixels import draw_mask, fetch_superpixels, measure_superpixels, segment_superpixels
+from segvote.steps.drawing.superpixels import (
+    draw_image,
+    draw_stored,
+    fetch_superpixels,
+    measure_superpixels,
+    segment_superpixels,
+)
+
+REGIONS = Drawing("regions")
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +28,13 @@ def cat():
     return resize_image(data.cat(), 160)
 
 
-def test_segments_cut_from_the_tree_of_the_superpixels_are_those_cut_at_once(cat):
+def decide(segments, seed=0):
+    rng = np.random.default_rng(seed)
+    heat = rng.random(40).astype(np.float32)
+    return Decided(segments, heat, heat > 0.5, rng.integers(-1, 2, 40))
+
+
+def test_segments_of_the_superpixel_tree_are_the_same(cat):
     fine = segment_ward(cat, n_segments=400)
     at_once, later = segment_ward(cat, 40), crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40)
     for name in ("labels", "parents", "altitudes"):
@@ -26,7 +42,7 @@ def test_segments_cut_from_the_tree_of_the_superpixels_are_those_cut_at_once(cat
 
 
 @pytest.mark.parametrize("nested", [True, False])
-def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nested):
+def test_a_superpixel_belongs_to_its_majority_segment(cat, nested):
     fine = segment_ward(cat, n_segments=400)
     if nested:
         segments = crop_segmentation(fine.labels, fine.parents, fine.altitudes, 40).labels
@@ -38,30 +54,40 @@ def test_each_superpixel_belongs_to_the_segment_that_covers_most_of_it(cat, nest
         assert segment == np.flatnonzero(counts == counts.max())[-1]
 
 
-def test_kept_superpixels_are_those_cut_and_the_picture_is_not_asked_for_again(cat, tmp_path):
+def test_kept_superpixels_need_no_picture(cat, tmp_path):
     segments = segment_ward(cat, 40).labels
     Image.fromarray(cat).save(tmp_path / "cat.png")
-    cut = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, tmp_path / "cat.png")
-    kept = fetch_superpixels(RunFolder(tmp_path), "key", 300, segments, tmp_path / "no such file")
+    cut = fetch_superpixels(RunFolder(tmp_path), "key", segments, tmp_path / "cat.png")
+    kept = fetch_superpixels(RunFolder(tmp_path), "key", segments, tmp_path / "no such file")
     assert np.array_equal(cut.labels, kept.labels)
     for name, values in vars(cut.superpixels).items():
         assert np.array_equal(values, getattr(kept.superpixels, name)), name
 
 
-def test_masks_along_kept_superpixels_are_those_drawn_from_the_picture(cat):
-    segments = segment_ward(cat, 40).labels
-    rng = np.random.default_rng(0)
-    heat = rng.random(40).astype(np.float32)
-    fixed = rng.integers(-1, 2, 40)
-    drawn = draw_mask(cat, segments, heat, heat > 0.5, fixed, 300)
-    along = draw_mask_along(segment_superpixels(cat, segments, 300), segments, heat, heat > 0.5, fixed, cat.shape[:2])
-    assert np.array_equal(drawn, along)
+def test_small_pictures_are_drawn_without_their_pixels(cat):
+    decided = decide(segment_ward(cat, 40).labels)
+    found = segment_superpixels(cat, decided.labels)
+    drawn = draw_mask(decided, found, REGIONS, 160, partial(pytest.fail, "the picture was read"))
+    assert np.array_equal(draw_image(cat, decided, REGIONS), drawn)
 
 
-def test_a_persons_word_stands_to_the_pixel(cat):
-    segments = segment_ward(cat, 40).labels
+@pytest.mark.parametrize("way", ["regions", "lines", "segments"])
+def test_masks_in_memory_are_those_of_a_run(tmp_path, way):
+    picture = resize_image(data.cat(), 300)
+    decided = decide(segment_ward(resize_image(picture, 160), 40).labels)
+    Image.fromarray(picture).save(tmp_path / "cat.png")
+    drawing = Drawing(way, low=2.0, high=4.0)
+    stored = draw_stored(RunFolder(tmp_path), "key", tmp_path / "cat.png", decided, drawing, 300)
+    assert np.array_equal(resize_labels(stored, picture.shape[:2]), draw_image(picture, decided, drawing))
+
+
+@pytest.mark.parametrize("longest", [160, 300])
+def test_user_labels_hold_to_the_pixel(longest):
+    picture = resize_image(data.cat(), longest)
+    segments = segment_ward(resize_image(picture, 160), 40).labels
     heat, fixed = np.linspace(0, 1, 40), np.full(40, -1)
     fixed[[3, 35]] = 1, 0
-    mask = draw_mask(cat, segments, heat, heat > 0.5, fixed, 300)
-    assert mask[segments == 3].all()
-    assert not mask[segments == 35].any()
+    mask = draw_image(picture, Decided(segments, heat, heat > 0.5, fixed), REGIONS)
+    labels = resize_labels(segments, mask.shape)
+    assert mask[labels == 3].all()
+    assert not mask[labels == 35].any()

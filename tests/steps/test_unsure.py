@@ -13,7 +13,7 @@ from segvote.datasets import write_scenes
 from segvote.errors import BadInputError
 from segvote.run.settings import Settings
 
-QUICK = Settings(n_segments=60, size=160, n_superpixels=0, unsure=True)
+QUICK = Settings(n_segments=60, size=160, draw="segments", unsure=True)
 N_CLEAN = 6
 
 

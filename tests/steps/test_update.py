@@ -200,7 +200,7 @@ def test_a_person_s_corrections_stay(old, parts):
     ("options", "message"),
     [
         ({"remove": ["nothing"]}, "fits 0 of them"),
-        ({"restore": ["with-001"]}, "that was removed"),
+        ({"restore": ["nothing"]}, "fits 0 of them"),
         ({"remove": [f"with-00{number}" for number in (0, 1, 3, 4, 6)]}, "no .with. image is left"),
         ({"add_with": ["nowhere"]}, "expected a folder of images"),
     ],
@@ -216,6 +216,34 @@ def test_a_folder_that_is_part_of_the_run_is_refused(old, parts):
     for folder in (parts / "old/with", parts / "old"):
         with pytest.raises(BadInputError, match="share images"):
             update(old, add_without=[folder])
+
+
+def unfinish(folder, pending=False):
+    """Leave a run as an update does that is killed before its inputs are in the record, or after that."""
+    record = RunFolder(folder).read_record()
+    if pending:
+        inputs = record["inputs"]
+        record.update(pending=inputs, inputs={name: inputs[name] for name in ("with", "without")})
+    else:
+        record["complete"] = False
+    RunFolder(folder).write_record(record)
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_a_killed_update_is_repeated_with_its_options(old, parts, pending):
+    options = {"add_with": [parts / "new/with"], "remove": ["with-001"], "n_jobs": 1}
+    whole = read_outputs(update(old, **options).folder.path)
+    unfinish(old, pending)
+    assert read_outputs(update(old, **options).folder.path) == whole
+    assert read_outputs(update(old, restore=["with-002"], n_jobs=1).folder.path) == whole  # it was never removed
+
+
+def test_an_unfinished_updated_run_names_update(old, parts):
+    update(old, add_with=[parts / "new/with"], n_jobs=1)
+    unfinish(old)
+    with pytest.raises(BadInputError, match=f"`segvote update {old}`"):
+        Run(old)
+    assert len(update(old, n_jobs=1)) == 12
 
 
 def test_an_image_of_the_other_kind_is_refused(old, parts, tmp_path):

@@ -12,23 +12,21 @@ from PIL import Image
 pytest.importorskip("av")
 pytest.importorskip("numba")
 
-from segvote.cli.annotate import print_outcome
 from segvote.errors import BadInputError
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
+from segvote.evaluation.explain import explain_segment
 from segvote.evaluation.stress import STRESSES, stress
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
 from segvote.io.video.reading import open_video
-from segvote.method.confidence import LEVELS
-from segvote.report import write_report
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import fix_segments
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.frames import read_ahead
+from segvote.run.video.frames import read_ahead, read_frame_labels
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen, vote
 
@@ -112,26 +110,47 @@ def test_the_object_is_found_in_every_video(run, data):
     assert {image.name for image in evaluation.images} == {"with/v0", "with/v1", "with/film.mp4"}
 
 
-def test_outlines_that_have_no_colours_count_neither_for_nor_against_a_run(run):
-    """The only contrasts of the run are those of a photograph without the object."""
-    assert run.confidence["contrast"] == 1 and run.confidence["level"] in ("low", "fair")
+def test_key_frames_have_the_geometry_of_images(run):
+    segments = run.read_segments(run.find("with/v0"))
+    n_segments, edges = len(segments["areas"]), segments["edges"]
+    assert segments["key_indices"].tolist() == [0, 2, 4, 7, 9]
+    np.testing.assert_array_equal(np.unique(segments["frames"]), range(5))
+    np.testing.assert_array_equal(segments["frames"][edges[:, 0]], segments["frames"][edges[:, 1]])
+    assert len(segments["colours"]) == n_segments and len(segments["lengths"]) == len(edges)
+    assert len(segments["parents"]) == 2 * n_segments - 1
+    table = reopen(run).table
+    assert np.isfinite(np.concatenate(table.contrasts)).all()
+    np.testing.assert_array_equal(np.bincount(table.groups), [5, 5, 5, 5, 5, 1])
 
 
-@pytest.mark.parametrize("n_with", [2, 3])
-def test_few_videos_that_share_their_ground_are_told_not_to_be_trusted(tmp_path, capsys, n_with):
-    """The same ground under every object and nowhere else: it may as well be what the videos have in common."""
-    for number in range(n_with):
-        write_frames(tmp_path / f"with/v{number}", [frame for frame, _ in make_frames(0, True)])
-    for number in range(4):
-        write_frames(tmp_path / f"without/n{number}", [frame for frame, _ in make_frames(10 + number, False)])
-    found = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", SETTINGS, n_jobs=1)
-    level = "low" if n_with == 2 else "fair"
-    assert LEVELS.index(found.confidence["level"]) <= LEVELS.index(level)
-    assert found.confidence["cause"] == "few"
-    print_outcome(found)
-    assert f"confidence {found.confidence['level']}: too few WITH videos" in capsys.readouterr().out
-    page = write_report(found).read_text()
-    assert f"Confidence {found.confidence['level']}." in page and "Too few WITH videos" in page
+def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
+    settings = replace(SETTINGS, segmenter="supervoxels")
+    found = annotate(data / "with", data / "without", data / "supervoxels", settings, n_jobs=1)
+    assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
+    segments = found.read_segments(found.find("with/v0"))
+    assert (segments["frames"] == 0).all() and len(reopen(found).table.groups) == len(found)
+    maps = [read_frame_labels(found.folder, found.bags[1].segments, frame) for frame in segments["key_indices"]]
+    np.testing.assert_array_equal(segments["areas"], np.bincount(np.ravel(maps)))
+    assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1  # levels
+
+
+def test_segments_of_one_video_do_not_vote_for_each_other(run):
+    table = reopen(run).table
+    found = table.find_neighbours(5).indices
+    assert (table.bags[found][found >= 0] != np.repeat(table.bags, 5).reshape(found.shape)[found >= 0]).all()
+
+
+def test_thresholds_of_key_frames_become_one_of_the_video(run):
+    voted = vote(reopen(run))
+    result, first = voted.result, voted.untaught.correct(None)
+    table = voted.opened.table
+    assert len(first.thresholds) == 26 and len(result.thresholds) == len(run)
+    np.testing.assert_array_equal(result.selected, first.selected)
+    above = result.scores > result.thresholds[table.bags]
+    np.testing.assert_array_equal(above, first.scores > first.thresholds[table.images])
+    explained = explain_segment(voted, run.find("with/v1"), 3)
+    total = sum(line.amount for line in explained.lines) + explained.constant
+    assert total == pytest.approx(explained.score)
 
 
 def test_every_frame_has_a_mask_of_its_size_and_name(run):
@@ -224,7 +243,7 @@ def test_reading_ahead_can_be_left_early():
     items.close()
 
 
-def test_a_correction_on_the_shown_frame_fixes_the_supervoxel(run):
+def test_a_correction_on_the_shown_frame_labels_its_segment(run):
     index = run.find("with/v0")
     labels, n_segments = run.read_segments(index)["labels"], run.bags[index].n_segments
     segment = int(labels[HEIGHT // 2, WIDTH // 2])
@@ -246,7 +265,7 @@ def test_a_video_of_a_codec_that_nobody_knows_is_left_out_with_its_reason(data, 
 
 
 def test_stress_on_videos_has_results(data, tmp_path):
-    """Bags drawn from videos were without their motion, and no voter had a result."""
+    """Bags drawn from videos keep their key frames."""
     plan, kind = Plan(voters=("ekde",), features=("color",)), replace(STRESSES["images"], levels=(2, 3))
     folders = (data / "with", data / "without", data / "masks", tmp_path / "out")
     (curve,) = stress(*folders, plan, SETTINGS, kinds=[kind], n_draws=1, n_jobs=1)

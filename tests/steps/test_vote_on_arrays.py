@@ -16,7 +16,7 @@ from segvote.steps.reopening import reopen
 def fit_on_arrays(run: Run, **parameters: int) -> SegmentAnnotator:
     """The method on what the run extracted, with nothing else of the run."""
     table = reopen(run).table
-    y, geometry = table.positive[table.bags], table.make_geometry(run.settings.motion_prior)
+    y, geometry = table.positive[table.bags], table.make_geometry()
     return SegmentAnnotator(**parameters).fit(np.array(table.X), y, images=table.bags, geometry=geometry)
 
 

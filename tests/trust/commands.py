@@ -60,7 +60,7 @@ def predict(world):
 
 
 def export(world):
-    return ["export", world.run, "--format", "yolo", "-o", world.work / "out", "--copy-images", "--overwrite"]
+    return ["export", world.run, "--format", "yolo", "-o", world.work / "out", "--images", "copy", "--overwrite"]
 
 
 def import_(world):

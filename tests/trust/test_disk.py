@@ -34,24 +34,15 @@ def fail_and_repeat(stage, world, command, faults):
     return lost
 
 
-def spread(n_faults):
-    """Moments all over a command."""
-    return lambda n_moments: [
-        {"kind": "full", "moment": number * n_moments // n_faults} for number in range(min(n_faults, n_moments))
-    ]
-
-
+@pytest.mark.parametrize("n_faults", [1, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("command", sorted({*EVERY_COMMAND} - {"import"}))
-def test_a_disk_that_fills_up_is_told_in_one_line(stage, world, ledger, command):
-    lost = fail_and_repeat(stage, world, command, lambda n_moments: [{"kind": "full", "moment": n_moments // 2}])
-    ledger.note(f"`{command}` on a disk that fills up (ENOSPC), repeated", 1, lost)
+def test_a_full_disk_is_told_in_one_line(stage, world, ledger, command, n_faults):
+    def spread(n_moments):
+        """Moments all over a command; the only one is in the middle."""
+        return [{"kind": "full", "moment": (2 * n + 1) * n_moments // (2 * n_faults)} for n in range(n_faults)]
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", sorted({*EVERY_COMMAND} - {"import"}))
-def test_a_disk_that_fills_up_at_many_moments_is_told_in_one_line(stage, world, ledger, command):
-    lost = fail_and_repeat(stage, world, command, spread(25))
-    ledger.note(f"`{command}` on a disk that fills up (ENOSPC), repeated", 25, lost)
+    lost = fail_and_repeat(stage, world, command, spread)
+    ledger.note(f"`{command}` on a disk that fills up (ENOSPC), repeated", n_faults, lost)
 
 
 @pytest.mark.parametrize("n_bytes", [1000, pytest.param(4000, marks=pytest.mark.slow)])
@@ -85,7 +76,7 @@ def run_apart(script):
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)
-def test_a_place_without_permission_is_told_in_one_line(stage, world, ledger, command):
+def test_a_closed_folder_is_told_in_one_line(stage, world, ledger, command):
     arguments = COMMANDS[command](world)
     closed = [world.work, *world.work.glob("run"), *world.work.glob("out")]
     for folder in closed:
@@ -94,6 +85,36 @@ def test_a_place_without_permission_is_told_in_one_line(stage, world, ledger, co
     for folder in closed:
         folder.chmod(0o755)
     ledger.note(f"`{command}` into a read-only folder", 1, int(not is_one_clear_line(done)))
+
+
+# Commands that only read a run, and those that write into it.
+READING = (
+    ["explain", "with-000.png"],
+    ["doctor"],
+    ["evaluate", "--truth", "MASKS"],
+    ["export", "--format", "png", "-o", "OWN"],
+)
+WRITING = (["update"], ["import", "COCO"], ["review", "--no-browser"], ["export", "--format", "png"])
+
+
+def use_as_another(stage, world, run, arguments):
+    """Run a command as a user who may read the run folder and not write to it."""
+    places = {"MASKS": world.scenes / "masks", "OWN": world.work / "own", "COCO": run / "annotations.coco.json"}
+    given = [places.get(one, one) for one in arguments[1:]]
+    return stage.run(arguments[0], run, *given, kind="no privileges", time_limit=600)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="files can be given to another user by root only")
+def test_the_run_of_another_user_is_read_and_not_written(stage, world, ledger):
+    run = world.copy_run()
+    for path in (run, *run.rglob("*")):
+        os.chown(path, 65534, 65534)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    read = [use_as_another(stage, world, run, one) for one in READING]
+    refused = [use_as_another(stage, world, run, one) for one in WRITING]
+    lost = sum(done["code"] != 0 for done in read) + sum(not is_one_clear_line(done) for done in refused)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    ledger.note("commands on the run folder of another user", len(READING) + len(WRITING), lost)
 
 
 def test_an_image_without_permission_is_named(stage, world, ledger):

@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ def spoil_lines(path):
 
 
 def spoil_rows(path, bag):
-    """A log of one action in which two values are nonsense, without checksum."""
+    """A log of two actions; in the second, two values are nonsense, and the checksum is that of the nonsense."""
     strange = (*STRANGE, "set", "move", "look", "paint", "undo", "redo", bag.digest, 2**40, b"\xff", "0@", "05l1")
     texts = [one for one in strange if isinstance(one, int | float | str | bytes) and (one != 2**70 and one != 2**63)]
 
@@ -117,16 +118,16 @@ def spoil_rows(path, bag):
     whole = path.read_bytes()
 
     def spoil(rng):
-        for end in ("", "-wal", "-shm"):  # a reader that refused the last one may still hold it
-            path.with_name(path.name + end).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)  # a reader that refused the last one may still hold it
         path.write_bytes(whole)
         row = [["set", "paint"][rng.integers(2)], bag.digest, bag.name, 1, 4, 4, "0@", 0, -1]
         for place in rng.integers(0, len(row), 2):
             row[place] = texts[rng.integers(len(texts))]
-        names = "number, time, kind, image, name, value, height, width, counts, batch, frame"
+        names = "number, time, kind, image, name, value, height, width, counts, batch, frame, checksum"
+        row.append(f"{zlib.crc32(repr(row).encode()):08x}")
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("PRAGMA synchronous = OFF")
-            connection.execute(f"INSERT INTO actions ({names}) VALUES (2, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(f"INSERT INTO actions ({names}) VALUES (2, 0{', ?' * len(row)})", row)
 
     return spoil
 
@@ -251,13 +252,17 @@ def list_import_readers(work):
     mask = np.random.default_rng(0).random((30, 40)) < 0.3
     parts, found = (Part("car", mask, 0.5), Part("cow", ~mask)), {}
     for name, spoil in (("coco", spoil_json), ("cvat", spoil_bytes), ("label-studio", spoil_json)):
-        path = EXPORTS[name](iter([Annotation("a.png", 30, 40, parts)]), work / name, ExportOptions())
+        path = EXPORTS[name](
+            iter([Annotation("a.png", 30, 40, parts)]), work / name, ExportOptions(images="none", val_share=0)
+        )
         found[f"import of {name}"] = Reader(spoil(path), lambda path=path: list(read_any(path)))
         if name == "coco":
             found["truth of coco"] = Reader(spoil_json(path), lambda path=path: list_all_truth(path))
             with zipfile.ZipFile(work / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
                 archive.write(path, "a.json")
-    folder = EXPORTS["labelme"](iter([Annotation("a.png", 30, 40, parts)]), work / "labelme", ExportOptions())
+    folder = EXPORTS["labelme"](
+        iter([Annotation("a.png", 30, 40, parts)]), work / "labelme", ExportOptions(images="none", val_share=0)
+    )
     found["import of labelme"] = Reader(spoil_json(folder / "a.json"), lambda: list(read_any(folder)))
     found["import of an archive"] = Reader(spoil_bytes(work / "a.zip"), lambda: list(read_any(work / "a.zip")))
     return {**found, **list_truth_readers(work, mask)}

@@ -4,27 +4,22 @@ import json
 import os
 import pickle
 import shutil
-import sqlite3
 import struct
 import tracemalloc
 import zipfile
-from contextlib import closing
 
 import numpy as np
 import pytest
-from nonsense import replace_value, survives
+from nonsense import survives
 
 from segvote.errors import SegvoteError
 from segvote.features.networks.backbone import BackboneFeatures
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.io.imports.detect import read_any
 from segvote.run.bags import Bag
-from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.export import export
 from segvote.steps.label_maps import LabelMaps
-from segvote.steps.prediction.model import read_model
-from segvote.steps.reopening import reopen
 
 
 @pytest.fixture
@@ -216,55 +211,6 @@ def test_links_in_a_run_folder_lead_nowhere(stage, own_run, tiny_scenes, tmp_pat
     changed = list(outside.iterdir()) if outside.is_dir() else outside.read_bytes()
     ledger.note("run folders with links to other places", 1, int(done["code"] != 2 or bool(changed)))
     assert "link out of the run folder" in done["errors"]
-
-
-@pytest.mark.parametrize("n_tries", [60, pytest.param(600, marks=pytest.mark.slow)])
-def test_arrays_of_models_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
-    rng, path = np.random.default_rng(0), own_run / "model" / "model.safetensors"
-    whole, lost = path.read_bytes(), 0
-    words = json.loads((own_run / "model" / "model.json").read_text())
-    (own_run / "model" / "model.json").write_text(json.dumps({key: words[key] for key in words if key != "sha256"}))
-    (n_header,) = struct.unpack("<Q", whole[:8])
-    for _ in range(n_tries):
-        header = replace_value(json.loads(whole[8 : 8 + n_header]), rng).encode()
-        size = int(rng.choice([len(header), len(header), 2**63, 0]))
-        path.write_bytes(struct.pack("<Q", size) + header + whole[8 + n_header :])
-        lost += not survives(lambda: read_model(own_run))
-    ledger.note("`model.safetensors` with nonsense in it", n_tries, lost)
-
-
-@pytest.mark.parametrize("n_tries", [40, pytest.param(600, marks=pytest.mark.slow)])
-def test_logs_with_nonsense_in_them_are_refused_or_harmless(own_run, ledger, n_tries):
-    rng, run, lost = np.random.default_rng(0), Run(own_run), 0
-    strange = (
-        "set",
-        "move",
-        "look",
-        "undo",
-        "fly",
-        "",
-        -1,
-        0,
-        1,
-        7,
-        2**40,
-        b"\xff",
-        1.5,
-        "../x",
-        "0" * 50,
-        run.bags[0].digest,
-    )
-    schema = "CREATE TABLE actions (number INTEGER PRIMARY KEY, time, kind, image, name, value, height, width, counts)"
-    for _ in range(n_tries):
-        row = ["set", run.bags[0].digest, run.bags[0].name, 1, 4, 4, "0@"]
-        for place in rng.integers(0, 7, 2):
-            row[place] = strange[rng.integers(len(strange))]
-        run.folder.corrections_path.unlink(missing_ok=True)
-        with closing(sqlite3.connect(run.folder.corrections_path)) as connection, connection:
-            connection.execute(schema)
-            connection.execute("INSERT INTO actions VALUES (1, 0, ?, ?, ?, ?, ?, ?, ?)", row)
-        lost += not survives(lambda: reopen(run))
-    ledger.note("`review.sqlite` with nonsense in it", n_tries, lost)
 
 
 # Annotations of other tools.

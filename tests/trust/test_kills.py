@@ -1,5 +1,6 @@
 """Killed at any moment, a command that is repeated ends as if nothing had happened."""
 
+import contextlib
 import os
 import random
 import re
@@ -64,20 +65,16 @@ def all_files_are_whole(world):
     return True
 
 
+@pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("command", sorted(LONG_COMMANDS))
-def test_two_kills_change_nothing(stage, world, ledger, command):
-    ledger.note(f"`{command}` killed (SIGKILL), repeated", 2, kill_and_repeat(stage, world, command, 2, seed=0))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", sorted(LONG_COMMANDS))
-def test_fifty_kills_change_nothing(stage, world, ledger, command):
-    ledger.note(f"`{command}` killed (SIGKILL), repeated", 50, kill_and_repeat(stage, world, command, 50, seed=1))
+def test_kills_change_nothing(stage, world, ledger, command, n_kills):
+    lost = kill_and_repeat(stage, world, command, n_kills, seed=n_kills)
+    ledger.note(f"`{command}` killed (SIGKILL), repeated", n_kills, lost)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["annotate", "predict"])
-def test_a_kill_before_the_first_record_is_in_place_locks_nobody_out(stage, world, ledger, command):
+def test_an_early_kill_locks_nobody_out(stage, world, ledger, command):
     place, n_moments = make_world(world, "early"), 14
     for moment in range(n_moments):
         kill_at_moment(stage, COMMANDS[command](place), moment)
@@ -117,19 +114,29 @@ class Page:
             except (OSError, HTTPException):
                 return
 
+    def export(self):
+        """Have the files of the run written, again and again, until the server is gone."""
+        headers = {"Origin": f"http://{self.host}", "Content-Type": "application/json"}
+        with contextlib.suppress(OSError, HTTPException), closing(HTTPConnection(self.host, timeout=600)) as connection:
+            while True:
+                connection.request("POST", f"/{self.token}/api/export", "{}", headers)
+                connection.getresponse().read()
 
-def kill_review(stage, run, seconds):
+
+def kill_review(stage, run, seconds, exports):
     """Numbers of the clicks that were answered before the server was killed."""
     started = stage.start("review", run, "--no-browser")
-    address = wait_for_address(started)
-    page = Page(address)
-    thread = threading.Thread(target=page.click)
-    thread.start()
-    while not page.promised and thread.is_alive():
+    page = Page(wait_for_address(started))
+    threads = [threading.Thread(target=page.click), threading.Thread(target=page.export)][: 1 + exports]
+    threads[0].start()
+    while not page.promised and threads[0].is_alive():
         time.sleep(0.002)
+    for thread in threads[1:]:
+        thread.start()
     time.sleep(seconds)
     os.kill(started["pid"], signal.SIGKILL)
-    thread.join()
+    for thread in threads:
+        thread.join()
     stage.wait(started)
     return [int(re.search(rb'"action":\s*(\d+)', answer).group(1)) for answer in page.promised]
 
@@ -144,22 +151,17 @@ def wait_for_address(started):
     raise AssertionError("the server did not start")
 
 
-def count_lost_clicks(stage, world, n_kills, seed):
-    rng, run, promised = random.Random(seed), world.copy_run(), []
+@pytest.mark.parametrize("exports", [False, True])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_no_answered_click_is_lost_in_a_kill(stage, world, ledger, n_kills, exports):
+    rng, run, promised = random.Random(n_kills), world.copy_run(), []
     for _ in range(n_kills):
-        promised += kill_review(stage, run, rng.uniform(0.0, 0.4))
+        promised += kill_review(stage, run, rng.uniform(0.0, 0.4 + 2 * exports), exports)
+        # Killed while it wrote files, the run is half written: this finishes it.
+        assert stage.run("update", run, "--jobs", "1")["code"] == 0
     kept = {row[0] for row in read_log(run / "review.sqlite")}
-    return len(promised), sum(number not in kept for number in promised)
-
-
-def test_no_answered_click_is_lost_when_the_server_is_killed(stage, world, ledger):
-    n_clicks, n_lost = count_lost_clicks(stage, world, 2, seed=0)
-    assert n_clicks > 0
-    ledger.note("clicks answered by `review` before it was killed", n_clicks, n_lost)
-
-
-@pytest.mark.slow
-def test_no_answered_click_is_lost_in_fifty_kills(stage, world, ledger):
-    n_clicks, n_lost = count_lost_clicks(stage, world, 50, seed=1)
-    ledger.note("clicks answered by `review` before it was killed", n_clicks, n_lost)
-    ledger.note("`review` killed (SIGKILL) while clicks come", 50)
+    while_exporting = " while it wrote files" if exports else ""
+    lost = sum(number not in kept for number in promised)
+    assert promised
+    ledger.note(f"clicks answered by `review` before it was killed{while_exporting}", len(promised), lost)
+    ledger.note(f"`review` killed (SIGKILL) while clicks come{while_exporting}", n_kills)

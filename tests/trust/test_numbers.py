@@ -88,7 +88,7 @@ def test_odd_images_give_numbers_or_a_refusal(tmp_path, ledger, case):
 def test_five_thousand_and_one(tmp_path, ledger, counts):
     for name, n_images in zip(("with", "without"), counts, strict=True):
         write_images(tmp_path / name, make_noise(n_images, n_images, side=8))
-    settings = Settings(features="color", n_segments=2, size=16, n_superpixels=0)
+    settings = Settings(features="color", n_segments=2, size=16, draw="segments")
     run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=2)
     assert len(run) == 5001
     ledger.note("5,000 + 1 images, no NaN", 1, count_faulty_files(tmp_path / "out"))

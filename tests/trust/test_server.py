@@ -70,9 +70,9 @@ def fire(host, token, n_requests, seed):
     return lost
 
 
-def ask_status(host, token):
+def ask_status(host, token, what="status"):
     with closing(HTTPConnection(host, timeout=600)) as connection:
-        connection.request("GET", f"/{token}/api/status")
+        connection.request("GET", f"/{token}/api/{what}")
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 

@@ -18,7 +18,7 @@ from segvote.voters import VOTERS, make_voter
 from segvote.voters.finished import Finished, scale_to_unit
 from segvote.voters.negative.negatives import NegativeVotes
 
-QUICK = Settings(features="color", n_segments=30, size=120, n_superpixels=0)
+QUICK = Settings(features="color", n_segments=30, size=120, draw="segments")
 
 
 def cut(scores, planted):

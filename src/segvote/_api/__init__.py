@@ -1,22 +1,19 @@
-"""The Python face: the commands as functions, with all they leave behind.
+"""Public functions that leave a report behind; those that leave none are written once, where the work is done.
 
-Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. What is
-returned then reads from the local copy of the folder.
+Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. The returned object
+then reads from the local copy of the folder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from segvote._api.opened import OpenedRun
 from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as run_compare
-from segvote.evaluation.evaluate import Evaluation
-from segvote.evaluation.evaluate import evaluate as run_evaluate
-from segvote.io.progress_bar import draw_progress
-from segvote.io.stores import fetch_folder, is_uri, open_folders
+from segvote.io.progress_bar import choose_progress
+from segvote.io.stores import open_folders
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
 from segvote.report import write_report
@@ -27,18 +24,12 @@ from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
 from segvote.steps.classes.annotate import annotate_classes as run_annotate_classes
-from segvote.steps.export import export as run_export
-from segvote.steps.prediction.model import Model
-from segvote.steps.prediction.predict import FALSE_POSITIVE_RATE, Predictions
-from segvote.steps.prediction.predict import predict as run_predict
-from segvote.steps.resources import N_JOBS
+from segvote.steps.extent import change_extent
+from segvote.steps.resources import N_JOBS, name_in_full
 from segvote.steps.update import update as run_update
 from segvote.voters import SYSTEMS
 
-# Sub-folders of a run that its model does without.
-NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
-
-__all__ = ["annotate", "annotate_classes", "compare", "evaluate", "export", "predict", "update"]
+__all__ = ["annotate", "annotate_classes", "compare", "update"]
 
 
 def annotate(
@@ -87,10 +78,10 @@ def annotate(
     >>> len(run), run.images[0].mask.shape
     (12, (120, 160))
     """
-    inputs, outs = _name_in_full(scheduler, with_folder, without_folder, segments), _name_in_full(scheduler, out)
+    inputs, outs = name_in_full(scheduler, with_folder, without_folder, segments), name_in_full(scheduler, out)
     with (
-        draw_progress() as bar,
-        open_folders(inputs, outs, progress or bar) as ((one, other, own), (target,)),
+        choose_progress(progress) as report,
+        open_folders(inputs, outs, report) as ((one, other, own), (target,)),
     ):
         run = run_annotate(
             one,
@@ -101,7 +92,7 @@ def annotate(
             n_jobs=n_jobs,
             scheduler=scheduler,
             strict=strict,
-            progress=progress or bar,
+            progress=report,
         )
         write_report(run)
     return OpenedRun(run.folder.path)
@@ -144,10 +135,10 @@ def annotate_classes(
     >>> runs.names, len(runs.images)
     (('cup',), 12)
     """
-    inputs, outs = _name_in_full(scheduler, root, segments), _name_in_full(scheduler, out)
+    inputs, outs = name_in_full(scheduler, root, segments), name_in_full(scheduler, out)
     with (
-        draw_progress() as bar,
-        open_folders(inputs, outs, progress or bar) as ((folder, own), (target,)),
+        choose_progress(progress) as report,
+        open_folders(inputs, outs, report) as ((folder, own), (target,)),
     ):
         runs = run_annotate_classes(
             folder,
@@ -157,7 +148,7 @@ def annotate_classes(
             n_jobs=n_jobs,
             scheduler=scheduler,
             strict=strict,
-            progress=progress or bar,
+            progress=report,
         )
         for run in runs.runs.values():
             write_report(run)
@@ -207,12 +198,12 @@ def update(
     -1
     """
     add_with, add_without = list(add_with), list(add_without)
-    (given,) = _name_in_full(scheduler, run.folder.path if isinstance(run, Run) else run)
-    inputs = _name_in_full(scheduler, *add_with, *add_without, segments)
+    (given,) = name_in_full(scheduler, run.folder.path if isinstance(run, Run) else run)
+    inputs = name_in_full(scheduler, *add_with, *add_without, segments)
     with (
-        draw_progress() as bar,
-        open_run(given, progress or bar) as folder,
-        open_folders(inputs, progress=progress or bar) as ((*added, own), _),
+        choose_progress(progress) as report,
+        open_run(given, report) as folder,
+        open_folders(inputs, progress=report) as ((*added, own), _),
     ):
         updated = run_update(
             folder,
@@ -224,199 +215,43 @@ def update(
             n_jobs=n_jobs,
             scheduler=scheduler,
             strict=strict,
-            progress=progress or bar,
+            progress=report,
         )
         write_report(updated)
     return OpenedRun(updated.folder.path)
 
 
-def predict(
-    model: Model | Path | str,
-    folder: Path | str,
-    out: Path | str,
-    *,
-    false_positive_rate: float = FALSE_POSITIVE_RATE,
-    n_jobs: int = N_JOBS,
-    scheduler: str | None = None,
-    strict: bool = False,
-    progress: Progress | None = None,
-) -> Predictions:
-    """Say of images never seen whether they show the object, and draw it.
-
-    Parameters
-    ----------
-    model : Model, path or str
-        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
-    folder : path or str
-        Images and videos, nested as you like.
-    out : path or str
-        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
-    false_positive_rate : float
-        Largest share of images without the object that may be predicted to show it.
-    n_jobs, scheduler, strict, progress
-        As for `annotate`.
-
-    Returns
-    -------
-    Predictions
-
-    Examples
-    --------
-    >>> import segvote
-    >>> found = segvote.predict("out", "without", "predicted", false_positive_rate=0.2, n_jobs=1)
-    >>> len(found), found.images[0].contains
-    (6, False)
-    """
-    inputs, outs = _name_in_full(scheduler, folder), _name_in_full(scheduler, out)
-    with (
-        draw_progress() as bar,
-        open_folders(inputs, outs, progress or bar) as ((images,), (target,)),
-    ):
-        return run_predict(
-            fetch_folder(str(model), progress or bar, NOT_OF_MODEL) if is_uri(model) else model,
-            images,
-            target,
-            false_positive_rate=false_positive_rate,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            strict=strict,
-            progress=progress or bar,
-        )
-
-
-def _name_in_full(scheduler: str | None, *folders: Any) -> list[Any]:
-    """Absolute paths where workers of a scheduler read them, as these may have been started in any folder."""
-    if scheduler is None:
-        return list(folders)
-    return [Path(one).resolve() if isinstance(one, str | Path) and not is_uri(one) else one for one in folders]
-
-
-def evaluate(
-    run: Run | Path | str,
-    truth: Path | str,
-    *,
-    label: str | None = None,
-    threshold: float = IMAGE_THRESHOLD,
-    progress: Progress | None = None,
-) -> Evaluation:
-    """Masks of a run against truth: CorLoc, IoU, AP and boundaries.
+def set_extent(
+    run: Run | Path | str, level: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress | None = None
+) -> OpenedRun:
+    """Choose how much of the object the masks of a run cover, and write its files and report anew.
 
     Parameters
     ----------
     run : Run, path or str
         A finished run, or its folder.
-    truth : path or str
-        A folder of masks or boxes, or a file of annotations; ``docs/evaluation.md`` lists the kinds.
-    label : str, optional
-        The class that counts, where the truth has several.
-    threshold : float
-        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
-    progress : callable, optional
+    level : int
+        From 1, the most telling part, to 6, the whole object; 2 is what a run takes by itself.
+    image : str
+        Name of the image it is for; empty: all images.
+    n_jobs, progress
         As for `annotate`.
 
     Returns
     -------
-    Evaluation
+    OpenedRun
 
     Examples
     --------
     >>> import segvote
-    >>> figures = segvote.evaluate("out", "masks").to_dict()
-    >>> figures["n_images"], figures["miou"] <= figures["limit_miou"]
-    (6, True)
+    >>> wider = segvote.set_extent("out", 3, n_jobs=1)
+    >>> wider.extent, bool((wider.images[0].mask >= wider.images[0].masks[0]).all())
+    (3, True)
     """
-    with (
-        draw_progress() as bar,
-        open_run(run, progress or bar) as folder,
-        open_folders([truth], progress=progress or bar) as ((masks,), _),
-    ):
-        opened = folder if isinstance(folder, Run) else Run(folder)
-        return run_evaluate(opened, masks, progress or bar, label=label, threshold=threshold)
-
-
-def export(
-    run: Run | ClassRuns | Path | str,
-    format: str,
-    folder: Path | str | None = None,
-    *,
-    label: str | None = None,
-    unsure: float = 0.0,
-    instances: bool = False,
-    min_area: int = 1,
-    polygons: bool = False,
-    copy_images: bool = False,
-    nested: bool = False,
-    val_share: float = 0.0,
-    boxes: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-) -> Path:
-    """Write the masks of a run in the format of another tool.
-
-    Parameters
-    ----------
-    run : Run, ClassRuns, path or str
-        A finished run, a run on several classes, or the folder of either.
-    format : str
-        A name of `segvote.EXPORTS`.
-    folder : path or str, optional
-        Where to write; default ``exports/FORMAT`` in the run folder.
-    label : str, optional
-        What the object is called there; default: what the run calls it. Classes keep their names.
-    unsure : float
-        Segments this close to the threshold become unsure pixels where the format has them: a share of the image's
-        range of scores, 0: none.
-    instances : bool
-        Every connected region is an object of its own.
-    min_area : int
-        With `instances`, regions of fewer pixels are left out.
-    polygons : bool
-        Outlines instead of masks, where the format has both.
-    copy_images : bool
-        Put the pictures where the format expects them.
-    nested : bool
-        ``yolo``: keep the images' folders instead of one flat folder.
-    val_share : float
-        ``yolo``: part of the images for validation.
-    boxes : bool
-        YOLO: boxes around the objects instead of outlines, for readers of detections.
-    overwrite : bool
-        Write into a folder that holds something already.
-    progress : callable, optional
-        As for `annotate`.
-
-    Returns
-    -------
-    Path
-        The file or folder to open with that tool.
-
-    Examples
-    --------
-    >>> import segvote
-    >>> segvote.export("out", "coco", label="cup").as_posix()
-    'out/exports/coco/annotations/instances_default.json'
-    """
-    with (
-        draw_progress() as bar,
-        open_run(run, progress or bar) as opened,
-        open_folders(outs=[folder], progress=progress or bar) as (_, (target,)),
-    ):
-        return run_export(
-            opened,
-            format,
-            target,
-            label=label,
-            unsure=unsure,
-            instances=instances,
-            min_area=min_area,
-            polygons=polygons,
-            copy_images=copy_images,
-            nested=nested,
-            val_share=val_share,
-            boxes=boxes,
-            overwrite=overwrite,
-            progress=progress or bar,
-        )
+    with choose_progress(progress) as report, open_run(run, report) as folder:
+        changed = change_extent(folder, level, image, n_jobs=n_jobs, progress=report)
+        write_report(changed)
+    return OpenedRun(changed.folder.path)
 
 
 def compare(
@@ -474,7 +309,7 @@ def compare(
     ['ekde', 'negmin']
     """
     plan = Plan(tuple(voters), tuple(features), tuple(segmenters), time_limit=time_limit)
-    with draw_progress() as bar:
+    with choose_progress(progress) as report:
         comparison = run_compare(
             with_folder,
             without_folder,
@@ -485,7 +320,7 @@ def compare(
             label=label,
             threshold=threshold,
             n_jobs=n_jobs,
-            progress=progress or bar,
+            progress=report,
         )
     write_comparison(comparison, [], f"Voters on {Path(with_folder).resolve().parent.name}")
     return comparison

@@ -14,9 +14,11 @@ from segvote.errors import MissingPartError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment, find_segment
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
+from segvote.method.extents import N_LEVELS, Extents
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.steps.extent import draw_extent, read_extents
 from segvote.steps.reopening import Reopened, Voted, reopen, vote
 from segvote.steps.vote import Held, hold_vote
 
@@ -68,6 +70,11 @@ class RunImage:
         return self.run.read_mask(self.index)
 
     @property
+    def masks(self) -> list[np.ndarray]:
+        """(h, w) bool at every extent, the tightest first; drawn now. Of a video, of the frame that it shows."""
+        return [draw_extent(self.run, self.index, level) for level in range(1, N_LEVELS + 1)]
+
+    @property
     def heatmap(self) -> np.ndarray:
         """(h, w) float32: the score of the segment that each pixel belongs to, less the image's threshold."""
         scores = self.run.votes["scores"][self.run.get_slice(self.index)] - self.record.threshold
@@ -94,6 +101,17 @@ class OpenedRun(Run):
     def images(self) -> Sequence[RunImage]:
         """All images, in the order of `bags`."""
         return [RunImage(self, index) for index in range(len(self))]
+
+    @property
+    def extents(self) -> Extents:
+        """The nested selections of the vote; `extent` is the level of the masks."""
+        return read_extents(self)[0]
+
+    def with_extent(self, level: int) -> OpenedRun:
+        """Write the files of the run at another level, from 1 to 6; see `segvote.set_extent`."""
+        from segvote._api import set_extent
+
+        return set_extent(self, level)
 
     @cached_property
     def _reopened(self) -> Reopened:

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
+from segvote.cli.features import choose_feature_options
 from segvote.cli.options import (
     INPUT,
     METHOD,
@@ -25,11 +26,14 @@ from segvote.cli.paths import PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
+from segvote.features.networks.devices import CPU, DEVICES
 from segvote.io.picture_views import PAGES, WINDOWS
+from segvote.masks import WAYS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
 from segvote.run.bag_record import BagRecord
-from segvote.run.settings import DETAILS, Settings
+from segvote.run.run import Run
+from segvote.run.settings import DETAILS, N_LEVELS, Settings
 from segvote.run.video.bags import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH
@@ -78,7 +82,9 @@ def annotate(
     ),
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
     fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
-    detail: str = option(DEFAULTS.detail, panel=METHOD, help=f"Look closely: {', '.join(DETAILS)}, or pixels."),
+    detail: str = option(
+        DEFAULTS.detail, panel=METHOD, help=f"Size of the network's input: {', '.join(DETAILS)}, or pixels."
+    ),
     unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
         DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
@@ -87,7 +93,10 @@ def annotate(
         DEFAULTS.channels, panel=INPUT, metavar="R,G,B", help="Channels, from 0, to show as colours."
     ),
     window: str = option(
-        DEFAULTS.window, panel=INPUT, metavar="NAME", help=f"Of 16 bits: {', '.join(WINDOWS)}, or LOW,HIGH."
+        DEFAULTS.window,
+        panel=INPUT,
+        metavar="NAME",
+        help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}, or LOW,HIGH.",
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
@@ -101,12 +110,25 @@ def annotate(
         panel=METHOD,
         metavar="NAME",
         autocompletion=make_completion(FEATURES),
-        help=f"{', '.join(FEATURES)}; several joined by +; or a path to an .onnx network.",
+        help=f"{', '.join(FEATURES)}; joined by +; a path to an .onnx network; hf:NAME.",
     ),
     segmenter: str = option(
         DEFAULTS.segmenter, panel=METHOD, help=f"{', '.join(SEGMENTERS)}.", **choice(SEGMENTERS, "segmenter")
     ),
     n_segments: int = option(DEFAULTS.n_segments, panel=METHOD, min=1, help="Segments per image."),
+    extent: int = option(
+        DEFAULTS.extent,
+        panel=METHOD,
+        min=1,
+        max=N_LEVELS,
+        help=f"How much of the object, 1 (its most telling part) to {N_LEVELS} (all of it).",
+    ),
+    draw: str = option(
+        DEFAULTS.draw,
+        panel=METHOD,
+        help=f"How masks are drawn: {', '.join(WAYS)}; lines for cracks and scratches.",
+        **choice(WAYS, "way of drawing"),
+    ),
     out: PathOrUri | None = option(
         None,
         "-o",
@@ -119,6 +141,9 @@ def annotate(
     label: str = option(DEFAULTS.label, panel=OUTPUT, help="What the object is called in the files."),
     jobs: int = option(2, panel=SCALE, min=1, help="Number of processes; does not change the result."),
     scheduler: str | None = SCHEDULER,
+    device: str = option(
+        CPU, panel=SCALE, help="Of the network: auto, cpu, cuda or another.", **choice(DEVICES, "device")
+    ),
     size: int = research(DEFAULTS.size, min=16, help="Longest side in pixels at which images are segmented."),
     ucm: PathOrUri | None = research(
         None,
@@ -128,12 +153,6 @@ def annotate(
     ),
     border_prior: float = research(
         DEFAULTS.border_prior, min=0.0, max=1.0, help="Background prior of segments on the image border; 1: none."
-    ),
-    motion_prior: float = research(
-        DEFAULTS.motion_prior,
-        min=0.0,
-        max=1.0,
-        help="Background prior of what moves with the background of a video; 1: none.",
     ),
     exclude_mislabelled: bool = research(
         DEFAULTS.exclude_mislabelled, help="Exclude *without* images that are likely mislabelled from the vote."
@@ -153,10 +172,16 @@ def annotate(
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
     ),
-    n_superpixels: int = research(
-        DEFAULTS.n_superpixels, min=0, help="Superpixels along which masks are drawn; 0: masks of whole segments."
-    ),
     voter_option: list[str] | None = voter_option("Parameter of the voter, such as max_iter=5; may be repeated."),
+    feature_option: list[str] | None = research(
+        None,
+        "--feature-option",
+        metavar="NAME=VALUE",
+        help="Parameter of the features, such as size=672; may be repeated.",
+    ),
+    allow_download: bool = research(
+        False, "--allow-download", help="With features hf:NAME: fetch the model if it is not on this machine."
+    ),
     seed: int = research(DEFAULTS.seed, help="Of everything random."),
 ) -> None:
     """Find the object that one folder of images shows and the other does not.
@@ -171,6 +196,7 @@ def annotate(
 
     # The voter's class, and with it scikit-learn, is loaded only if there are some.
     chosen["voter_options"] = parse_options(voter, voter_option) if voter_option else {}
+    chosen["feature_options"] = choose_feature_options(features, feature_option, device, allow_download)
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
@@ -220,19 +246,33 @@ def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOr
 
 def print_outcome(run: Any) -> None:
     """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
-    for problem in run.record["problems"]:
-        typer.echo(f"left out: {make_plain(problem['reason'])}", err=True)
     # Where every class has its own *without* images, the run of each class tells.
     bags: Sequence[BagRecord] = getattr(run, "bags", ())
+    used = {one.name for one in bags or run.images}
+    for problem in run.record["problems"]:
+        what = "read in part" if problem["name"] in used else "left out"
+        typer.echo(f"{what}: {make_plain(problem['reason'])}", err=True)
     if sum(bag.bag_label == WITH for bag in bags) == 1:  # what occurs once cannot be told from clutter
         typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
+    if n_videos := sum(bag.n_frames > 0 for bag in bags):
+        counts = f"{n_videos} video{'s' * (n_videos != 1)}, {len(bags) - n_videos} images"
+        typer.echo(f"found    {counts} (if that is wrong: --frames images or --frames video)")
     excluded = [bag.name for bag in bags if bag.excluded]
     if excluded:
         names = ", ".join(map(make_plain, excluded[:N_NAMED])) + (", …" if len(excluded) > N_NAMED else "")
         count = "1 image is" if len(excluded) == 1 else f"{len(excluded)} images are"
         typer.echo(f"excluded: {count} likely in the wrong folder: {names}", err=True)
+    alike = getattr(run, "confidence", {}).get("near_duplicates", [])
+    for one, other in alike[:N_NAMED]:
+        typer.echo(f"near-duplicates in both folders: {make_plain(one)} and {make_plain(other)}", err=True)
     for line in run.format_confidence().splitlines():
         typer.echo(make_plain(line))
+    if isinstance(run, Run):
+        other = run.extent + 1 if run.extent < N_LEVELS else run.extent - 1
+        word = "wider" if other > run.extent else "tighter"
+        typer.echo(
+            f"extent   {run.extent} of {N_LEVELS}; {word}: segvote extent {format_path(run.folder.path)} {other}"
+        )
     typer.echo(f"masks    {format_path(run.folder.path / 'masks')}")
     if (run.folder.path / "stacks").is_dir():
         typer.echo(f"stacks   {format_path(run.folder.path / 'stacks')}")

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import importlib
 import importlib.resources
+import io
 import keyword
 import os
 import sys
@@ -19,6 +20,7 @@ from segvote import __version__
 from segvote.cli.terminal.help import Command, CommandList
 from segvote.cli.terminal.stopping import find_exit_code, listen_for_stop, was_asked
 from segvote.errors import SegvoteError
+from segvote.io.names import PERCENT
 from segvote.plain_text import make_plain
 
 EXIT_BAD_INPUT = 2
@@ -54,7 +56,7 @@ app = typer.Typer(
 
 # One module per command; each adds itself to `app`. Help lists them in this order.
 PANELS = {
-    "Two folders to masks": ("annotate", "update", "review", "predict"),
+    "Two folders to masks": ("annotate", "extent", "update", "review", "predict"),
     "Why, and what is wrong": ("explain", "doctor"),
     "Other tools": ("export", "import"),
     "How well": ("evaluate", "compare", "benchmark"),
@@ -134,6 +136,9 @@ def _leave_output() -> None:
 def run_app() -> None:
     """Run with the arguments of the process."""
     listen_for_stop()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=PERCENT)  # names of files that are no UTF-8 are shown all the same
     try:
         load_commands(choose_commands(sys.argv[1:], os.environ))()
     except BaseException as error:

@@ -16,7 +16,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 if TYPE_CHECKING:
     from segvote.evaluation.evaluate import Evaluation
 
-CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "found", "n_true", "n_marked", "n_matched")
+CSV_COLUMNS = ("name", "iou", "limit", "boundary_f", "pixel_f", "found", "n_true", "n_marked", "n_matched")
 
 
 @app.command(
@@ -44,7 +44,7 @@ def evaluate(
     html: Path | None = typer.Option(None, metavar="FILE", help="Write a page there."),
 ) -> None:
     """Measure a run: CorLoc, IoU, AP, boundaries and single objects, beside the limit that its segments set."""
-    from segvote._api import evaluate as run_evaluate
+    from segvote.evaluation.evaluate import evaluate as run_evaluate
     from segvote.io.tables import format_json, write_csv
     from segvote.report.evaluation import write_evaluation_page
 
@@ -60,14 +60,16 @@ def evaluate(
 def format_evaluation(evaluation: Evaluation) -> str:
     """A small table: figure, interval, limit of the segments."""
     figures = evaluation.to_dict()
-    boundary = figures["boundary_f"]
     rows = [
         ("", "result", "95 % interval", "limit of the segments"),
         ("CorLoc", *_format_row(figures, "corloc")),
         ("mean IoU", *_format_row(figures, "miou")),
         ("segment AP", f"{figures['segment_ap']:.3f}", "", ""),
         ("pixel AP", f"{figures['pixel_ap']:.3f}", "", ""),
-        ("boundary F", "-" if boundary is None else f"{boundary:.3f}", "", ""),
+        ("boundary F", _format_known(figures["boundary_f"]), "", ""),
+        ("2 px prec.", _format_known(figures["pixel_precision"]), "", ""),
+        ("2 px recall", _format_known(figures["pixel_recall"]), "", ""),
+        ("2 px F", _format_known(figures["pixel_f"]), "", ""),
         *_list_instance_rows(figures),
         ("images", f"{figures['n_images']}", "", ""),
         *_list_video_rows(figures),
@@ -75,6 +77,10 @@ def format_evaluation(evaluation: Evaluation) -> str:
     return "\n".join(
         f"{name:13}{value:>7}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows
     )
+
+
+def _format_known(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:.3f}"
 
 
 def _list_instance_rows(figures: dict) -> list[tuple[str, str, str, str]]:
@@ -86,7 +92,7 @@ def _list_instance_rows(figures: dict) -> list[tuple[str, str, str, str]]:
         ("inst. recall", f"{figures['instance_recall']:.3f}", f"of {figures['n_instances']} true", ""),
         (
             "inst. precis.",
-            "-" if precision is None else f"{precision:.3f}",
+            _format_known(precision),
             f"of {figures['n_marked_instances']} marked",
             "",
         ),

@@ -9,12 +9,15 @@ from segvote.cli.options import choice
 from segvote.cli.paths import RUN, PathOrUri, format_path
 from segvote.cli.terminal.progress import show_progress
 from segvote.io import EXPORTS
+from segvote.io.exports.base import IMAGES, ExportOptions
+from segvote.io.exports.next_steps import format_next_step
+from segvote.io.remote.addresses import is_uri
 
 
 @app.command(
     epilog=format_examples(
-        "segvote export out --format coco",
-        "segvote export out --format yolo --instances --copy-images -o dataset",
+        "segvote export out --format yolo",
+        "segvote export out --format coco --instances -o dataset",
         "segvote export out --format voc --unsure 0.05",
     )
 )
@@ -37,14 +40,22 @@ def export(
     ),
     min_area: int = typer.Option(1, min=1, help="With --instances: leave out regions of fewer pixels."),
     polygons: bool = typer.Option(False, "--polygons", help="Outlines instead of masks, where the format has both."),
-    copy_images: bool = typer.Option(False, "--copy-images", help="Put the pictures where the format expects them."),
-    nested: bool = typer.Option(False, "--nested", help="yolo: keep the images' folders instead of one flat folder."),
-    val_share: float = typer.Option(0.0, min=0.0, max=0.99, help="yolo: part of the images for validation; 0: none."),
+    images: str = typer.Option(
+        ExportOptions.images,
+        help="Pictures beside the masks: link (hard links; copies where links cannot be made), copy, none.",
+        **choice(IMAGES, "choice of images"),
+    ),
+    val_share: float = typer.Option(
+        ExportOptions.val_share,
+        min=0.0,
+        max=0.99,
+        help="Share of the images for validation, where the format has a split; 0: none.",
+    ),
     boxes: bool = typer.Option(False, "--boxes", help="yolo: boxes instead of outlines, for detectors and Datumaro."),
     overwrite: bool = typer.Option(False, "--overwrite", help="Write into a folder that holds something already."),
 ) -> None:
     """Write the masks of a run in the format of another tool."""
-    from segvote._api import export as run_export
+    from segvote.steps.export import export as run_export
 
     with show_progress() as progress:
         written = run_export(
@@ -56,11 +67,13 @@ def export(
             instances=instances,
             min_area=min_area,
             polygons=polygons,
-            copy_images=copy_images,
-            nested=nested,
+            images=images,
             val_share=val_share,
             boxes=boxes,
             overwrite=overwrite,
             progress=progress,
         )
     typer.echo(f"{format:8} {format_path(written)}")
+    next_step = "" if is_uri(format_path(written)) else format_next_step(format, written, boxes)
+    if next_step:
+        typer.echo(f"{'next':8} {next_step}")

@@ -48,10 +48,8 @@ def predict(
 
     Writes masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
-    from segvote._api import predict as predict_folder
-
     with show_progress() as progress:
-        found = predict_folder(
+        found = run_predict(
             model,
             folder,
             out,

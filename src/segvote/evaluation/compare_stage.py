@@ -43,7 +43,7 @@ def measure_segments(settings: Settings) -> Settings:
 
     ``auto`` would let the confidence of the reference choose the features of all others.
     """
-    return replace(settings, n_superpixels=0, detail="coarse" if settings.detail == "auto" else settings.detail)
+    return replace(settings, draw="segments", detail="coarse" if settings.detail == "auto" else settings.detail)
 
 
 def choose_detail(settings: Settings) -> Settings:
@@ -106,9 +106,7 @@ def hash_inputs(
     for path in [] if label_maps is None else sorted(label_maps.rglob("*.*")):
         digest.update(f"{path}\0{hash_file(path)}\0".encode(errors="replace"))
     for bag in list_bags(*folders, settings.frames, settings.reading):
-        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="replace"))
-        if bag.is_video:  # results of earlier versions did not know of motion wherever there was a time limit
-            digest.update(b"motion\0")
+        digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="surrogateescape"))
         for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():
             truth, found = reader(), True
             for array in (truth.mask, truth.boxes):

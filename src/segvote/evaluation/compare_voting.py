@@ -74,8 +74,6 @@ def read_count(path: Path) -> Count | None:
 
 def write_ballot(path: Path, table: Table) -> None:
     """Write what a voter needs to know of the segments."""
-    sizes = np.diff(table.offsets)
-    moved = [np.full(size, np.nan) if one is None else one for size, one in zip(sizes, table.motion, strict=False)]
     write_arrays(
         path,
         False,
@@ -85,8 +83,8 @@ def write_ballot(path: Path, table: Table) -> None:
         positive=table.positive,
         areas=table.areas,
         border=table.border,
+        frames=table.frames,
         ends=np.cumsum([len(edges) for edges in table.edges]),
-        motion=np.concatenate(moved) if moved else np.empty(0),
         **{name: np.concatenate(getattr(table, name)) for name in PER_EDGE},
     )
 
@@ -157,10 +155,9 @@ def limit_time(seconds: float) -> None:
 
 def _read_ballot(path: Path) -> Table:
     arrays: dict[str, Any] = read_arrays(path)
-    ends, motion = arrays.pop("ends"), arrays.pop("motion")
+    ends = arrays.pop("ends")
     arrays.update({name: np.split(arrays[name], ends[:-1]) for name in PER_EDGE})
-    moved = np.split(motion, arrays["offsets"][1:-1]) if len(motion) else ()
-    return Table(**arrays, motion=[None if np.isnan(one).any() else one for one in moved], standardiser=None)  # type: ignore[arg-type]
+    return Table(**arrays, standardiser=None)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

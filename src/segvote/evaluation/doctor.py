@@ -108,7 +108,7 @@ def diagnose_folders(
     _check_both(voting)
     table = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings=settings)
     held = hold_vote(table, settings)
-    suspicions = held.vote.suspicion
+    suspicions = table.average_by_bag(held.vote.suspicion)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
     return Diagnosis(list_flagged(segmented, named, duplicates), held.confidence)
 
@@ -148,7 +148,7 @@ def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[Near
     voted = voted or vote(reopen(run))
     bags = voted.opened.bags
     duplicates = find_duplicates([one.bag for one in bags]) if duplicates is None else duplicates
-    suspicions = voted.held.vote.suspicion
+    suspicions = voted.opened.table.average_by_bag(voted.held.vote.suspicion)
     named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
     problems = [
         SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])

@@ -20,14 +20,17 @@ from segvote.evaluation.evaluate_segments import (
 )
 from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
 from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
+from segvote.io.progress_bar import choose_progress
+from segvote.io.stores import open_folders
 from segvote.metrics.bootstrap import Interval, bootstrap_mean
-from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.boundary import has_outline, measure_boundary_f
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
-from segvote.progress import Progress, count_along, ignore_progress
+from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
+from segvote.progress import Progress, count_along
 from segvote.run.instances import label_instances
-from segvote.run.run import Run
+from segvote.run.run import Run, open_run
 from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH
 
@@ -39,8 +42,9 @@ class ImageResult:
     """One image: the overlap of its mask with the truth, the best its segments could do, how well outlines agree, and
     how many single objects were found.
 
-    `boundary_f` and `instances` are None where the truth is boxes, and for a video, whose `iou` is that of its volume
-    and whose `frame_iou` is the mean over its frames.
+    `boundary_f`, `pixels` (precision and recall within two pixels) and `instances` are None where the truth is boxes,
+    and for a video, whose `iou` is that of its volume and whose `frame_iou` is the mean over its frames; `boundary_f`
+    also where the truth leaves the outline open.
     """
 
     name: str
@@ -49,6 +53,7 @@ class ImageResult:
     boundary_f: float | None = None
     frame_iou: float | None = None
     instances: InstanceCounts | None = None
+    pixels: PixelAgreement | None = None
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,14 @@ class Evaluation:
         known = [image.boundary_f for image in self.images if image.boundary_f is not None]
         return float(np.mean(known)) if known else None
 
+    def _measure_pixels(self) -> dict[str, float | None]:
+        """Precision, recall and F of pixels within two pixels, means over the images; None where no truth is a mask."""
+        known = [image.pixels for image in self.images if image.pixels is not None]
+        return {
+            f"pixel_{name}": float(np.mean([getattr(one, name) for one in known])) if known else None
+            for name in ("precision", "recall", "f")
+        }
+
     @property
     def instances(self) -> InstanceCounts | None:
         """Of all images together; None where no truth is a mask."""
@@ -135,6 +148,7 @@ class Evaluation:
             "segment_ap": self.ranking.segment_ap,
             "pixel_ap": self.ranking.pixel_ap,
             "boundary_f": self.boundary_f,
+            **self._measure_pixels(),
             "limit_corloc": measure_corloc(self.limits, self.threshold),
             "limit_miou": float(self.limits.mean()),
             "n_images": self.n_images,
@@ -168,25 +182,61 @@ class Evaluation:
         }
 
     def list_rows(self) -> list[dict[str, Any]]:
-        """One row per image: name, iou, limit, boundary_f, frame_iou, found, n_true, n_marked, n_matched."""
+        """One row per image: name, iou, limit, boundary_f, pixel_f, frame_iou, found, n_true, n_marked, n_matched."""
         return [_list_row(image, self.threshold) for image in self.images]
 
 
 def _list_row(image: ImageResult, threshold: float) -> dict[str, Any]:
     row = asdict(image)
+    del row["pixels"]
+    row["pixel_f"] = None if image.pixels is None else image.pixels.f
     instances = row.pop("instances") or dict.fromkeys(("n_true", "n_marked", "n_matched"))
     return {**row, "found": int(image.iou > threshold), **instances}
 
 
 def evaluate(
-    run: Run,
+    run: Run | Path | str,
     truth: Path | str,
-    progress: Progress = ignore_progress,
     *,
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
+    progress: Progress | None = None,
 ) -> Evaluation:
-    """Compare the masks of a run with truth; see `segvote.evaluate`."""
+    """Masks of a run against truth: CorLoc, IoU, AP and boundaries.
+
+    Parameters
+    ----------
+    run : Run, path or str
+        A finished run, or its folder.
+    truth : path or str
+        A folder of masks or boxes, or a file of annotations; ``docs/evaluation.md`` lists the kinds.
+    label : str, optional
+        The class that counts, where the truth has several.
+    threshold : float
+        Overlap above which an image counts as found: 0.5 for images in the paper, 0.125 for videos.
+    progress : callable, optional
+        As for `annotate`.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import segvote
+    >>> figures = segvote.evaluate("out", "masks").to_dict()
+    >>> figures["n_images"], figures["miou"] <= figures["limit_miou"]
+    (6, True)
+    """
+    with (
+        choose_progress(progress) as report,
+        open_run(run, report) as folder,
+        open_folders([truth], progress=report) as ((known,), _),
+    ):
+        return _evaluate_run(folder if isinstance(folder, Run) else Run(folder), known, label, threshold, report)
+
+
+def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: float, progress: Progress) -> Evaluation:
     videos, readers = find_run_truth(run, list_truth(truth, label), truth)
     results, scores = [], []
     counted: list[CountedTruth] = []
@@ -269,6 +319,7 @@ def _measure_image(run: Run, index: int, truth: Truth, segments: CountedTruth, d
         name,
         measure_iou(mask, truth.mask),
         limit,
-        measure_boundary_f(mask, truth.mask),
+        measure_boundary_f(mask, truth.mask) if has_outline(truth.mask) else None,
         instances=match_instances(mask, truth.mask, instances=instances),
+        pixels=measure_pixel_agreement(mask, truth.mask),
     )

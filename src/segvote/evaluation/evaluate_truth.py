@@ -22,6 +22,7 @@ from segvote.io.imports.base import clean_name, match_name, read_number
 from segvote.io.imports.coco import parse_coco_boxes
 from segvote.io.imports.detect import read_any
 from segvote.io.masks import IGNORE, OBJECT, read_mask
+from segvote.io.names import encode_name
 from segvote.io.tables import read_csv, read_json
 from segvote.types import Annotation
 
@@ -70,13 +71,13 @@ def list_truth(path: Path | str, label: str | None = None) -> dict[str, TruthRea
 
 def find_truth(readers: Mapping[str, TruthReader], name: str) -> TruthReader | None:
     """The reader for a bag, by its path, its path below ``with`` or ``without``, or the unique end of a path."""
-    stem = _cut_extension(name)
-    below = stem.split("/", 1)[-1]
-    for wanted in (stem, below):
-        if wanted in readers:
-            return readers[wanted]
-    match = match_name(below, readers)
-    return readers[match] if match else None
+    # Pictures of masks are called as on the disk, annotations as text can hold it.
+    for stem in (_cut_extension(name), _cut_extension(encode_name(name))):
+        below = stem.split("/", 1)[-1]
+        for wanted in (stem, below, match_name(below, readers) or ""):
+            if wanted in readers:
+                return readers[wanted]
+    return None
 
 
 def _list_folder(folder: Path, label: str | None) -> dict[str, TruthReader]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_segments import BoxedFrames, CountedTruth, MaskedSegments, count_segments, fit_mask
-from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth
+from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
 from segvote.run.run import Run
 from segvote.run.video.annotations import get_frame_mask_path
-from segvote.run.video.frames import list_frame_stems, list_stored_frames
+from segvote.run.video.frames import list_frame_stems
+from segvote.steps.video.carry import SegmentedVideo
 from segvote.types import WITH
 
 
@@ -24,7 +25,7 @@ class VideoResult:
 
     iou: float  # of the volume: all frames with truth together
     frame_ious: np.ndarray  # (n,) of each frame with truth
-    segments: CountedTruth  # the truth counted per supervoxel
+    segments: CountedTruth  # the truth counted per segment of the key frames
 
 
 def find_video_truth(run: Run, index: int, readers: Mapping[str, TruthReader]) -> dict[str, TruthReader]:
@@ -46,8 +47,9 @@ def list_video_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, 
 def measure_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> VideoResult:
     """Compare the frame masks of a video with the masks of `find_video_truth`, one frame in memory at a time."""
     bag = run.bags[index]
-    counted, ious, common, union = [], [], 0, 0
-    for stem, labels, known in _list_known_frames(run, index, truth):
+    ious, common, union = [], 0, 0
+    for stem, reader in truth.items():
+        known = reader()
         if known.mask is None:
             raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
         mask = fit_mask(read_mask(get_frame_mask_path(run.folder, bag.stem, stem)) == 255, known.mask.shape)  # type: ignore[arg-type]
@@ -55,28 +57,17 @@ def measure_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Vid
         ious.append(measure_iou(mask, known.mask))
         common += int((mask & is_object).sum())
         union += int(((mask & is_visible) | is_object).sum())
-        counted.append(count_segments(labels, known, (bag.height, bag.width)))
-    return VideoResult(common / union if union else 1.0, np.array(ious), _join_frames(counted, bag.n_segments))
+    return VideoResult(common / union if union else 1.0, np.array(ious), count_video(run, index, truth))
 
 
 def count_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> CountedTruth:
-    """The truth of a video counted per supervoxel: masks, or boxes where those are known."""
-    bag = run.bags[index]
+    """The truth of a video, masks or boxes, counted per segment; segments are carried to all frames with truth."""
+    bag, source = run.bags[index], run.find_source(index)
+    video = SegmentedVideo.open(run.folder, bag.segments, source)
+    stems = list_frame_stems(source, video.segments["frame_indices"])
+    carried = ((stem, one.labels) for stem, one in zip(stems, video.carry(), strict=True) if stem in truth)
     size = (bag.height, bag.width)
-    known_frames = _list_known_frames(run, index, truth)
-    return _join_frames([count_segments(labels, known, size) for _, labels, known in known_frames], bag.n_segments)
-
-
-def _list_known_frames(
-    run: Run, index: int, truth: Mapping[str, TruthReader]
-) -> Iterator[tuple[str, np.ndarray, Truth]]:
-    """Stem, supervoxels and truth of the frames that have some."""
-    arrays = run.read_segments(index)
-    stems = list_frame_stems(run.find_source(index), arrays["frame_indices"])
-    frames = list_stored_frames(run.folder, run.bags[index].segments, int(arrays["n_files"]))
-    for stem, stored in zip(stems, frames, strict=True):
-        if stem in truth:
-            yield stem, stored.labels, truth[stem]()
+    return _join_frames([count_segments(labels, truth[stem](), size) for stem, labels in carried], bag.n_segments)
 
 
 def _join_frames(counted: Sequence[CountedTruth], n_segments: int) -> CountedTruth:
@@ -86,6 +77,6 @@ def _join_frames(counted: Sequence[CountedTruth], n_segments: int) -> CountedTru
     inside, areas = np.zeros((2, n_segments))
     for one in counted:
         assert isinstance(one, MaskedSegments)
-        inside[: len(one.areas)] += one.inside  # the last supervoxels may not be in a frame
+        inside[: len(one.areas)] += one.inside  # the last segments may not be in a frame
         areas[: len(one.areas)] += one.areas
     return MaskedSegments(inside / np.maximum(areas, 1), areas)

@@ -101,7 +101,8 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
         bool(result.selected[flat]),
         user_label,
         tuple(lines),
-        (1 - share) * own.constant + float(result.scores[flat] - found.scores[flat]),
+        (1 - share) * (float(result.votes[flat]) - float(own.amounts.sum()))
+        + float(result.scores[flat] - voted.joined.scores[flat]),
     )
 
 

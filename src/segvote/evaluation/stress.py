@@ -1,7 +1,8 @@
 """Robustness curves: the vote with bags in the wrong folder, few images, other numbers of segments, noisy features.
 
 Every measurement is a small file under a key of all that decides it, as in `compare`. Draws are seeded by their number,
-so that every voter meets the same accident, and the weaker stress is not an easier draw of the stronger one.
+so that every voter meets the same accident, and the weaker stress is not an easier draw of the stronger one. An
+accident takes a table, a level and a random generator, and gives a changed copy and the numbers that its bags had.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from segvote.evaluation.compare_voting import count_threads, count_votes, count_
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.evaluation.evaluate_truth import TruthReader, list_truth
-from segvote.evaluation.stress_tables import add_noise, draw_bags, flip_labels
 from segvote.io.tables import read_json, write_json
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
@@ -31,6 +31,55 @@ from segvote.steps.resources import N_JOBS
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import check_system
+
+
+def flip_labels(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+    """Put this part of the bags of each kind into the other folder; at least one of each stays where it is."""
+    labels = table.positive.copy()
+    for kind in (True, False):
+        # One order for all levels: a bag that is wrong at 5 % is wrong at 20 % too.
+        members = rng.permutation(np.flatnonzero(table.positive == kind))
+        wrong = members[: min(round(level * len(members)), len(members) - 1)]
+        labels[wrong] = not kind
+    return replace(table, positive=labels), np.arange(len(labels))
+
+
+def draw_bags(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+    """Keep `level` bags of each kind."""
+    kept = []
+    for kind, name in ((True, "with"), (False, "without")):
+        members = np.flatnonzero(table.positive == kind)
+        if len(members) < level:
+            raise BadInputError(f"there are only {len(members)} images {name}, fewer than {level:g}")
+        kept.append(rng.permutation(members)[: int(level)])
+    chosen = np.sort(np.concatenate(kept))
+    return take_bags(table, chosen), chosen
+
+
+def add_noise(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+    """Add Gaussian noise of `level` times each feature's standard deviation."""
+    noise = rng.standard_normal(table.X.shape, dtype=np.float32)
+    X = table.X + np.float32(level) * table.X.std(axis=0) * noise
+    return replace(table, X=X), np.arange(len(table.positive))
+
+
+def take_bags(table: Table, bags: np.ndarray) -> Table:
+    """The table of some bags only, numbered anew in the order given."""
+    rows = np.concatenate([np.arange(table.offsets[bag], table.offsets[bag + 1]) for bag in bags])
+    counts = np.diff(table.offsets)[bags]
+    return replace(
+        table,
+        X=table.X[rows],
+        bags=np.repeat(np.arange(len(bags)), counts),
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        positive=table.positive[bags],
+        areas=table.areas[rows],
+        border=table.border[rows],
+        edges=[table.edges[bag] for bag in bags],
+        lengths=[table.lengths[bag] for bag in bags],
+        contrasts=[table.contrasts[bag] for bag in bags],
+        centres=None if table.centres is None else table.centres[rows],
+    )
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
-"""From a name to an extractor: ``lite0``, ``bow+color``, ``backbone.onnx``."""
+"""From a name to an extractor: ``lite0``, ``bow+color``, ``backbone.onnx``, ``hf:facebook/dinov2-small``."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError, UnknownNameError
@@ -22,13 +24,73 @@ FEATURES = Registry(
 )
 
 
+HUGGING_FACE = "hf:"
+TRUTH = {"true": True, "false": False}
+
+
+def is_backbone(name: str) -> bool:
+    """Whether a name is a user's network."""
+    return name.endswith(".onnx") or name.startswith(HUGGING_FACE)
+
+
+def split_features(name: str) -> list[str]:
+    """The parts of a name such as ``bow+color``."""
+    return [part.strip() for part in name.split("+")]
+
+
+def list_feature_options(name: str) -> set[str]:
+    """Names of the options that the features of a name take."""
+    return set().union(*map(_list_options, split_features(name)))
+
+
+def parse_feature_options(name: str, texts: Iterable[str]) -> dict[str, Any]:
+    """Options as a user writes them, each ``NAME=VALUE``: a number, several joined by commas, true, false or a word.
+
+    Parameters
+    ----------
+    name
+        As for `make_features`.
+    texts
+        Such as ``size=672`` or ``mean=0.5,0.5,0.5``.
+
+    Examples
+    --------
+    >>> parse_feature_options("lite0", ["size=672", "pooling=max"])
+    {'size': 672, 'pooling': 'max'}
+    """
+    known = list_feature_options(name)
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise BadInputError(f"expected a feature option as NAME=VALUE, got {text!r:.60}")
+        options[key.strip().replace("-", "_")] = _parse_value(value.strip())
+    _refuse_unknown(name, options, known)
+    return options
+
+
+def _parse_value(text: str) -> Any:
+    values = [_parse_one(part) for part in text.split(",")]
+    return values if len(values) > 1 else values[0]
+
+
+def _parse_one(text: str) -> Any:
+    if text.lower() in TRUTH:
+        return TRUTH[text.lower()]
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
 def make_features(name: str, **options: Any) -> FeatureExtractor:
     """Make the extractor of a name.
 
     Parameters
     ----------
     name
-        A name of `FEATURES`, the path of a user's backbone (ending in ``.onnx``), or several of them joined by ``+``.
+        A name of `FEATURES`, the path of a user's backbone (ending in ``.onnx``), ``hf:`` and the name or folder of a
+        Hugging Face model, or several of them joined by ``+``.
     options
         Parameters of the extractor. In a join each part takes those that it knows; one that nobody knows is an error.
 
@@ -37,7 +99,7 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
     >>> make_features("color").blocks
     (216,)
     """
-    parts = [part.strip() for part in name.split("+")]
+    parts = split_features(name)
     if len(parts) == 1:
         return _make_one(name, options)
     known = [_list_options(part) for part in parts]
@@ -48,8 +110,8 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
 
 def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
     _refuse_unknown(name, options, _list_options(name))
-    if name.endswith(".onnx"):
-        options = {"path": name, **options}
+    if is_backbone(name):
+        options = {"path": name.removeprefix(HUGGING_FACE), **options}
     try:
         return _find_class(name)(**options)
     except (TypeError, ValueError, OverflowError) as error:
@@ -61,6 +123,10 @@ def _make_one(name: str, options: dict[str, Any]) -> FeatureExtractor:
 
 
 def _find_class(name: str) -> type[FeatureExtractor]:
+    if name.startswith(HUGGING_FACE):
+        from segvote.features.networks.hugging_face import HuggingFaceFeatures
+
+        return HuggingFaceFeatures
     if name.endswith(".onnx"):
         from segvote.features.networks.backbone import BackboneFeatures
 
@@ -68,7 +134,8 @@ def _find_class(name: str) -> type[FeatureExtractor]:
     if name not in FEATURES:
         known = ", ".join(FEATURES)
         raise UnknownNameError(
-            f"unknown feature {name!r}; the known ones are: {known}, several joined by +, or a path that ends in .onnx"
+            f"unknown feature {name!r}; the known ones are: {known}, several joined by +, a path that ends in .onnx, "
+            "or hf: and a name or folder"
         )
     return FEATURES[name]
 

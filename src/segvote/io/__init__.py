@@ -11,6 +11,7 @@ EXPORTS = Registry(
         "coco": "segvote.io.exports.coco:write_coco",
         "cvat": "segvote.io.exports.cvat:write_cvat",
         "datumaro": "segvote.io.exports.datumaro:write_datumaro",
+        "hf": "segvote.io.exports.hugging_face:write_hugging_face",
         "label-studio": "segvote.io.exports.label_studio:write_label_studio",
         "labelme": "segvote.io.exports.labelme:write_labelme",
         "png": "segvote.io.exports.png:write_png",

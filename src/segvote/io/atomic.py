@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from segvote.errors import SegvoteError, UnwritableFileError
+from segvote.io.names import PERCENT
 
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
 _LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # nobody else's file, should one begin like ours
@@ -89,9 +90,9 @@ def _holds(path: Path, data: bytes) -> bool:
 def write_text(path: Path | str, text: str) -> None:
     """Write `text` as UTF-8 with the line ends it has, whole or not at all.
 
-    File names that are not valid UTF-8 reach Python as lone surrogates; they are written as ``?`` instead of failing.
+    Bytes of file names that are no UTF-8 are written percent-encoded, see `segvote.io.names`.
     """
-    write_bytes(path, text.encode("utf-8", errors="replace"))
+    write_bytes(path, text.encode("utf-8", errors=PERCENT))
 
 
 def is_leftover(name: str) -> bool:

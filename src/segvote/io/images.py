@@ -47,8 +47,8 @@ SEEN = 896
 def list_images(folder: Path | str) -> list[Path]:
     """Image files below `folder`, by extension in any case, sorted by their path below it (with forward slashes).
 
-    Hidden files and folders, FIFOs and sockets are left out. Linked folders are followed, each folder once, so links
-    in a circle end. A link to nothing is listed: reading it then gives the reason, so no image is missing silently.
+    Hidden files and folders are left out. Linked folders are followed, each folder once, so links in a circle end.
+    Links to nothing, pipes and devices are listed: reading them gives the reason, so no image is missing silently.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -88,12 +88,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_image(entry: os.DirEntry[str]) -> bool:
-    if os.path.splitext(entry.name)[1].lower() not in list_readable_extensions():
-        return False
-    try:
-        return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
-    except OSError:
-        return True
+    return os.path.splitext(entry.name)[1].lower() in list_readable_extensions()
 
 
 def read_image(path: Path | str, max_pixels: int = MAX_PIXELS) -> np.ndarray:

@@ -53,6 +53,16 @@ def draw_progress(check: Callable[[], None] = lambda: None, console: Console | N
         yield lambda step, done, total: check()
 
 
+@contextlib.contextmanager
+def choose_progress(progress: Progress | None) -> Iterator[Progress]:
+    """The callback that was given; None: a bar, in a terminal or a notebook."""
+    if progress is not None:
+        yield progress
+        return
+    with draw_progress() as bar:
+        yield bar
+
+
 def _check_first(check: Callable[[], None], draw: Progress) -> Progress:
     def report(step: str, done: int, total: int) -> None:
         check()

@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError
+from segvote.io.files import open_regular
 from segvote.io.picture_views import MAXIMUM, PERCENTILE, PictureView, find_range
 from segvote.io.samples import scale_to_bytes
 
@@ -43,7 +44,7 @@ def measure_stack(path: Path) -> StackLayout:
     import tifffile  # slow to import and rarely needed
 
     try:
-        with tifffile.TiffFile(path) as file:
+        with open_regular(path) as opened, tifffile.TiffFile(opened) as file:
             grid = _number_pages(file.series[0])
             return StackLayout(len(grid), grid.shape[1] if grid.shape[1] > 1 else _count_samples(file.pages.first))
     except Exception:  # a damaged file raises anything; the same file is refused with a reason when it is read

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from segvote.kernels.blocks import list_blocks, run_blocks
-from segvote.kernels.centring import centre_points
-from segvote.kernels.measuring import keep_nearest
+from segvote.kernels.points import centre_points, keep_nearest
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from segvote.kernels.checks import check_finite
+from segvote.kernels.points import check_finite
 
 # One row alone goes through another routine of the BLAS than many rows, and is rounded differently.
 ROWS_TOGETHER = 16

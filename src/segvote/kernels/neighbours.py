@@ -17,9 +17,7 @@ from scipy import sparse
 from segvote.kernels.all_pairs import propose_nearest
 from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
 from segvote.kernels.blocks import list_blocks
-from segvote.kernels.centring import centre_points
-from segvote.kernels.checks import check_finite
-from segvote.kernels.measuring import keep_nearest
+from segvote.kernels.points import centre_points, check_finite, keep_nearest
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8

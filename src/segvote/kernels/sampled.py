@@ -15,9 +15,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from segvote.kernels.blocks import list_blocks
-from segvote.kernels.centring import centre_points
 from segvote.kernels.gaussian import KernelMatrix, fill_kernel
 from segvote.kernels.neighbours import search_neighbours
+from segvote.kernels.points import centre_points
 
 N_NEAR = 64
 N_STRATA = 32

@@ -1,6 +1,16 @@
-"""From decided segments to the mask of one image: heat maps, outlines along superpixels."""
+"""From decided segments to the mask of one image: regions along superpixels, or lines by local contrast."""
 
-from segvote.masks.drawing import scale_heat
+from segvote.masks.drawing import WAYS, Decided, Drawing, SuperpixelMap, check_way, draw_mask, scale_heat
 from segvote.masks.sharpen import Superpixels, sharpen
 
-__all__ = ["Superpixels", "scale_heat", "sharpen"]
+__all__ = [
+    "WAYS",
+    "Decided",
+    "Drawing",
+    "SuperpixelMap",
+    "Superpixels",
+    "check_way",
+    "draw_mask",
+    "scale_heat",
+    "sharpen",
+]

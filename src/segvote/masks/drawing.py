@@ -1,20 +1,85 @@
-"""From the scores of segments to the heat map and the mask of one image, sharpened along the picture's edges."""
+"""The mask of one image from the vote on its segments: the contract of all ways of drawing.
+
+A way is chosen once per run (`Drawing`); `draw_mask` is then a function of the image, its segments and what the vote
+decided on them, and nothing else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from segvote.errors import UnknownNameError
+from segvote.kernels.colour import convert_to_lab
 from segvote.kernels.resizing import resize_labels
+from segvote.masks.lines import LINE_SIZE, LineFilter, LineModel, draw_lines
+from segvote.masks.outline import refine_outline
 from segvote.masks.sharpen import Superpixels, sharpen
 
+# What a user may ask for, with what it means.
+WAYS = {
+    "auto": "lines where the selected segments hold lines thinner than themselves, otherwise regions",
+    "regions": "along superpixels, at the resolution of the photograph",
+    "lines": "by local contrast that WITHOUT images do not have, for cracks and scratches",
+    "segments": "whole segments, as they were decided",
+}
+# Longest side, in pixels, at which outlines are drawn; masks of larger photographs are enlarged from there.
+DRAWN_SIZE = 1600
 
-def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
-    """Bring scores to [0, 1]: `low` and less become 0, `threshold` one half, `high` and more 1."""
-    above = 0.5 + 0.5 * (scores - threshold) / max(high - threshold, 1e-12)
-    below = 0.5 * (scores - low) / max(threshold - low, 1e-12)
-    return np.clip(np.where(scores > threshold, above, below), 0.0, 1.0)
+# Gives the image, (h, w, 3) uint8, its longer side at most so many pixels.
+PictureReader = Callable[[int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How the masks of a run are drawn: small, and the same for all images.
+
+    Attributes
+    ----------
+    way : str
+        ``regions``, ``lines`` or ``segments``.
+    reason : str
+        Why, for the report.
+    channel, sign, radius, low, high
+        Of lines: the fields of `LineFilter` and `LineModel`.
+    """
+
+    way: str
+    reason: str = ""
+    channel: int = 0
+    sign: int = 1
+    radius: int = 0
+    low: float = 0.0
+    high: float = 0.0
+
+    @property
+    def line_model(self) -> LineModel:
+        """Filter and thresholds of lines."""
+        return LineModel(LineFilter(self.channel, self.sign, self.radius), self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What the vote says of the segments of one image.
+
+    Attributes
+    ----------
+    labels : ndarray
+        (h, w) label map at working size.
+    heat : ndarray
+        (n_segments,) in [0, 1], above one half where a segment is selected.
+    selected : ndarray
+        (n_segments,) bool.
+    user_labels : ndarray
+        (n_segments,) -1 or the user label, 0 or 1.
+    """
+
+    labels: np.ndarray
+    heat: np.ndarray
+    selected: np.ndarray
+    user_labels: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -25,22 +90,79 @@ class SuperpixelMap:
     superpixels: Superpixels
 
 
-def draw_mask_along(
-    found: SuperpixelMap | None,
-    labels: np.ndarray,
-    heat: np.ndarray,
-    decisions: np.ndarray,
-    fixed: np.ndarray,
-    shape: tuple[int, int],
+def scale_heat(scores: np.ndarray, threshold: float, low: float, high: float) -> np.ndarray:
+    """Bring scores to [0, 1]: `low` and less become 0, `threshold` one half, `high` and more 1."""
+    above = 0.5 + 0.5 * (scores - threshold) / max(high - threshold, 1e-12)
+    below = 0.5 * (scores - low) / max(threshold - low, 1e-12)
+    return np.clip(np.where(scores > threshold, above, below), 0.0, 1.0)
+
+
+def draw_mask(
+    decided: Decided, superpixels: SuperpixelMap | None, drawing: Drawing, size: int, read_picture: PictureReader
 ) -> np.ndarray:
-    """(h, w) bool at the displayed size: decided segments, redrawn along superpixels (None: whole segments)."""
-    if not decisions.any():
-        return np.zeros(shape, dtype=bool)
-    if found is None:
-        return resize_labels(decisions.take(labels), shape)
-    warmth = np.bincount(found.labels.ravel(), weights=heat.take(labels).ravel()) / found.superpixels.areas
-    mask = sharpen(found.superpixels, warmth).take(found.labels)
-    if (fixed >= 0).any():
-        # A user label of a segment holds to the pixel.
-        mask = np.where(fixed[labels] >= 0, fixed[labels] == 1, mask)
-    return resize_labels(mask, shape)
+    """Draw the mask of an image.
+
+    Parameters
+    ----------
+    decided : Decided
+        Its segments and what the vote says of them.
+    superpixels : SuperpixelMap or None
+        Along which regions are drawn; None: whole segments.
+    drawing : Drawing
+        The way of the run.
+    size : int
+        Longer side of the image in pixels.
+    read_picture : callable
+        Gives the image at a longer side of at most so many pixels; called only where its pixels are needed.
+
+    Returns
+    -------
+    ndarray
+        (height, width) bool: at working size, or larger, up to `DRAWN_SIZE`; to be enlarged to that of the image.
+    """
+    if drawing.way == "segments" or superpixels is None or not decided.selected.any():
+        return decided.selected.take(decided.labels)
+    if drawing.way == "lines":
+        lines = _draw_lines(decided, drawing.line_model, read_picture)
+        if lines.any():
+            return lines
+    return _draw_regions(decided, superpixels, size, read_picture)
+
+
+def _draw_regions(decided: Decided, found: SuperpixelMap, size: int, read_picture: PictureReader) -> np.ndarray:
+    labels = decided.labels
+    heat = np.bincount(found.labels.ravel(), weights=decided.heat.take(labels).ravel()) / found.superpixels.areas
+    coarse = _apply_user_labels(sharpen(found.superpixels, heat).take(found.labels), decided)
+    if min(size, DRAWN_SIZE) <= max(labels.shape):
+        return coarse
+    fine = refine_outline(convert_to_lab(read_picture(DRAWN_SIZE)), coarse)
+    return _apply_user_labels(fine, decided)
+
+
+def _draw_lines(decided: Decided, model: LineModel, read_picture: PictureReader) -> np.ndarray:
+    lab = convert_to_lab(read_picture(LINE_SIZE))
+    labels = resize_labels(decided.labels, lab.shape[:2])
+    lines = draw_lines(lab, decided.selected.take(labels), model)
+    return _apply_line_labels(lines, labels, decided.user_labels)
+
+
+def _apply_user_labels(mask: np.ndarray, decided: Decided) -> np.ndarray:
+    """A user label of a segment holds to the pixel."""
+    if (decided.user_labels < 0).all():
+        return mask
+    known = decided.user_labels.take(resize_labels(decided.labels, mask.shape))  # type: ignore[arg-type]
+    return np.where(known >= 0, known == 1, mask)
+
+
+def _apply_line_labels(lines: np.ndarray, labels: np.ndarray, user_labels: np.ndarray) -> np.ndarray:
+    """Background by user label has no lines; object by user label is a segment's lines, or all of it if it has none."""
+    has_lines = np.bincount(labels[lines], minlength=len(user_labels)) > 0
+    lines = lines & (user_labels != 0).take(labels)
+    return lines | ((user_labels == 1) & ~has_lines).take(labels)
+
+
+def check_way(way: str) -> str:
+    """The name itself, if it is one of `WAYS`."""
+    if way not in WAYS:
+        raise UnknownNameError(f"unknown way of drawing {way!r}; the known ones are: {', '.join(WAYS)}")
+    return way

@@ -20,7 +20,7 @@ from segvote.method.vote import Vote
 
 # 19 shuffles: the smallest p-value is 0.05.
 N_SHUFFLES = 19
-N_STEPS = 20
+N_STEPS = 12
 # Exponents tried on the votes, fewer than a vote tries.
 POWERS = (1.0, 0.5, 0.25)
 SEED = 0
@@ -73,9 +73,11 @@ def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
 
 
 def _list_priors(found: Vote) -> list[tuple[np.ndarray, float]]:
-    """Background prior (n_segments,) and balance of each hypothesis."""
+    """Background prior (n_segments,) and balance of the hypotheses that are tried."""
     border = found.table.prior * measure_border_prior(found.table.border, found.params.border_prior)
-    return [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in found.params.hypotheses]
+    # The first and the last assume the least and the most; those between agree with one of them.
+    extremes = (found.params.hypotheses[0], found.params.hypotheses[-1])
+    return [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in extremes]
 
 
 def _measure(found: Vote, labels: np.ndarray, prior: np.ndarray, balance: float) -> np.ndarray:

@@ -2,8 +2,7 @@
 
 *Border*: what touches the border of a photograph is more often background. *Boundary connectivity* (Zhu, Liang, Wei,
 Sun, "Saliency optimization from robust background detection", 2014): what can be reached from the border without
-crossing an edge is more often background, and an object cut off by the border is not. *Motion*: what moves with the
-background of a video is background.
+crossing an edge is more often background, and an object cut off by the border is not.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ FREE_CONTRAST = 3.0
 APART = 10.0
 # Ways longer than this need not be followed to their end: exp(-60^2 / (2 10^2)) is 1.5e-8.
 FARTHEST = 6 * APART
-NOTHING_MOVES = 0.05  # below this the most distinct segments of a video are noise
 
 
 def measure_border_prior(border: np.ndarray, factor: float = 0.9) -> np.ndarray:
@@ -61,22 +59,3 @@ def _measure_geodesic_affinity(edges: np.ndarray, contrasts: np.ndarray, n_segme
     ends = np.concatenate([edges, edges[:, ::-1]])
     graph = sparse.csr_matrix((np.tile(costs, 2), (ends[:, 0], ends[:, 1])), shape=(n_segments, n_segments))
     return np.exp(-(dijkstra(graph, limit=FARTHEST) ** 2) / (2 * APART**2))
-
-
-def measure_motion_prior(distinct: np.ndarray, factor: float = 0.9) -> np.ndarray:
-    """`factor` for what moves with the background, rising to 1 for what moves by itself.
-
-    A video in which nothing stands out says nothing: all its segments get 1. The prior is relative to the most distinct
-    tenth of the video's segments, so that a slow object before a still camera counts like a fast one.
-
-    Parameters
-    ----------
-    distinct : (n_segments,)
-        In [0, 1], of one video.
-    factor : float
-        In (0, 1]; 1 switches the prior off.
-    """
-    top = float(np.quantile(distinct, 0.9)) if len(distinct) else 0.0
-    if top < NOTHING_MOVES:
-        return np.ones(len(distinct))
-    return factor + (1 - factor) * np.clip(distinct / top, 0.0, 1.0)

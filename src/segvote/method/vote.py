@@ -268,7 +268,7 @@ def vote(
     connectivity = measure_connectivity(table) if connectivity is None else connectivity
     round_ = _Round(table, graph, params, labels, connectivity, walk_graph)
     agreement = round_.weigh()
-    suspicion = measure_suspicion(table, round_.smooth_share(agreement.labels))
+    suspicion = measure_suspicion(table, round_.share_held_out(agreement))
     excluded = np.zeros(table.n_images, dtype=bool)
     chosen = choose_excluded(suspicion, table.positive) if params.exclude_mislabelled else excluded
     if chosen.any():
@@ -348,6 +348,20 @@ class _Round:
         voters, table = self.voters, self.table
         balanced = ImageBalance(table.images[voters], table.shares[voters], balance)
         return table.smooth(walk(graph, prior, voters, balanced, self.params.n_steps), self.params.smoothing)
+
+    def share_held_out(self, agreement: Agreement) -> np.ndarray:
+        """(n_segments,) smoothed share of selected neighbours, by walks that the segment's image had no part in."""
+        table, hypothesis = self.table, self.params.hypotheses[agreement.best]
+        prior = self.border * (1 - hypothesis.connectivity * self.connectivity)
+        selected, shares = agreement.labels > 0.5, np.empty(len(table))
+        folds = make_folds(table, self.params.n_folds)
+        for fold in np.unique(folds):
+            out = (folds == fold)[table.images]
+            graph = exclude_voters(self.graph, out)
+            voters = self.voters[~out[self.voters]]
+            labels = _label_others(graph, table, prior, voters, hypothesis.balance, selected, self.params)
+            shares[out] = graph[out] @ (labels & ~out).astype(np.float64)
+        return table.smooth(shares, self.params.smoothing)
 
     def select_seeded(self) -> np.ndarray:
         """(n_segments,) bool: the object by a walk that starts from user labels.
@@ -509,31 +523,42 @@ def score_held_out(found: Vote, folds: np.ndarray | None = None) -> np.ndarray:
     """
     table, scores = found.table, np.empty(len(found.table))
     folds = make_folds(table, found.params.n_folds) if folds is None else folds
-    silent = found.silent
     for fold in np.unique(folds):
         out = (folds == fold)[table.images]
-        graph = exclude_voters(found.graph, out | silent)
-        labels = _label_others(found, graph, out)
-        posterior = fit_posterior(table.X, labels, table.areas, ~out & ~silent)
+        graph = exclude_voters(found.graph, out | found.silent)
+        labels = _label_without(found, graph, out)
+        posterior = fit_posterior(table.X, labels, table.areas, ~out & ~found.silent)
         share = graph[out] @ labels.astype(np.float64)
         scores[out] = found.inside * share + (1 - found.inside) * posterior.measure(table.X[out])
     return scores - found.threshold
 
 
-def _label_others(found: Vote, graph: sparse.csr_matrix, out: np.ndarray) -> np.ndarray:
-    """(n_segments,) bool: what a walk selects in the images that are not left out, as many as the vote did."""
+def _label_without(found: Vote, graph: sparse.csr_matrix, out: np.ndarray) -> np.ndarray:
+    """(n_segments,) bool: the selection of a vote without some segments (n_segments,) bool."""
     assert found.agreement is not None
     if found.walk_graph is not None:
         # The walk over these votes is the opinion that was replaced.
         return found.labels & ~out
-    table, hypothesis = found.table, found.params.hypotheses[found.agreement.best]
+    table, params, hypothesis = found.table, found.params, found.params.hypotheses[found.agreement.best]
     candidates = table.is_candidate & ~found.silent & (found.user_labels != 0) | (found.user_labels == 1)
-    voters = np.flatnonzero(candidates & ~out)
-    border = table.prior * measure_border_prior(table.border, found.params.border_prior)
+    border = table.prior * measure_border_prior(table.border, params.border_prior)
     prior = border * (1 - hypothesis.connectivity * found.connectivity)
-    balance = ImageBalance(table.images[voters], table.shares[voters], hypothesis.balance)
-    votes = walk(graph, prior, voters, balance, found.params.n_held_out_steps)
-    return _select_as_many(votes, found.labels, table) & ~out
+    voters = np.flatnonzero(candidates & ~out)
+    return _label_others(graph, table, prior, voters, hypothesis.balance, found.labels, params) & ~out
+
+
+def _label_others(
+    graph: sparse.csr_matrix,
+    table: SegmentTable,
+    prior: np.ndarray,
+    voters: np.ndarray,
+    balance: float,
+    selected: np.ndarray,
+    params: VoteParams,
+) -> np.ndarray:
+    """(n_segments,) bool: what a short walk among the voters selects, as many of each image as `selected`."""
+    balanced = ImageBalance(table.images[voters], table.shares[voters], balance)
+    return _select_as_many(walk(graph, prior, voters, balanced, params.n_held_out_steps), selected, table)
 
 
 def _select_as_many(votes: np.ndarray, selected: np.ndarray, table: SegmentTable) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Figures of merit: arrays in, numbers out. Truth is 255 object, 128 ignore, 0 background."""
 
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
-from segvote.metrics.boundary import measure_boundary_f
+from segvote.metrics.boundary import has_outline, measure_boundary_f
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.limit import label_by_truth, measure_areas, measure_limit
 from segvote.metrics.overlap import (
@@ -13,6 +13,7 @@ from segvote.metrics.overlap import (
     measure_iou,
 )
 from segvote.metrics.ranking import average_precision, measure_auc, precision_recall
+from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
 
 __all__ = [
     "IMAGE_THRESHOLD",
@@ -20,10 +21,12 @@ __all__ = [
     "Difference",
     "InstanceCounts",
     "Interval",
+    "PixelAgreement",
     "average_precision",
     "bootstrap_difference",
     "bootstrap_mean",
     "find_box",
+    "has_outline",
     "label_by_truth",
     "match_instances",
     "measure_areas",
@@ -33,6 +36,7 @@ __all__ = [
     "measure_corloc",
     "measure_iou",
     "measure_limit",
+    "measure_pixel_agreement",
     "precision_recall",
     "sum_instances",
 ]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
 from segvote.metrics.overlap import split_truth
+from segvote.metrics.thin import measure_nearby
 
 CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
 
@@ -25,6 +26,20 @@ def find_boundary(inside: NDArray[np.bool_], outside: NDArray[np.bool_]) -> NDAr
         (h, w) bool; pixels in neither (ignored ones) make no boundary.
     """
     return inside & scipy.ndimage.binary_dilation(outside, CROSS)
+
+
+def has_outline(truth: ArrayLike) -> bool:
+    """Whether the outline of a truth is known: not where an ignored rim lies between all of the object and the rest.
+
+    Parameters
+    ----------
+    truth : array_like
+        (h, w) 255 object, 128 ignore, 0 background, or bool.
+    """
+    is_object, is_visible = split_truth(truth)
+    if find_boundary(is_object, ~is_object & is_visible).any():
+        return True
+    return not find_boundary(is_object, ~is_visible).any()
 
 
 def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = 2.0) -> float:
@@ -52,11 +67,5 @@ def measure_boundary_f(mask: ArrayLike, truth: ArrayLike, tolerance: float = 2.0
     wanted = find_boundary(is_object, ~is_object & is_visible)
     if not found.any() or not wanted.any():
         return float(found.any() == wanted.any())
-    precision, recall = _measure_nearby(found, wanted, tolerance), _measure_nearby(wanted, found, tolerance)
+    precision, recall = measure_nearby(found, wanted, tolerance), measure_nearby(wanted, found, tolerance)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _measure_nearby(boundary: NDArray[np.bool_], other: NDArray[np.bool_], tolerance: float) -> float:
-    """Measure which part of a boundary lies within the tolerance of the other."""
-    distances = scipy.ndimage.distance_transform_edt(~other)
-    return float(np.mean(distances[boundary] <= tolerance))

@@ -67,7 +67,7 @@ def _draw_colour(number: int) -> str:
 
 
 def _format_link(name: str) -> str:
-    return f'<a href="classes/{quote(name, errors="replace")}/report.html"><bdi>{escape(name)}</bdi></a>'
+    return f'<a href="classes/{quote(name, errors="surrogateescape")}/report.html"><bdi>{escape(name)}</bdi></a>'
 
 
 def _format_pictures(name: str, run: Run) -> str:

@@ -43,6 +43,10 @@ def _format_figures(evaluation: Evaluation) -> str:
         ["Segment AP", f"{figures['segment_ap']:.3f}", "", ""],
         ["Pixel AP", f"{figures['pixel_ap']:.3f}", "", ""],
         ["Boundary F", _format_figure(figures["boundary_f"]), "", ""],
+        *(
+            [f"{name} within 2 pixels", _format_figure(figures[key]), "", ""]
+            for name, key in (("Precision", "pixel_precision"), ("Recall", "pixel_recall"), ("F", "pixel_f"))
+        ),
         *_list_instance_rows(evaluation.instances),
     ]
     note = (
@@ -76,9 +80,10 @@ def _format_images(evaluation: Evaluation) -> str:
             f"{image.iou:.3f}",
             f"{image.limit:.3f}",
             _format_figure(image.boundary_f),
+            _format_figure(None if image.pixels is None else image.pixels.f),
             "yes" if image.iou > evaluation.threshold else "no",
             "–" if image.instances is None else f"{image.instances.n_matched} of {image.instances.n_true}",
         ]
         for image in sorted(evaluation.images, key=lambda image: (image.iou, image.name))
     ]
-    return format_grid(["image", "IoU", "limit", "boundary F", "found", "instances"], rows)
+    return format_grid(["image", "IoU", "limit", "boundary F", "F, 2 px", "found", "instances"], rows)

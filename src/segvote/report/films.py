@@ -20,7 +20,7 @@ def format_film(run: Run, bag: BagRecord) -> str:
         return ""
     player = ""
     if get_film_path(run.folder, bag.stem).is_file():
-        source = escape(quote(f"films/{bag.stem}.mp4", errors="replace"))
+        source = escape(quote(f"films/{bag.stem}.mp4", errors="surrogateescape"))
         name = escape(bag.name)
         player = (
             f'<video controls muted loop preload="metadata" src="{source}" aria-label="{name} with its masks"></video>'

@@ -117,7 +117,7 @@ def _list_without_facts(bag: BagRecord) -> list[tuple[str, str]]:
 
 def _format_files(bag: BagRecord) -> str:
     """Links that work while the page lies in its run folder; shown when a card is enlarged."""
-    stem = escape(quote(bag.stem, errors="replace"))
+    stem = escape(quote(bag.stem, errors="surrogateescape"))
     return (
         f'<p class="files">In the run folder: <a href="masks/{stem}.png">mask</a>, '
         f'<a href="heatmaps/{stem}.jpg">heat map</a></p>\n'

@@ -8,12 +8,13 @@ import unicodedata
 from collections.abc import Iterable
 from importlib.resources import files
 
-UNPRINTABLE = {"Cc", "Cs"}  # control characters and halves of pairs, which HTML forbids
+from segvote.io.names import PERCENT
 
 
 def escape(text: object) -> str:
     """Text for an element or a quoted attribute; a file may be called ``<script>.png``."""
-    readable = "".join("\ufffd" if unicodedata.category(sign) in UNPRINTABLE else sign for sign in str(text))
+    plain = str(text).encode("utf-8", PERCENT).decode()
+    readable = "".join("\ufffd" if unicodedata.category(sign) == "Cc" else sign for sign in plain)  # HTML forbids them
     return html.escape(readable, quote=True)
 
 

@@ -14,15 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from segvote.io.atomic import atomic_path
+from segvote.io.names import PERCENT
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, read_static
 from segvote.report.summary import (
     format_confidence,
-    format_excluded,
+    format_drawing,
     format_figures,
+    format_left_out,
     format_parameters,
-    format_problems,
     format_tiles,
     format_title,
 )
@@ -42,8 +43,7 @@ def write_report(run: Run) -> Path:
     path = run.folder.report_path
     if _is_current(path, run):
         return path
-    # errors="replace": a file name that is no valid UTF-8 must not cost the report.
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", errors=PERCENT, newline="\n") as file:
         file.writelines(list_parts(run))
     return path
 
@@ -53,10 +53,10 @@ def list_parts(run: Run) -> Iterator[str]:
     title = format_title(run)
     yield _format_head(title, _name_page(run))
     yield _format_header(run, title)
-    yield format_figures(run)
     yield _format_gallery_head(run)
     yield from list_cards(run)
     yield "</ol>\n</section>\n"
+    yield format_figures(run)
     yield _format_record(run)
     yield f"</main>\n{read_static('dialog.html')}<script>{read_static('report.js')}</script>\n</body>\n</html>\n"
 
@@ -105,7 +105,7 @@ def _format_header(run: Run, title: str) -> str:
         '<header><div><p class="over">segvote report</p>\n'
         f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
         '<button type="button" id="theme" hidden>Dark</button></header>\n<main>\n'
-        f"{format_confidence(run)}{format_tiles(run)}"
+        f"{format_confidence(run)}{format_drawing(run)}{format_tiles(run)}{format_left_out(run)}"
     )
 
 
@@ -122,8 +122,7 @@ def _format_gallery_head(run: Run) -> str:
 def _format_record(run: Run) -> str:
     return (
         '<section class="record" aria-labelledby="record">\n<h2 id="record">The run</h2>\n'
-        f'<div class="columns"><div>{format_timings(run.folder.read_log())}'
-        f"{format_problems(run.record['problems'])}{format_excluded(run)}</div>\n"
+        f'<div class="columns"><div>{format_timings(run.folder.read_log())}</div>\n'
         f"<div>{format_parameters(run)}</div></div>\n</section>\n"
     )
 

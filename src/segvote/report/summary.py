@@ -17,6 +17,16 @@ from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
+MAX_OPEN = 5  # rows of a list that is shown unfolded
+# What to do at each level of confidence, in the folder of the page.
+NEXT_STEPS = {
+    "high": "Look at the first cards, the least certain masks. Correct them with <code>segvote review .</code>, "
+    "then write a set to train on: <code>segvote export . --format yolo</code>.",
+    "fair": "Look at every mask that is marked uncertain and correct it with <code>segvote review .</code>: similar "
+    "segments of all images follow.",
+    "low": "Look at all masks before you use any.",
+}
+
 
 def format_title(run: Run) -> str:
     """The run in one line of plain text."""
@@ -31,7 +41,8 @@ def format_tiles(run: Run) -> str:
     n_segments = sum(bag.n_segments for bag in run.bags)
     n_selected = sum(bag.n_selected for bag in run.bags)
     n_uncertain = sum(bag.uncertainty >= UNCERTAIN for bag in shown)
-    n_problems = len(run.record["problems"])
+    used = {bag.name for bag in run.bags}
+    n_problems = sum(problem["name"] not in used for problem in run.record["problems"])
     tiles = [
         (f"{len(run):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
         (f"{n_segments:,}", "segments", f"{n_selected:,} selected as {run.settings.label}"),
@@ -59,7 +70,17 @@ def format_confidence(run: Run) -> str:
     # Not `capitalize`, which would make WITH and WITHOUT small.
     reason = found["reason"][:1].upper() + found["reason"][1:]
     why = f" {reason}. Try: {found['advice']}." if reason else ""
-    return f'<p class="confidence {found["level"]}"><b>Confidence {found["level"]}.</b>{why}</p>\n'
+    step = NEXT_STEPS.get(found["level"], "")
+    return f'<p class="confidence {found["level"]}"><b>Confidence {found["level"]}.</b>{why} {step}</p>\n'
+
+
+def format_drawing(run: Run) -> str:
+    """How the masks were drawn, and why."""
+    found = run.record.get("drawing")
+    if not found:
+        return ""
+    way, reason = escape(found["way"]), escape(found["reason"])
+    return f'<p class="drawing"><b>Masks drawn as {way}:</b> {reason}.</p>\n'
 
 
 def format_figures(run: Run) -> str:
@@ -93,24 +114,37 @@ def format_figures(run: Run) -> str:
 
 def format_problems(problems: Iterable[dict[str, Any]]) -> str:
     """Files that could not be read and why."""
-    rows = [
-        (f"<bdi>{escape(problem['name'])}</bdi>", escape(_shorten(problem["name"], problem["reason"])))
-        for problem in problems
-    ]
+    rows = _list_unreadable(problems)
     if not rows:
         return "<h3>Unreadable files</h3>\n<p>None: every file could be read.</p>\n"
     return format_table(rows, "Unreadable files")
 
 
-def format_excluded(run: Run) -> str:
-    """Images that were excluded from the vote, and why; nothing where there is none."""
+def _list_unreadable(problems: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [
+        (f"<bdi>{escape(problem['name'])}</bdi>", escape(_shorten(problem["name"], problem["reason"])))
+        for problem in problems
+    ]
+
+
+def format_left_out(run: Run) -> str:
+    """Images excluded from the vote and files that could not be read, with reasons; nothing where there is none."""
     other = {WITH: WITHOUT, WITHOUT: WITH}
-    rows = [
+    excluded = [
         (f"<bdi>{escape(bag.name)}</bdi>", f"likely mislabelled: it looks like the images {other[bag.bag_label]} it")
         for bag in run.bags
         if bag.excluded
     ]
-    return format_table(rows, "Images excluded from the vote") if rows else ""
+    unreadable = _list_unreadable(run.record["problems"])
+    titled = (("Images excluded from the vote", excluded), ("Unreadable files", unreadable))
+    return "".join(_format_list(title, rows) for title, rows in titled if rows)
+
+
+def _format_list(title: str, rows: list[tuple[str, str]]) -> str:
+    """A table to fold; open as long as the masks below stay in sight."""
+    state = " open" if len(rows) <= MAX_OPEN else ""
+    table = format_table(rows, title)
+    return f'<details class="left-out"{state}><summary>{title}: {len(rows)}</summary>{table}</details>\n'
 
 
 def format_parameters(run: Run) -> str:

@@ -43,9 +43,10 @@ from segvote.review.written import find_written, read_written
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.instances import label_instances
+from segvote.run.log_rescue import rescue_log
 from segvote.run.run import Run
+from segvote.steps.drawing.superpixels import fetch_superpixels
 from segvote.steps.reopening import Voted
-from segvote.steps.superpixels import fetch_superpixels
 from segvote.types import WITH, WITHOUT
 
 # How long an action waits for another process that writes to the log; the page shows the error and can try again.
@@ -75,6 +76,7 @@ class Engine:
         # Held from reading the log, or a snapshot, to replacing the snapshot.
         self._publishing = threading.RLock()
         self._dirty, self._stop = True, False
+        self._was_in_place = True  # the log, when the pages were told last
         self._overlaps = Overlaps(run)
         self._reader = UserReader(run)
         actions = self.log.read()
@@ -118,6 +120,10 @@ class Engine:
         pixels = np.isin(labels, segments)
         if not pixels.any():
             raise BadInputError(f"expected segments that the frame shown has; {segments[:5]} lie in other frames")
+        if frame >= 0:
+            # The log keeps pixels of the key frame: what is carried to other frames follows from them.
+            frame, labels = self.frames.find_key(bag, frame, segments[0])
+            pixels = np.isin(labels, segments)
         return self._append(replace(self._make_stroke("set", bag, value, pixels), frame=frame))
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
@@ -134,11 +140,10 @@ class Engine:
     def _read_superpixels(self, bag: int) -> np.ndarray:
         """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
         labels: np.ndarray = self.run.read_segments(bag)["labels"]
-        n_superpixels = self.run.settings.n_superpixels
-        if not n_superpixels:
+        if self.run.drawing.way == "segments":
             return labels
         key = self.run.bags[bag].segments
-        return fetch_superpixels(self.run.folder, key, n_superpixels, labels, self.run.find_image(bag)).labels
+        return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag)).labels
 
     def cut(self, bag: int, points: np.ndarray) -> int:
         """Divide the instances that a line (n, 2), from edge to edge, passes through; the mask stays as it is."""
@@ -209,6 +214,12 @@ class Engine:
         number = self.log.append_all(actions)
         self._pass_on()
         return number
+
+    def rescue(self) -> None:
+        """Go on with the run that lies in the folder now, after it was deleted or replaced; see `rescue_log`."""
+        rescue_log(self.log)
+        self.last_voted = -1  # the numbers may be others
+        self._pass_on()
 
     def _make_action(self, kind: str, bag: int, value: int, **pixels: Any) -> Action:
         record = self.run.bags[self.check_bag(bag)]
@@ -299,7 +310,8 @@ class Engine:
     def _note(self, **message: Any) -> None:
         """A line in the run's log; a disk that cannot take it must not end the review."""
         with contextlib.suppress(SegvoteError, OSError):
-            self.run.folder.log(**message)
+            if self.log.is_in_place():
+                self.run.folder.log(**message)
 
     def _wait(self) -> bool:
         """Until there is something to vote on (True) or the review ends (False)."""
@@ -316,7 +328,10 @@ class Engine:
                 return True
 
     def _has_grown(self) -> bool:
-        """Whether another process wrote to the log."""
+        """Whether another process wrote to the log; one that was deleted is told to the pages."""
+        if self.log.is_in_place() != self._was_in_place:
+            self._was_in_place = not self._was_in_place
+            self.tell()
         with contextlib.suppress(SegvoteError):
             return self.log.read_last() != self.corrections.last
         return False

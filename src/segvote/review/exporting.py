@@ -29,7 +29,7 @@ def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
     key = make_result_key(settings, opened.bags, opened.corrections)
     inputs, problems = run.record["inputs"], run.record["problems"]
     with folder.lock():
-        _check_unchanged(run)
+        check_unchanged(run)
         # Not complete while its files are half old, half new: `annotate` would finish it.
         folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
         write_files(folder, voted.outcome, inputs, key, problems, Resources(n_jobs=1), progress)
@@ -38,7 +38,7 @@ def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
     return written
 
 
-def _check_unchanged(run: Run) -> None:
+def check_unchanged(run: Run) -> None:
     """Segments and features must still be the ones that were opened."""
     now = run.folder.read_record()
     same = [bag["features"] for bag in now["bags"]] == [bag.features for bag in run.bags]

@@ -11,43 +11,42 @@ import numpy as np
 
 from segvote.errors import SegvoteError
 from segvote.io.images import resize_labels
-from segvote.masks.drawing import draw_mask_along
+from segvote.masks import Decided
 from segvote.review.encoding import scale_bag
 from segvote.review.snapshot import Snapshot
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Canvas
 from segvote.run.run import Run
-from segvote.steps.superpixels import fetch_superpixels
+from segvote.steps.drawing.superpixels import draw_stored
 
 # Longest sides of what the page is sent.
 PAGE_SIZE, THUMB_SIZE = 1600, 240
-# Drawn masks at working size, and canvases of painted pixels at the size of the image, that are kept.
+# Drawn masks, a bit per pixel, and canvases of painted pixels at the size of the image, that are kept.
 MAX_MASKS, MAX_CANVASES = 256, 4
 
 
 def draw_segments(run: Run, snapshot: Snapshot, bag: int) -> np.ndarray:
-    """(h, w) bool at working size: the decided segments redrawn along the picture's edges, before painted pixels.
+    """(h, w) bool, at working size or larger: the decided segments drawn in the way of the run, before painted pixels.
 
     Videos are exported in whole segments; here that is the mask of the frame shown.
     """
-    labels = run.read_segments(bag)["labels"]
-    part = snapshot.get_slice(bag)
-    decisions, user_labels = snapshot.decisions[part], snapshot.user_labels[part]
-    if run.bags[bag].n_frames or not run.settings.n_superpixels or not decisions.any():
-        return decisions[labels]
-    key, n_superpixels = run.bags[bag].segments, run.settings.n_superpixels
-    superpixels = fetch_superpixels(run.folder, key, n_superpixels, labels, run.find_image(bag))
+    record, labels, part = run.bags[bag], run.read_segments(bag)["labels"], snapshot.get_slice(bag)
     heat = scale_bag(snapshot, bag).astype(np.float32)
-    return draw_mask_along(superpixels, labels, heat, decisions, user_labels, labels.shape)  # type: ignore[arg-type]
+    decided = Decided(labels, heat, snapshot.decisions[part], snapshot.user_labels[part])
+    if record.n_frames:
+        return decided.selected[labels]
+    size = max(record.height, record.width)
+    return draw_stored(run.folder, record.segments, run.find_image(bag), decided, run.drawing, size)
 
 
 def measure_redrawn(run: Run, snapshot: Snapshot) -> np.ndarray:
     """(n_bags,) one minus the overlap of the run's own masks, which are redrawn, with the decided segments.
 
-    Where the picture's edges contradict the segments, one of the two is wrong. Bags whose mask cannot be read count 0.
+    Where the picture's edges contradict the segments, one of the two is wrong. Bags whose mask cannot be read count 0,
+    and all of them where masks are lines, which differ from segments by design.
     """
     unlike = np.zeros(snapshot.n_bags)
-    for bag in np.flatnonzero(snapshot.positive & (run.settings.n_superpixels > 0)):
+    for bag in np.flatnonzero(snapshot.positive & (run.drawing.way == "regions")):
         labels = run.read_segments(int(bag))["labels"]
         try:
             mask = resize_labels(run.read_mask(int(bag)), labels.shape)  # type: ignore[arg-type]
@@ -77,7 +76,8 @@ class Masks:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._drawing = threading.Lock()
-        self._kept: OrderedDict[tuple[int, int], np.ndarray] = OrderedDict()
+        # One bit per pixel, and the shape.
+        self._kept: OrderedDict[tuple[int, int], tuple[np.ndarray, tuple[int, ...]]] = OrderedDict()
         self._canvases: OrderedDict[int, Canvas] = OrderedDict()
 
     def draw(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> np.ndarray:
@@ -103,11 +103,13 @@ class Masks:
         # Nothing that the mask of a bag depends on changes without this number changing.
         key = (bag, int(snapshot.touched_at[bag]))
         if key not in self._kept:
-            self._kept[key] = draw_segments(self.run, snapshot, bag)
+            drawn = draw_segments(self.run, snapshot, bag)
+            self._kept[key] = (np.packbits(drawn), drawn.shape)
         self._kept.move_to_end(key)
         while len(self._kept) > MAX_MASKS:
             self._kept.popitem(last=False)
-        return self._kept[key]
+        bits, (height, width) = self._kept[key]
+        return np.unpackbits(bits, count=height * width).astype(bool).reshape(height, width)
 
     def _show_strokes(self, bag: int, strokes: Sequence[Action]) -> Canvas:
         record = self.run.bags[bag]

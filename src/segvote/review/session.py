@@ -11,14 +11,14 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
-from segvote.errors import BadInputError, BusyRunError
+from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError, SegvoteError
 from segvote.evaluation.doctor import diagnose_run
 from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.io import EXPORTS
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run, is_written
+from segvote.review.exporting import check_unchanged, export_run, is_written
 from segvote.review.masks import PAGE_SIZE, THUMB_SIZE
 from segvote.review.pictures import Pictures
 from segvote.review.strokes import check_stroke
@@ -29,6 +29,8 @@ KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".s
 MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
 MAX_BAGS = 1 << 14
+# Actions that are kept while the run folder is away; undo and redo refer to a number, which may be another's by then.
+KEPT = frozenset({"accept", "clear", "cut", "join", "move", "paint", "set"})
 
 
 class Session:
@@ -59,13 +61,15 @@ class Session:
             "move": self._move,
             "paint": self._paint,
             "redo": self._redo,
+            "rescue": self._rescue,
             "set": self._set,
             "undo": self._undo,
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Event] = set()
         self._duplicates: list[NearDuplicate] | None = None
-        self._doctor, self._exporting = threading.Lock(), threading.Lock()
+        self._doctor, self._exporting, self._rescuing = threading.Lock(), threading.Lock(), threading.Lock()
+        self.unsaved: list[tuple[str, Any]] = []  # actions and messages that came while the run folder was away
         self.export_step: dict[str, Any] = {}
         self.closing = False
 
@@ -156,9 +160,19 @@ class Session:
             "lastVoted": engine.last_voted,
             "votes": engine.status,
             "problem": engine.problem,
+            "unsaved": self._describe_unsaved(),
             "export": self.export_step,
             "estimate": asdict(estimate) if (estimate := engine.estimate_rest()) else None,
         }
+
+    def _describe_unsaved(self) -> dict[str, Any] | None:
+        """How many actions wait in memory for a folder, and why; None where all are saved."""
+        try:
+            self.engine.log.check_in_place()
+        except ReplacedFolderError as error:
+            return {"n": len(self.unsaved), "reason": str(error)}
+        reason = f"{self.run.folder.path} is back in its place: save there"
+        return {"n": len(self.unsaved), "reason": reason} if self.unsaved else None
 
     def encode_update(self, since: int) -> bytes:
         return encode_update(self.engine.snapshot, since)
@@ -257,12 +271,47 @@ class Session:
     def _redo(self, message: Any) -> dict[str, Any]:
         return self._take_back(self.engine.redo, message)
 
+    def keep_unsaved(self, name: str, message: Any) -> None:
+        """Keep an action that failed in memory, and say why, where the run folder was deleted or replaced."""
+        if self.engine.log.is_in_place():
+            return
+        if name in KEPT:
+            self.unsaved.append((name, message))
+            self._wake_listeners()
+        self.engine.log.check_in_place()
+
+    def _rescue(self, message: Any) -> dict[str, Any]:
+        """Save what was refused while the folder was away to the one that lies there now."""
+        _take(message)
+        with self._rescuing:
+            self.engine.rescue()
+            try:
+                check_unchanged(self.run)
+            except SegvoteError as error:  # earlier actions are saved, but this page shows another run
+                return {"action": self.engine.corrections.last, "notice": str(error)}
+            failures = self._repeat_unsaved()
+        return {"action": self.engine.corrections.last, "notice": "; ".join(failures)}
+
+    def _repeat_unsaved(self) -> list[str]:
+        """Do what was refused, the oldest first; the reasons of those that cannot be done any more."""
+        failures = []
+        while self.unsaved:
+            name, message = self.unsaved[0]
+            try:
+                self.actions[name](message)
+            except BadInputError as error:
+                failures.append(f"{name} was left out: {error}")
+            del self.unsaved[0]
+        return failures
+
     def _take_back(self, act: Callable[[int], int], message: Any) -> dict[str, Any]:
         """Undo or redo; the page is told in which images."""
         before = self.engine.corrections
         number = act(*_take(message, expected=int))
         changed = self.engine.corrections.list_changed(before)
-        return {"action": number, "bags": [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]}
+        bags = [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]
+        left = self.engine.corrections
+        return {"action": number, "bags": bags, "nUndo": left.n_undo, "nRedo": left.n_redo}
 
     def _export(self, message: Any) -> dict[str, Any]:
         """Write masks, heat maps, COCO file and report of the run again."""
@@ -287,6 +336,7 @@ class Session:
         if not self._exporting.acquire(blocking=False):
             raise BusyRunError("files are being written already; wait until they are")
         try:
+            self.engine.log.check_in_place()  # or the folder would be made again, empty but for these files
             yield
         finally:
             self.export_step = {}

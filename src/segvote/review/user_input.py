@@ -8,7 +8,7 @@ import numpy as np
 
 from segvote.review.snapshot import UserInput
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas, Corrections, fix_supervoxels
+from segvote.run.corrections import Canvas, Corrections, fix_video
 from segvote.run.run import Run
 from segvote.types import WITH
 
@@ -67,7 +67,7 @@ class UserReader:
 
     def _label_video(self, bag: int, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
         record = self.run.bags[bag]
-        user_labels = fix_supervoxels(self.run.folder, record.segments, strokes, record.n_segments)
+        user_labels = fix_video(self.run.folder, record.segments, strokes, record.n_segments)
         return user_labels, np.zeros(record.n_segments)
 
 

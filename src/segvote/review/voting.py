@@ -15,6 +15,7 @@ from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
 from segvote.steps.reopening import Reopened, Voted, apply_corrections, list_segmented_images, reopen, vote
+from segvote.steps.vote import join_frames
 from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ class Voting:
     def vote_without_labels(self) -> Vote:
         """The vote as if the user had labelled no segment; bag labels are those of the last vote."""
         with self.lock:
-            return self.get_voted().held.vote
+            voted = self.get_voted()
+            return join_frames(voted.opened.table, voted.held.vote)
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
         """Contributions to the score of a segment."""

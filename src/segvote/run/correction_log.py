@@ -1,12 +1,14 @@
 """A user's corrections on disk: an append-only log in SQLite, one transaction per action.
 
 Nothing is ever changed or deleted: undo is one more row. A row is on the disk before `append` returns, so that a
-process killed at any moment loses nothing that was answered; several processes may append to the same log.
+process killed at any moment loses nothing that was answered; several processes may append to the same log. A log that
+was deleted or replaced while it is open refuses actions, see `segvote.run.log_rescue`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -15,16 +17,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnwritableFileError
+from segvote.errors import (
+    BadInputError,
+    BusyRunError,
+    DamagedFileError,
+    ReplacedFolderError,
+    UnwritableFileError,
+)
+from segvote.io.names import encode_name
 from segvote.run.log_checks import check_log_file, check_log_tables
 
 # What a user can do; `undo` and `redo` speak of the last of the others.
 KINDS = ("cut", "extent", "join", "look", "move", "paint", "redo", "set", "undo")
 # Lowest and highest value of a kind; 0 and 1 of the others.
 VALUES = {"extent": (1, 9), "paint": (-1, 1), "set": (-1, 1)}
-# 1 had no checksums, 2 neither pixels that are kept exactly (*paint*) nor batches nor frames, 3 no *cut* and *join*;
-# all are continued.
-FORMAT = 4
+FORMAT = 5
 WAIT_SECONDS = 10.0
 
 SCHEMA = """
@@ -38,9 +45,9 @@ CREATE TABLE IF NOT EXISTS actions (
     height INTEGER NOT NULL,
     width  INTEGER NOT NULL,
     counts TEXT NOT NULL,
-    checksum TEXT NOT NULL DEFAULT '',
-    batch INTEGER NOT NULL DEFAULT 0,
-    frame INTEGER NOT NULL DEFAULT -1
+    checksum TEXT NOT NULL,
+    batch  INTEGER NOT NULL,
+    frame  INTEGER NOT NULL
 );
 CREATE TRIGGER IF NOT EXISTS never_change BEFORE UPDATE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
@@ -86,16 +93,11 @@ class Action:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise BadInputError(f"expected an action of kind {', '.join(KINDS)}; got {self.kind!r}")
+        object.__setattr__(self, "name", encode_name(self.name))  # text of SQLite is UTF-8
 
 
-COLUMNS = ("kind", "image", "name", "value", "height", "width", "counts", "number")
-CONTENT = COLUMNS[:-1]
-# Columns of later formats, and what stands for them in a log that has none.
-ADDED = {
-    "checksum": "TEXT NOT NULL DEFAULT ''",
-    "batch": "INTEGER NOT NULL DEFAULT 0",
-    "frame": "INTEGER NOT NULL DEFAULT -1",
-}
+CONTENT = ("kind", "image", "name", "value", "height", "width", "counts")
+COLUMNS = (*CONTENT, "number", "batch", "frame", "checksum")
 
 
 class CorrectionLog:
@@ -116,19 +118,29 @@ class CorrectionLog:
         check_log_file(self.path)
         with _explain_failure(self.path):
             self._writer = _connect(self.path, patience)
-            self._writer.execute("PRAGMA journal_mode=WAL")
-            # FULL: a commit waits for the disk, so that "saved" is true even if the power fails.
-            self._writer.execute("PRAGMA synchronous=FULL")
+            # No write-ahead log: it shares memory between processes, which network file systems cannot.
+            self._writer.execute("PRAGMA journal_mode=DELETE")
+            # EXTRA: a commit waits for the disk, so that "saved" is true even if the power fails.
+            self._writer.execute("PRAGMA synchronous=EXTRA")
             _check_format(self._writer, self.path)
-            self._prepare()
+            self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+            self._writer.execute(f"PRAGMA user_version={FORMAT}")
             self._reader = _connect(self.path, patience)
+        # The open connections keep these numbers from being given to another file.
+        self._identity = _identify(self.path)
+        self._seen: list[Action] = []  # what was read last
 
-    def _prepare(self) -> None:
-        self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
-        for name, kind in ADDED.items():
-            if not _has_column(self._writer, name):
-                self._writer.execute(f"ALTER TABLE actions ADD COLUMN {name} {kind}")
-        self._writer.execute(f"PRAGMA user_version={FORMAT}")
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the file that was opened: SQLite goes on writing to a deleted one."""
+        return self._identity == _identify(self.path)
+
+    def check_in_place(self) -> None:
+        """Raise `ReplacedFolderError` where the file, or its folder, was deleted, moved or replaced."""
+        if not self.is_in_place():
+            raise ReplacedFolderError(
+                f"{self.path.parent} was deleted, moved or replaced while it was open; nothing more is saved: "
+                "put the folder back or annotate again, then save there"
+            )
 
     def append(self, action: Action, expected: int | None = None) -> int:
         """Write one action, alone in its transaction.
@@ -155,23 +167,43 @@ class CorrectionLog:
         int
             The number of the last; 0 where there are none.
         """
-        with self._hold_for_writing(), _explain_failure(self.path):
+        with self.hold_for_writing():
+            self.check_in_place()
+            written = self._write([actions], expected)
+            if not self.is_in_place():  # deleted meanwhile: the actions are in the deleted file
+                self._seen = [*self._seen, *written]
+            self.check_in_place()
+        return written[-1].number if written else 0
+
+    def append_batches(self, batches: Sequence[Sequence[Action]]) -> None:
+        """Write many groups of actions at once, each of which is undone together."""
+        with self.hold_for_writing():
+            self.check_in_place()
+            self._write(batches, None)
+
+    def _write(self, batches: Sequence[Sequence[Action]], expected: int | None) -> list[Action]:
+        """Write in one transaction; returns the actions with their numbers."""
+        written: list[Action] = []
+        with _explain_failure(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 last = self._check_last(expected)
-                batch = last + 1 if len(actions) > 1 else 0
-                for action in actions:
-                    last = self._insert(replace(action, batch=batch))
+                for actions in batches:
+                    batch = last + 1 if len(actions) > 1 else 0
+                    for action in actions:
+                        last = self._insert(replace(action, batch=batch))
+                        written.append(replace(action, batch=batch, number=last))
                 self._writer.execute("COMMIT")
             except BaseException:
                 # On a full disk SQLite has rolled back by itself.
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
-        return last if actions else 0
+        return written
 
     @contextlib.contextmanager
-    def _hold_for_writing(self) -> Iterator[None]:
+    def hold_for_writing(self) -> Iterator[None]:
+        """Let no other thread append meanwhile."""
         if not self._writing.acquire(timeout=self.patience):
             raise BusyRunError(f"{self.path} is in use; this action was not saved, repeat it in a moment")
         try:
@@ -196,19 +228,40 @@ class CorrectionLog:
         return int(cursor.lastrowid or 0)
 
     def read(self) -> list[Action]:
-        """All actions, the oldest first."""
+        """All actions, the oldest first; of a log that is not in its place, those that were read last."""
         with self._reading, _explain_failure(self.path):
-            return _select(self._reader, self.path)
+            # SQLite would take the journal of the file that lies there now for that of the deleted one.
+            if self.is_in_place():
+                self._seen = _select(self._reader, self.path)
+            return list(self._seen)
 
     def read_last(self) -> int:
         """Number of the last action; 0 in an empty log. Quick: for asking whether another process wrote something."""
         with self._reading, _explain_failure(self.path):
-            return _read_last(self._reader)
+            return _read_last(self._reader) if self.is_in_place() else len(self._seen)
+
+    def adopt(self, other: CorrectionLog) -> None:
+        """Go on with the file of another log, which must not be used any more; hold this one for writing."""
+        with self._reading:
+            self._close()
+            self._writer, self._reader, self._identity = other._writer, other._reader, other._identity
 
     def close(self) -> None:
         with self._writing, self._reading:
-            self._writer.close()
-            self._reader.close()
+            self._close()
+
+    def _close(self) -> None:
+        self._writer.close()
+        self._reader.close()
+
+
+def _identify(path: Path) -> tuple[int, ...]:
+    """Device and inode of a file and of its folder; empty where there is none."""
+    try:
+        statuses = [os.stat(path), os.stat(path.parent)]
+    except OSError:
+        return ()
+    return tuple(number for status in statuses for number in (status.st_dev, status.st_ino))
 
 
 def _connect(path: Path, patience: float) -> sqlite3.Connection:
@@ -234,18 +287,12 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
     if not _is_begun(connection):
         return []
-    if _read_format(connection) >= 3 and not all(_has_column(connection, name) for name in ADDED):
-        raise DamagedFileError(f"{path} has lost a column; restore the file, or move it away")
-    names = [name if _has_column(connection, name) else kind.rsplit(" ", 1)[1] for name, kind in ADDED.items()]
-    checksum, batch, frame = names
-    rows = connection.execute(
-        f"SELECT {', '.join(COLUMNS)}, {batch}, {frame}, {checksum} FROM actions ORDER BY number"
-    ).fetchall()
+    rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM actions ORDER BY number").fetchall()
     for place, row in enumerate(rows, start=1):
         _check_row(row, place, path)
     actions = [Action(*row[:-1]) for row in rows]
     sums = [row[-1] for row in rows]
-    if any(noted and noted != _sum(action) for noted, action in zip(sums, actions, strict=True)):
+    if any(noted != _sum(action) for noted, action in zip(sums, actions, strict=True)):
         raise DamagedFileError(f"{path}: an action is not as it was written; restore the file, or move it away")
     return actions
 
@@ -264,18 +311,10 @@ def _is_begun(connection: sqlite3.Connection) -> bool:
     return _read_format(connection) > 0 or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
 
 
-def _has_column(connection: sqlite3.Connection, name: str) -> bool:
-    return any(row[1] == name for row in connection.execute("PRAGMA table_info(actions)"))
-
-
 def _sum(action: Action) -> str:
     """Checksum of what an action says; eight hexadecimal digits."""
-    content = [getattr(action, column) for column in CONTENT]
-    # Of an action that an older format could hold the sum is that of the older format.
-    more = [action.batch] if action.batch or action.frame >= 0 else []
-    if action.frame >= 0:
-        more.append(action.frame)
-    return f"{zlib.crc32(repr([*content, *more]).encode()):08x}"
+    content = [getattr(action, column) for column in (*CONTENT, "batch", "frame")]
+    return f"{zlib.crc32(repr(content).encode()):08x}"
 
 
 def _read_format(connection: sqlite3.Connection) -> int:
@@ -285,7 +324,7 @@ def _read_format(connection: sqlite3.Connection) -> int:
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     check_log_tables(connection, path, SCHEMA)
     found = _read_format(connection)
-    if not 0 <= found <= FORMAT:
+    if found not in (0, FORMAT):
         raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
 
 
@@ -295,9 +334,14 @@ def _explain_failure(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         code = getattr(error, "sqlite_errorcode", None)
-        if code is None:  # Python's own: what lies in the file is no text
+        if code in (None, sqlite3.SQLITE_ERROR):  # what lies in the file is no text, or a column is missing
             raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
-        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+        if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            raise UnwritableFileError(
+                f"cannot write {path} ({error}); this action was not saved: get permission to write to the run folder, "
+                "or copy it to a place of your own"
+            ) from error
+        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise UnwritableFileError(
                 f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
             ) from error

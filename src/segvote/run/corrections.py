@@ -160,7 +160,7 @@ def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corre
     for index, bag in enumerate(bags):
         strokes = corrections.strokes.get(bag.bag.digest)
         if strokes and bag.n_frames:
-            fixed[index] = fix_supervoxels(run, bag.segments_key, strokes, bag.n_segments)
+            fixed[index] = fix_video(run, bag.segments_key, strokes, bag.n_segments)
         elif strokes:
             labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
             fixed[index] = fix_segments(strokes, labels, bag.n_segments)
@@ -205,22 +205,22 @@ def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int 
     return canvas.label_segments(labels, n_segments)
 
 
-def fix_supervoxels(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
-    """User labels of the supervoxels of one video.
+def fix_video(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
+    """User labels of the segments of one video.
 
     Parameters
     ----------
     run, key
         Where its segments lie, and under which name.
     strokes
-        *set* actions on any of its frames, the oldest first.
+        *set* actions on its key frames, the oldest first; one of another frame counts for the nearest key frame.
     n_segments
-        How many supervoxels there are.
+        How many segments there are.
 
     Returns
     -------
-    (n_segments,) int8: the value of the last stroke that covers more than half of the supervoxel in its frame; -1
-    where there is none.
+    (n_segments,) int8: the value of the last stroke that covers more than half of the segment; -1 where there is
+    none.
     """
     user_labels = np.full(n_segments, UNDECIDED, dtype=np.int8)
     for stroke in strokes:

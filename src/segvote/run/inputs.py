@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.names import encode_name
 from segvote.io.picture_views import Reading, split_view
 from segvote.io.records import is_path_name, read_fields
 from segvote.io.stores import find_local_path, name_path_or_uri
@@ -106,8 +107,10 @@ class Inputs:
         ]
 
     def add(self, bag_label: str, folder: Path, frames: str = "auto", reading: Reading | None = None) -> Inputs:
-        """The same with one more folder; one that is part of the run already is refused."""
+        """The same with one more folder; one that was added already is added once, one that overlaps is refused."""
         folder = folder.resolve()
+        if any((bag_label, name_path_or_uri(folder)) == (one.bag_label, one.folder) for one in self.added):
+            return self  # a command that was killed, repeated
         _check_apart(folder, [*self.folders.values(), *(one.folder for one in self.added)])
         taken = {*self.list_names(frames, reading), *self.removed}
         below = list_names(folder, frames, reading)
@@ -120,24 +123,32 @@ class Inputs:
 
     def remove(self, names: Iterable[str], frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same without some bags, by name, file name, or either without its extension."""
-        known = [name for name in self.list_names(frames, reading) if name not in self.removed]
-        found = [_find_name(name, known, "of the run") for name in names]
-        return replace(self, removed=tuple(sorted({*self.removed, *found})))
+        return replace(self, removed=tuple(sorted({*self.removed, *self._find_names(names, frames, reading)})))
 
-    def restore(self, names: Iterable[str]) -> Inputs:
+    def restore(self, names: Iterable[str], frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same with bags that were removed once."""
-        found = {_find_name(name, self.removed, "that was removed") for name in names}
+        found = self._find_names(names, frames, reading)
         return replace(self, removed=tuple(name for name in self.removed if name not in found))
 
+    def _find_names(self, names: Iterable[str], frames: str, reading: Reading | None) -> set[str]:
+        """Names of bags, removed or not: a command that was killed and is repeated finds them as it left them."""
+        wanted = list(names)
+        known = sorted({*self.list_names(frames, reading), *self.removed}) if wanted else []
+        return {_find_name(name, known) for name in wanted}
 
-def _find_name(wanted: str, names: Sequence[str], which: str) -> str:
+
+def _find_name(wanted: str, names: Sequence[str]) -> str:
     if wanted in names:
         return wanted
-    paths = [PurePosixPath(name) for name in names]
-    found = [str(path) for path in paths if wanted in (path.name, path.stem, str(path.with_suffix("")))]
+    found = [name for name in names if wanted in {*_list_spellings(name), *_list_spellings(encode_name(name))}]
     if len(found) != 1:
-        raise BadInputError(f"expected the name of one image {which}; {wanted!r} fits {len(found)} of them")
+        raise BadInputError(f"expected the name of one image of the run; {wanted!r} fits {len(found)} of them")
     return found[0]
+
+
+def _list_spellings(name: str) -> tuple[str, ...]:
+    path = PurePosixPath(name)
+    return name, path.name, path.stem, str(path.with_suffix(""))
 
 
 def _check_apart(folder: Path, others: Sequence[str]) -> None:

@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from segvote.io.names import N_KEPT
+
 ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
 # Bytes of the last part of a stem: file systems allow 255, of which an ending takes some.
 MAX_BYTES = 235
-N_KEPT = 48  # letters of a name that is too long
 # Folders in which every file belongs to one bag, by its stem.
 FOLDERS = ("masks", "heatmaps", "films", "tracks")
 
@@ -50,9 +51,9 @@ def _propose(name: str, n_tries: int) -> str:
     path = PurePosixPath(name)
     stem = str(path.with_suffix("")) if n_tries == 0 else name
     last = PurePosixPath(stem).name
-    if n_tries < 2 and len(last.encode(errors="surrogateescape")) <= MAX_BYTES:
+    if n_tries < 2 and len(os.fsencode(last)) <= MAX_BYTES:
         return stem
-    number = hashlib.sha256(f"{n_tries} {name}".encode(errors="surrogateescape")).hexdigest()[:10]
+    number = hashlib.sha256(os.fsencode(f"{n_tries} {name}")).hexdigest()[:10]
     return str(path.with_name(f"{last[:N_KEPT]}~{number}"))
 
 

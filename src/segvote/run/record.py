@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from segvote import __version__
+from segvote.masks import Drawing
 from segvote.run.corrections import Corrections
 from segvote.run.run_folder import make_key
 from segvote.run.segmented_image import SegmentedImage
@@ -54,6 +55,8 @@ def make_record(
     problems: Sequence = (),
     search: dict[str, Any] | None = None,
     confidence: dict[str, Any] | None = None,
+    drawing: Drawing | None = None,
+    extent: int = 0,
 ) -> dict[str, Any]:
     """The content of ``run.json``."""
     return {
@@ -67,6 +70,8 @@ def make_record(
         "problems": list(problems),
         **({"search": search} if search else {}),
         **({"confidence": confidence} if confidence else {}),
+        **({"drawing": {"way": drawing.way, "reason": drawing.reason}} if drawing else {}),
+        **({"extent": extent} if extent else {}),
     }
 
 

@@ -18,6 +18,9 @@ RUN_RECORD: dict[str, Any] = {
     "bags": [dict],
     "problems": PROBLEMS,
     "search?": dict,
+    "drawing?": {"way": str, "reason": str},
+    "confidence?": dict,
+    "extent?": int,
     "pending?": dict,
 }
 CLASS_RECORD: dict[str, Any] = {

@@ -15,10 +15,13 @@ from segvote.errors import BadInputError, DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
+from segvote.io.names import encode_name
 from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.io.tables import read_json
+from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bag_record import BagRecord, read_bag
+from segvote.run.drawing import read_drawing
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
 from segvote.run.notebook import format_run
@@ -55,9 +58,16 @@ class Run:
         self.folder = RunFolder(folder)
         self.record: dict[str, Any] = self.folder.read_record()
         if not self.record.get("complete"):
-            raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
+            raise BadInputError(f"the run in {self.folder.path} is not finished; {self._advise()}")
         self.settings = read_settings(self.record.get("settings"), self.folder.record_path)
         self.bags = [read_bag(entry, self.folder) for entry in self.record["bags"]]
+
+    def _advise(self) -> str:
+        """Which command finishes the run."""
+        inputs = self.record.get("inputs", {})
+        if "added" in inputs or "removed" in inputs:  # `annotate` knows of two folders only
+            return f"finish it with `segvote update {self.folder.path}`"
+        return "repeat the same `segvote annotate`"
 
     def __len__(self) -> int:
         return len(self.bags)
@@ -87,6 +97,16 @@ class Run:
         """The same as one line of text; empty where nothing is known."""
         return format_confidence(self.confidence)
 
+    @property
+    def extent(self) -> int:
+        """Level of the nested selections that the masks show, from 1 to 6; single images may have one of their own."""
+        return int(self.record.get("extent", self.settings.extent))
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """How the masks are drawn."""
+        return read_drawing(self.folder.model_path)
+
     @cached_property
     def offsets(self) -> np.ndarray:
         """(n_bags + 1,) where each bag's segments begin in the flat arrays."""
@@ -105,8 +125,8 @@ class Run:
 
     def find(self, name: str) -> int:
         """Number of a bag by its name, its file name, or its stem."""
-        names = [(bag.name, bag.stem, bag.name.rsplit("/", 1)[-1], bag.stem.rsplit("/", 1)[-1]) for bag in self.bags]
-        found = [index for index, known in enumerate(names) if name in known]
+        exact = [index for index, bag in enumerate(self.bags) if name == bag.name]
+        found = exact or [index for index, bag in enumerate(self.bags) if name in _list_spellings(bag)]
         if len(found) != 1:
             raise BadInputError(f"expected the name of one image of the run; {name!r} fits {len(found)} of them")
         return found[0]
@@ -157,6 +177,12 @@ class Run:
             yield from list_frame_annotations(self.folder, bag, self.find_source(index), self.settings.label)
         else:
             yield make_annotation(bag, self.read_mask(index), self.settings.label, self.find_image(index))
+
+
+def _list_spellings(bag: BagRecord) -> set[str]:
+    """All that a user may call a bag."""
+    names = {bag.name, bag.stem, encode_name(bag.name), encode_name(bag.stem)}
+    return names | {name.rsplit("/", 1)[-1] for name in names}
 
 
 def make_annotation(bag: BagRecord, mask: np.ndarray, label: str, image_path: Path | None) -> Annotation:

@@ -111,7 +111,6 @@ class RunFolder:
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""
         with explain_failure(self.log_path):
-            self.path.mkdir(parents=True, exist_ok=True)
             if self.log_path.exists() and not self.log_path.is_file():
                 raise UnwritableFileError(f"{self.log_path} is no regular file; move it away and repeat the command")
             with self.log_path.open("a", encoding="utf-8") as file:

@@ -12,6 +12,7 @@ from segvote.voters import METHOD
 READING = Reading()  # its defaults
 
 # Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
+N_LEVELS = 6  # of nested selections, see `segvote.method.extents`
 DETAILS: dict[str, int | None] = {"auto": None, "coarse": None, "fine": 896}
 
 
@@ -31,8 +32,6 @@ class Settings:
         How closely images are looked at: ``auto``, a name of `DETAILS`, or the network's input in pixels.
     border_prior
         Background prior of segments on the image border; 1 switches it off.
-    motion_prior
-        Background prior of what moves with the background of a video; 1 switches it off.
     exclude_mislabelled
         Whether bags that are likely mislabelled are excluded from the vote, where the voter can do so.
     finish
@@ -49,8 +48,8 @@ class Settings:
     extent
         Level of the nested selections, from 1, the most telling part, to 6, the whole object; see
         `segvote.method.extents`.
-    n_superpixels
-        Superpixels along which masks are drawn after the decision; 0 leaves them made of whole segments.
+    draw
+        How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
     seed
         Of everything random (codebooks).
     label
@@ -78,7 +77,6 @@ class Settings:
     size: int = 400
     detail: str = "auto"
     border_prior: float = 0.9
-    motion_prior: float = 0.7
     exclude_mislabelled: bool = True
     finish: bool = False
     smoothing: float = 0.4
@@ -86,7 +84,7 @@ class Settings:
     decision: str = "otsu"
     unsure: bool = False
     extent: int = 2
-    n_superpixels: int = 1500
+    draw: str = "auto"
     seed: int = 0
     label: str = "object"
     frames: str = "auto"

@@ -13,6 +13,7 @@ SEGMENTERS = Registry(
     {
         "felzenszwalb": "segvote.segmentation.felzenszwalb:segment_felzenszwalb",
         "gpb": "segvote.segmentation.gpb:segment_gpb",
+        "supervoxels": "segvote.segmentation.supervoxels:segment_supervoxels",
         "slic": "segvote.segmentation.slic:segment_slic",
         "ward": "segvote.segmentation.ward:segment_ward",
     },

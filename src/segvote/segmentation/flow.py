@@ -1,4 +1,4 @@
-"""Optical flow between neighbouring frames, and what is left of it when the camera's own motion is taken out."""
+"""Optical flow between neighbouring frames."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import cv2
 import numpy as np
 
 SMALLEST_SIDE = 32  # below this the flow's pyramid has no level to start from
-GRID_STEP = 8
-N_ROUNDS = 5
-MIN_SPREAD = 0.1  # pixels: a camera on a tripod leaves residuals of zero, which must not become the unit
 
 
 def measure_flow(image: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -35,29 +32,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         cv2.setNumThreads(n_threads)
-
-
-def remove_camera(flow: np.ndarray) -> np.ndarray:
-    """Flow (h, w, 2) less the camera's, the affine motion that most of the frame follows (outliers count little)."""
-    height, width = flow.shape[:2]
-    rows, columns = np.mgrid[:height:GRID_STEP, :width:GRID_STEP]
-    places = _make_terms(rows.ravel(), columns.ravel(), height, width)
-    model = _fit_robustly(places, flow[rows, columns].reshape(-1, 2))
-    y, x = np.mgrid[:height, :width]
-    camera = _make_terms(y.ravel(), x.ravel(), height, width) @ model
-    return (flow - camera.reshape(flow.shape)).astype(np.float32)
-
-
-def _make_terms(rows: np.ndarray, columns: np.ndarray, height: int, width: int) -> np.ndarray:
-    return np.stack([np.ones(len(rows)), (columns - width / 2) / width, (rows - height / 2) / width], axis=1)
-
-
-def _fit_robustly(places: np.ndarray, flow: np.ndarray) -> np.ndarray:
-    """(3, 2) affine model by re-weighted least squares with Cauchy weights."""
-    weights = np.ones(len(places))
-    for _ in range(N_ROUNDS):
-        root = np.sqrt(weights)[:, None]
-        model = np.linalg.lstsq(places * root, flow * root, rcond=None)[0]
-        residuals = np.linalg.norm(flow - places @ model, axis=1)
-        weights = 1 / (1 + (residuals / max(float(np.median(residuals)), MIN_SPREAD)) ** 2)
-    return model

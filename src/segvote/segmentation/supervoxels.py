@@ -17,7 +17,9 @@ import numpy as np
 from segvote.errors import BadInputError, MissingPartError
 from segvote.segmentation.colour import check_image, convert_to_lab, smooth_colour
 from segvote.segmentation.flow import measure_flow
-from segvote.segmentation.labels import compress_numbers
+from segvote.segmentation.hierarchy import build_segmentation
+from segvote.segmentation.labels import compress_numbers, relabel_connected
+from segvote.types import Segmentation
 
 LONGEST_WINDOW = 62  # frames are bits of an int64
 # Later windows stop at the first window's cost; a window with much more to see may have this many times its number.
@@ -87,6 +89,12 @@ def stream_supervoxels(
             yield SupervoxelFrame(n_done, labels, flow)
             n_done += 1
         before = batch[-1:]
+
+
+def segment_supervoxels(image: np.ndarray, n_segments: int = 200) -> Segmentation:
+    """Segment an image (h, w, 3) uint8 as a video of one frame into at most n_segments, with their Ward tree."""
+    (found,) = stream_supervoxels([image], n_segments)
+    return build_segmentation(image, relabel_connected(found.labels), n_segments)
 
 
 def _check_options(n_in_frame: int, window: int) -> None:

@@ -31,31 +31,7 @@ def annotate(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
-    """Find the object that the images of one folder show and those of the other do not.
-
-    Parameters
-    ----------
-    with_folder, without_folder
-        Folders of images, nested as you like.
-    out
-        The run folder to write; an unfinished or earlier run of the same two folders is continued.
-    settings
-        See `Settings`.
-    segments
-        Folder of your own label maps (PNG or npy) or contour maps (ucm2 in .mat), named like the images; None: segment.
-    n_jobs
-        Number of processes; the answer does not depend on it.
-    scheduler
-        Address of a Dask scheduler, whose workers are used instead of processes.
-    strict
-        An unreadable image is an error instead of a line in the report.
-    progress
-        Called with step, done, total.
-
-    Returns
-    -------
-    Run
-    """
+    """Find the object that the images of one folder show and those of the other do not; see `segvote.annotate`."""
     settings, resources = settings or Settings(), Resources(n_jobs, scheduler)
     check_names(settings)
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}

@@ -14,12 +14,16 @@ from segvote.io import EXPORTS
 from segvote.io.atomic import remove_leftovers
 from segvote.io.exports.base import ExportOptions
 from segvote.io.images import resize_labels
-from segvote.progress import Progress, count_along, ignore_progress
+from segvote.io.names import encode_name, encode_names
+from segvote.io.progress_bar import choose_progress
+from segvote.io.stores import open_folders
+from segvote.progress import Progress, count_along
 from segvote.run.classes.runs import ClassRuns, find_class_record
 from segvote.run.corrections import Corrections, find_painted, fix_segments, read_corrections
-from segvote.run.run import Run
+from segvote.run.run import Run, open_run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.instances import divide_instances
+from segvote.steps.video.frame_pictures import add_frame_pictures
 from segvote.types import WITH, Annotation
 
 
@@ -33,62 +37,86 @@ def export(
     instances: bool = False,
     min_area: int = 1,
     polygons: bool = False,
-    copy_images: bool = False,
-    nested: bool = False,
-    val_share: float = 0.0,
+    images: str = ExportOptions.images,
+    val_share: float = ExportOptions.val_share,
     boxes: bool = False,
     overwrite: bool = False,
-    progress: Progress = ignore_progress,
+    progress: Progress | None = None,
 ) -> Path:
     """Write the masks of a run in the format of another tool.
 
     Parameters
     ----------
-    run
+    run : Run, ClassRuns, path or str
         A finished run, a run on several classes, or the folder of either.
-    format
+    format : str
         A name of `segvote.EXPORTS`.
-    folder
+    folder : path or str, optional
         Where to write; default ``exports/FORMAT`` in the run folder.
-    label
+    label : str, optional
         What the object is called there; default: what the run calls it. Classes keep their names.
-    unsure
-        Width of the band that is too close to call; see `find_unsure`. 0: none.
-    instances, min_area, polygons, copy_images, nested, val_share, boxes
-        See `ExportOptions`.
-    overwrite
+    unsure : float
+        Segments this close to the threshold become unsure pixels where the format has them: a share of the image's
+        range of scores, 0: none.
+    instances : bool
+        Every connected region is an object of its own.
+    min_area : int
+        With `instances`, regions of fewer pixels are left out.
+    polygons : bool
+        Outlines instead of masks, where the format has both.
+    images : {"link", "copy", "none"}
+        Put the pictures where the format expects them: as hard links, or copies where links cannot be made; as copies;
+        or not.
+    val_share : float
+        Share of the images for validation, in formats that have a split; 0: no split.
+    boxes : bool
+        YOLO: boxes around the objects instead of outlines, for readers of detections.
+    overwrite : bool
         Write into a folder that holds something already.
-    progress
-        Called with step, done, total.
+    progress : callable, optional
+        As for `annotate`.
 
     Returns
     -------
     Path
-        The file or folder to open in the other tool.
+        The file or folder to open with that tool.
+
+    Examples
+    --------
+    >>> import segvote
+    >>> segvote.export("out", "coco", label="cup").as_posix()
+    'out/exports/coco/annotations/instances_default.json'
     """
     write = EXPORTS[format]
     if not 0 <= unsure <= 1:
         raise BadInputError(f"the unsure band is a share of the scores, 0 to 1; got {unsure}")
-    run = run if isinstance(run, Run | ClassRuns) else _open(Path(run))
-    labels, annotations = _choose_annotations(run, label, unsure, instances)
     options = ExportOptions(
-        labels,
+        (),
         polygons=polygons,
         instances=instances,
         min_area=min_area,
-        copy_images=copy_images,
-        nested=nested,
+        images=images,
         val_share=val_share,
         boxes=boxes,
         model_version=f"segvote {__version__}",
     )
-    target = run.folder.path / "exports" / format if folder is None else Path(folder)
-    _check_target(target, overwrite)
-    if target.is_dir():
-        remove_leftovers(target)  # of an export that was killed: training tools take hidden pictures for pictures
-    images = run.images if isinstance(run, ClassRuns) else run.bags
-    n_annotations = sum(one.n_frames or 1 for one in images)
-    return write(count_along(annotations, "export", n_annotations, progress), target, options)
+    with (
+        choose_progress(progress) as report,
+        open_run(run, report) as opened,
+        open_folders(outs=[folder], progress=report) as (_, (target,)),
+    ):
+        opened = opened if isinstance(opened, Run | ClassRuns) else _open(Path(opened))
+        labels, annotations = _choose_annotations(opened, label, unsure, instances)
+        bags = opened.images if isinstance(opened, ClassRuns) else opened.bags
+        names = encode_names(one.name for one in bags)
+        annotations = (replace(one, name=names.get(one.name) or encode_name(one.name)) for one in annotations)
+        target = opened.folder.path / "exports" / format if target is None else Path(target)
+        _check_target(target, overwrite)
+        if target.is_dir():
+            remove_leftovers(target)  # of an export that was killed: training tools take hidden pictures for pictures
+        n_annotations = sum(one.n_frames or 1 for one in bags)
+        pictured = annotations if images == "none" else add_frame_pictures(annotations)
+        return write(count_along(pictured, "export", n_annotations, report), target, replace(options, labels=labels))
 
 
 def _open(folder: Path) -> Run | ClassRuns:

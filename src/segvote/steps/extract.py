@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,20 +18,26 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.hierarchy import crop_segmentation, measure_means
-from segvote.segmentation.labels import list_edges, measure_areas, measure_border
+from segvote.segmentation.geometry import measure_segments
+from segvote.segmentation.hierarchy import crop_segmentation
+from segvote.steps.drawing.superpixels import (
+    N_SUPERPIXELS,
+    SUPERPIXEL_SEGMENTER,
+    measure_superpixels,
+    store_superpixels,
+)
 from segvote.steps.label_maps import LabelMaps, SegmentByMap
-from segvote.steps.superpixels import SUPERPIXEL_SEGMENTER, measure_superpixels, store_superpixels
-from segvote.steps.video.extract import extract_video
+from segvote.steps.video.extract import VIDEO_VERSION, extract_video, is_whole
 from segvote.types import WITH, Segmentation
 
 # Raised when the way segments or features are computed changes: old files are then not used.
-SEGMENTS_VERSION = 3
+SEGMENTS_VERSION = 4
 FEATURES_VERSION = 2
 
 
 def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
-    """Name of a bag's segments: the content of its image and all that decides its segmentation."""
+    """Name of a bag's segments: the content of its image or video and all that decides its segmentation."""
+    sampling = {"video": VIDEO_VERSION, "every": settings.every, "fps": settings.fps} if bag.is_video else {}
     return make_key(
         version=SEGMENTS_VERSION,
         image=bag.digest,
@@ -39,7 +45,22 @@ def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
         n_segments=settings.n_segments,
         size=settings.size,
         label_map=label_map,
+        **sampling,
     )
+
+
+class Picture(Protocol):
+    """What is segmented: the image of a bag, or a key frame of a video."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width of the whole picture."""
+
+    def read(self, size: int) -> np.ndarray:
+        """(h, w, 3) uint8, large enough to be scaled down to a longest side of `size`."""
 
 
 class BagExtractor:
@@ -76,72 +97,90 @@ class BagExtractor:
             return SegmentedImage(bag, problem=bag.problem)
         try:
             if bag.is_video:
-                return extract_video(self, bag)
+                return extract_video(self, bag, make_segments_key(bag, self.settings))
             seconds: dict[str, float] = {}
             image = _LazyImage(bag, seconds)
-            key, segments = self._get_segments(bag, image, seconds)
-            self._get_features(self._name_features(key), segments["labels"], image, seconds)
-            return self._sum_up(bag, key, segments, seconds)
+            digest, segment_by_map = ("", None) if self.read_label_map is None else self.read_label_map(bag)
+            key = make_segments_key(bag, self.settings, digest)
+            segments = self.segment(key, image, seconds, bag.bag_label == WITH, segment_by_map)
+            self.extract(self.name_features(key), segments["labels"], image, seconds)
+            return self.sum_up(bag, key, segments, seconds)
         except (UnreadableImageError, BadInputError) as error:
             return SegmentedImage(bag, problem=str(error))
 
     def find(self, bag: Bag) -> SegmentedImage | None:
-        """An image whose segments and features are on disk, whole; None where there is something to do."""
-        if bag.problem or bag.is_video or self.read_label_map is not None:
+        """A bag whose segments and features are on disk, whole; None where there is something to do."""
+        if bag.problem or self.read_label_map is not None:
             return None
         key = make_segments_key(bag, self.settings)
         segments = read_if_whole(self.run.segments_path(key))
-        if segments is None or read_if_whole(self.run.features_path(self._name_features(key))) is None:
+        if segments is None or read_if_whole(self.run.features_path(self.name_features(key))) is None:
             return None
-        return self._sum_up(bag, key, segments)
+        if bag.is_video and not is_whole(self.run, key, segments):
+            return None
+        return self.sum_up(bag, key, segments)
 
     def name(self, bag: Bag) -> SegmentedImage | None:
         """As `find`, by the names of the files alone: nothing is read, and only the names are known."""
         if bag.problem:
             return None
         key = make_segments_key(bag, self.settings)
-        features = self._name_features(key)
+        features = self.name_features(key)
         if not (self.run.segments_path(key).is_file() and self.run.features_path(features).is_file()):
             return None
         return SegmentedImage(bag, key, features)
 
-    def _name_features(self, segments_key: str) -> str:
+    def name_features(self, segments_key: str) -> str:
+        """Name of the features of segments: those, and all that decides how features are extracted."""
         return make_key(
             version=FEATURES_VERSION, segments=segments_key, features=self.extractor.get_key(), state=self.state_key
         )
 
-    def _sum_up(
+    def sum_up(
         self, bag: Bag, key: str, segments: dict[str, np.ndarray], seconds: dict[str, float] | None = None
     ) -> SegmentedImage:
+        """What the pipeline knows of a bag whose segments are these."""
         height, width = (int(side) for side in segments["shape"])
-        n_segments, spent = len(segments["areas"]), _round(seconds or {})
         return SegmentedImage(
-            bag, key, self._name_features(key), height, width, n_segments, warning=bag.note, seconds=spent
+            bag,
+            key,
+            self.name_features(key),
+            height,
+            width,
+            len(segments["areas"]),
+            n_frames=len(segments.get("frame_indices", ())),
+            warning=str(segments.get("problem", "")) or bag.note,
+            seconds=_round(seconds or {}),
         )
 
-    def _get_segments(
-        self, bag: Bag, image: _LazyImage, seconds: dict[str, float]
-    ) -> tuple[str, dict[str, np.ndarray]]:
-        digest, segment_by_map = ("", None) if self.read_label_map is None else self.read_label_map(bag)
-        key = make_segments_key(bag, self.settings, digest)
+    def segment(
+        self,
+        key: str,
+        picture: Picture,
+        seconds: dict[str, float],
+        keep_superpixels: bool = False,
+        segment_by_map: SegmentByMap | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Segments of a picture under a name, computed where the run folder does not hold them."""
         path = self.run.segments_path(key)
         found = read_if_whole(path)
-        if found is None:
-            working = resize_image(image.read(self.settings.size), self.settings.size)
-            started = time.perf_counter()
-            segmentation, superpixels = self._segment(working, bag, segment_by_map)
-            seconds["segment"] = time.perf_counter() - started
-            lab = convert_to_lab(working)
-            found = _measure_segments(segmentation, lab, image.shape)
-            # First: whoever is stopped before the segments are there makes both again.
-            if superpixels is not None:
-                superpixel_map = measure_superpixels(lab, segmentation.labels, superpixels)
-                store_superpixels(self.run, key, self.settings.n_superpixels, superpixel_map)
-            write_arrays(path, compress=True, **found)
-        return key, found
+        if found is not None:
+            return found
+        working = resize_image(picture.read(self.settings.size), self.settings.size)
+        started = time.perf_counter()
+        segmentation, superpixels = self._segment(working, keep_superpixels, segment_by_map)
+        seconds["segment"] = seconds.get("segment", 0.0) + time.perf_counter() - started
+        lab = convert_to_lab(working)
+        found = measure_segments(segmentation, lab, picture.shape)
+        # Superpixels are written first, so that an interrupted run recomputes both.
+        if superpixels is not None:
+            superpixel_map = measure_superpixels(lab, segmentation.labels, superpixels)
+            store_superpixels(self.run, key, superpixel_map)
+        write_arrays(path, compress=True, **found)
+        return found
 
     def _segment(
-        self, working: np.ndarray, bag: Bag, segment_by_map: SegmentByMap | None
+        self, working: np.ndarray, keep_superpixels: bool, segment_by_map: SegmentByMap | None
     ) -> tuple[Segmentation, np.ndarray | None]:
         """Segments, and the superpixels along which the mask will be drawn where they come from the same tree."""
         settings = self.settings
@@ -150,22 +189,24 @@ class BagExtractor:
         segment = SEGMENTERS[settings.segmenter]
         if (
             settings.segmenter != SUPERPIXEL_SEGMENTER
-            or bag.bag_label != WITH
-            or settings.n_superpixels < settings.n_segments
+            or not keep_superpixels
+            or settings.draw == "segments"
+            or settings.n_segments > N_SUPERPIXELS
         ):
             return segment(working, n_segments=settings.n_segments), None
-        fine = segment(working, n_segments=settings.n_superpixels)
+        fine = segment(working, n_segments=N_SUPERPIXELS)
         return crop_segmentation(fine.labels, fine.parents, fine.altitudes, settings.n_segments), fine.labels
 
-    def _get_features(self, key: str, labels: np.ndarray, image: _LazyImage, seconds: dict[str, float]) -> None:
+    def extract(self, key: str, labels: np.ndarray, picture: Picture, seconds: dict[str, float]) -> None:
+        """Write the features of a picture's segments under a name, where the run folder does not hold them."""
         path = self.run.features_path(key)
         if read_if_whole(path) is not None:
             return
-        picture = image.read(int(self.settings.feature_options.get("size") or 0))
+        image = picture.read(int(self.settings.feature_options.get("size") or 0))
         started = time.perf_counter()
-        features = self.extractor.extract(picture, labels.astype(np.int32))
-        seconds["extract"] = time.perf_counter() - started
-        write_arrays(path, features=check_outputs(features, image.name, self.settings.features))
+        features = self.extractor.extract(image, labels.astype(np.int32))
+        seconds["extract"] = seconds.get("extract", 0.0) + time.perf_counter() - started
+        write_arrays(path, features=check_outputs(features, picture.name, self.settings.features))
 
 
 class _LazyImage:
@@ -198,24 +239,6 @@ class _LazyImage:
                 raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
             self._seconds["read"] = self._seconds.get("read", 0.0) + time.perf_counter() - started
         return self._pictures[size]
-
-
-def _measure_segments(segmentation: Segmentation, lab: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
-    """Everything later steps ask of the geometry, so that no label map has to be measured twice."""
-    labels = segmentation.labels
-    edges, lengths = list_edges(labels)
-    areas = measure_areas(labels)
-    return {
-        "labels": labels.astype(np.uint16 if segmentation.n_segments <= 1 << 16 else np.uint32),
-        "parents": segmentation.parents.astype(np.int32),
-        "altitudes": segmentation.altitudes.astype(np.float32),
-        "areas": areas.astype(np.int64),
-        "border": measure_border(labels).astype(np.float32),
-        "edges": edges,
-        "lengths": lengths.astype(np.float32),
-        "colours": measure_means(lab, labels, areas).astype(np.float32),
-        "shape": np.array(shape, dtype=np.int64),
-    }
 
 
 def _round(seconds: dict[str, float]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ then on is the imported one. Segments that they cover nearly whole get user labe
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,9 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
-from segvote.io.imports.base import match_name
+from segvote.io.imports.base import NameIndex, clean_name
 from segvote.io.imports.detect import read_any
+from segvote.io.names import encode_names
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, read_corrections
@@ -92,17 +95,21 @@ class _Reader:
     def __init__(self, run: Run, label: str, confirm: bool, corrections: Corrections) -> None:
         self.run, self.label, self.confirm, self.corrections = run, label, confirm, corrections
         self.numbers = {bag.name: index for index, bag in enumerate(run.bags)}
+        self.known = _list_known(self.numbers)
+        self.index = NameIndex(self.known)
+        self.seen: set[str] = set()
         self.actions: list[Action] = []
         self.corrected: list[str] = []
         self.same: list[str] = []
         self.problems: list[tuple[str, str]] = []
 
     def read(self, annotation: Annotation) -> None:
-        name = match_name(annotation.name, self.numbers)
+        name = self.known.get(self.index.match(annotation.name) or "")
         problem = self._find_problem(annotation, name)
         if problem or name is None:
             self.problems.append((annotation.name, problem))
             return
+        self.seen.add(name)
         mask = self._draw(annotation, name)
         strokes = self._make_strokes(name, mask)
         if self._is_known(strokes) or not (self.confirm or self._is_changed(name, mask)):
@@ -114,6 +121,8 @@ class _Reader:
     def _find_problem(self, annotation: Annotation, name: str | None) -> str:
         if name is None:
             return "it fits no image of the run, or several"
+        if name in self.seen:  # the second would paint its background over the objects of the first
+            return "another entry of the file fits the same image and was taken; join them, or import two files"
         bag = self.run.bags[self.numbers[name]]
         if bag.n_frames:
             return "it is a video; correct videos with `segvote review`"
@@ -154,6 +163,13 @@ class _Reader:
         labels = self.run.read_segments(index)["labels"]
         new, old = _measure_shares(mask, labels), _measure_shares(written, labels)
         return bool((((new > 0.5) != (old > 0.5)) & (np.abs(new - old) > SHARE)).any())
+
+
+def _list_known(names: Iterable[str]) -> dict[str, str]:
+    """Names as exports write them and importers read them, to those of the run; only where they are different."""
+    cleaned = [(clean_name(outside), name) for name, outside in encode_names(names).items()]
+    count = Counter(outside for outside, _ in cleaned)
+    return {outside: name for outside, name in cleaned if count[outside] == 1}
 
 
 def _describe(stroke: Action) -> tuple[str, int, int, int, str]:

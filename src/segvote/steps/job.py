@@ -57,7 +57,7 @@ def annotate_bags(
     resources
         What the steps may use.
     """
-    for level in list_levels(settings, bags):
+    for level in list_levels(settings):
         check_names(level)
     _Job(run, inputs, settings, label_maps, resources, strict, progress).carry_out(bags)
     return Run(run.path)
@@ -95,7 +95,7 @@ class _Job:
         self._claim(len(bags))
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
-        levels = list_levels(self.settings, bags)
+        levels = list_levels(self.settings)
         if any(self._is_done(level, bags, corrections) for level in levels):
             return
         load_method()
@@ -125,7 +125,7 @@ class _Job:
 
     def _name_bags(self, level: Settings, bags: Sequence[Bag], extractor: FeatureExtractor) -> list[SegmentedImage]:
         """Bags that can be read; where the names of their files tell that all were before, no file is opened."""
-        if self.label_maps is None and not extractor.needs_fit and not any(bag.is_video for bag in bags):
+        if self.label_maps is None and not extractor.needs_fit:
             named = [BagExtractor(self.run, level, extractor).name(bag) for bag in bags]
             if all(named):
                 return [one for one in named if one]

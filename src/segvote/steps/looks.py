@@ -7,12 +7,10 @@ better one: lesions and frayed edges want it, blood cells and dogs among cats th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from segvote.errors import BadInputError
-from segvote.run.bags import Bag
 from segvote.run.settings import DETAILS, Settings
 from segvote.voters import METHOD
 
@@ -20,20 +18,17 @@ if TYPE_CHECKING:
     from segvote.method.confidence import Confidence
 
 # How much better the closer look has to be, as a part of the judgement: where both are close the wider one is kept.
-LOOK_MARGIN = 0.25
+LOOK_MARGIN = 0.07
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 
 
-def list_levels(settings: Settings, bags: Sequence[Bag] = ()) -> list[Settings]:
-    """The settings of each look that a run may take, the widest first; only one unless the detail is ``auto``.
-
-    Videos are looked at once: the features of each frame would have to be extracted again.
-    """
+def list_levels(settings: Settings) -> list[Settings]:
+    """The settings of each look that a run may take, the widest first; only one unless the detail is ``auto``."""
     if settings.detail != "auto":
         return [apply_detail(settings, settings.detail)]
     alone = settings.voter != METHOD or settings.features != SCALABLE or "size" in settings.feature_options
-    if alone or any(bag.is_video for bag in bags):
+    if alone:
         return [settings]
     return [settings, _set_size(settings, DETAILS["fine"])]
 

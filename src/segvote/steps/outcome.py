@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
 from segvote.steps.table import Table
-from segvote.steps.vote import Held
-from segvote.steps.write import write_extents, write_results
+from segvote.steps.vote import Held, join_frames
+from segvote.steps.write import Decision, list_tasks, write_extents, write_pictures, write_votes
 
 if TYPE_CHECKING:
     from segvote.method import Vote
@@ -89,8 +91,23 @@ class Outcome:
 
         digests = [bag.bag.digest for bag in self.bags]
         levels = self.corrections.list_levels(digests, self.settings.extent)
-        table = self.corrected.vote.table
-        return apply_levels(self.corrected.vote, self.corrected.extents, levels[table.groups])
+        found = apply_levels(self.corrected.vote, self.corrected.extents, levels[self.table.groups])
+        return join_frames(self.table, found)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What the files are written from."""
+        result, base = self.result, join_frames(self.table, self.corrected.vote)
+        return Decision(
+            scores=result.scores,
+            selected=result.selected,
+            user_labels=result.user_labels,
+            votes=base.votes,
+            weights=self.corrected.vote.weights,
+            thresholds=result.thresholds,
+            uncertainty=result.uncertainty,
+            excluded=self.table.average_by_bag(self.held.vote.excluded) > 0.5,
+        )
 
 
 def is_done(run: RunFolder, key: str) -> bool:
@@ -130,15 +147,19 @@ def write_files(
 ) -> None:
     """As `write_outcome`, for a run folder whose record says already that it is not complete."""
     settings, held = outcome.settings, outcome.held
+    extent = outcome.corrections.extent or settings.extent
     with run.time_step("write"):
         write_extents(run, outcome.corrected.extents, outcome.corrected.vote.scores)
-        decided = (outcome.bags, outcome.table, outcome.result, held.vote.excluded)
-        records = write_results(run, *decided, settings, resources, progress, outcome.corrections)
+        write_votes(run, outcome.decision)
+        tasks = list_tasks(outcome.bags, outcome.table.areas, outcome.decision, outcome.corrections)
+        drawing = fetch_drawing(run, tasks, settings, resources, progress)
+        records = write_pictures(run, tasks, settings, drawing, resources, progress)
     with run.time_step("model"):
-        extent = outcome.corrections.extent or settings.extent
         write_model(run, settings, outcome.extractor, outcome.table, held, outcome.corrected, extent)
     remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
     search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
-    confidence = held.confidence.to_dict()
-    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence))
+    names = [bag.bag.name for bag in outcome.bags]
+    alike = [[names[one], names[other]] for one, other in held.near_duplicates]
+    confidence = {**held.confidence.to_dict(), **({"near_duplicates": alike} if alike else {})}
+    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing, extent))

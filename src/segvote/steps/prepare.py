@@ -11,6 +11,7 @@ from segvote.features import FeatureExtractor, make_features
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.io.video.reading import open_video
+from segvote.masks import check_way
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag
@@ -44,6 +45,7 @@ def check_names(settings: Settings) -> FeatureExtractor:
     if settings.second_voting and settings.voter == METHOD:
         raise BadInputError(f"expected a voter with --second-voting, got {METHOD}, which smooths in its own way")
     check_decision(settings.decision)
+    check_way(settings.draw)
     SEGMENTERS.check(settings.segmenter)
     return make_features(settings.features, **settings.feature_options)
 

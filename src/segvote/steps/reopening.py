@@ -16,7 +16,7 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.outcome import Corrected, Outcome, correct_vote
 from segvote.steps.table import Table, gather_table
-from segvote.steps.vote import Held, hold_vote
+from segvote.steps.vote import Held, hold_vote, join_frames
 
 if TYPE_CHECKING:
     from segvote.method import Vote
@@ -69,6 +69,11 @@ class Voted:
         opened = self.opened
         parts = (opened.extractor, opened.bags, opened.table, self.held, self.corrected, opened.corrections)
         return Outcome(opened.run.settings, *parts)
+
+    @property
+    def joined(self) -> Vote:
+        """The vote with corrections at the default extent, with one threshold for each bag."""
+        return join_frames(self.opened.table, self.corrected.vote)
 
     @property
     def result(self) -> Vote:

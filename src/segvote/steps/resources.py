@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from segvote.errors import TooLargeError
+from segvote.io.stores import is_uri
 
 # Processes, where a call does not say how many.
 N_JOBS = 2
@@ -33,6 +35,13 @@ class Resources:
 
     n_jobs: int = N_JOBS
     scheduler: str | None = None
+
+
+def name_in_full(scheduler: str | None, *folders: Any) -> list[Any]:
+    """Absolute paths where workers of a scheduler read them, as these may have been started in any folder."""
+    if scheduler is None:
+        return list(folders)
+    return [Path(one).resolve() if isinstance(one, str | Path) and not is_uri(one) else one for one in folders]
 
 
 def estimate_memory(n_segments: int, n_dims: int, n_neighbors: int = N_NEIGHBOURS) -> int:

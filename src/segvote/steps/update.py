@@ -39,27 +39,7 @@ def update(
     strict: bool = False,
     progress: Progress = ignore_progress,
 ) -> Run:
-    """Add images to a run or take some out; without either, look again at its folders.
-
-    Parameters
-    ----------
-    run
-        A run, or its folder; it may be unfinished.
-    add_with, add_without
-        Folders of more images. They stay where they are and are part of the run from then on.
-    remove
-        Names of images that are to be left out. The files stay where they are; masks and heat maps go.
-    restore
-        Names of images that were removed earlier and are to come back.
-    segments
-        Folder of your own label maps, if the run was made with one: for all images.
-    n_jobs, scheduler, strict, progress
-        As for `annotate`.
-
-    Returns
-    -------
-    Run
-    """
+    """Add images to a run or take some out; without either, look again at its folders; see `segvote.update`."""
     resources = Resources(n_jobs, scheduler)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
     folder.read_record()  # what is no run folder is refused before a lock is put into it
@@ -70,7 +50,7 @@ def update(
         bags = inputs.list_bags(settings.frames, settings.reading)
         if segments is None:
             _check_own_segments(record["bags"], bags, settings)
-        with _kept_in_mind(folder, record, inputs):
+        with _record_pending(folder, record, inputs):
             maps = LabelMaps.open(segments)
             return annotate_bags(
                 folder, bags, inputs, settings, maps, resources=resources, strict=strict, progress=progress
@@ -90,11 +70,12 @@ def _change_inputs(
     for bag_label, folders in added.items():
         for one in folders:
             inputs = inputs.add(bag_label, Path(one), settings.frames, settings.reading)
-    return inputs.restore(restore).remove(remove, settings.frames, settings.reading)
+    how = (settings.frames, settings.reading)
+    return inputs.restore(restore, *how).remove(remove, *how)
 
 
 @contextlib.contextmanager
-def _kept_in_mind(folder: RunFolder, record: dict[str, Any], inputs: Inputs) -> Iterator[None]:
+def _record_pending(folder: RunFolder, record: dict[str, Any], inputs: Inputs) -> Iterator[None]:
     """Note the change in the record before work begins, so that a killed update is continued; forget what failed."""
     if record["inputs"] != inputs.to_record():
         folder.write_record({**record, PENDING: inputs.to_record()})

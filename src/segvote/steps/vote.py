@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -38,12 +39,15 @@ class Held:
         The voter whose scores were decided on; None: the method.
     recall : float, optional
         Part of the true neighbours that the search found; None where none was made.
+    near_duplicates : sequence of (int, int)
+        Numbers of bags of the two folders that look alike all over.
     """
 
     vote: Vote
     confidence: Confidence
     voter: BaseVoter | None = None
     recall: float | None = None
+    near_duplicates: Sequence[tuple[int, int]] = ()
 
     @cached_property
     def similarity(self) -> Similarity:
@@ -127,10 +131,11 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
     neighbours : Neighbours, optional
         Those that `count_neighbours` asks for, if they are known; else they are searched.
     """
+    from segvote.method.mislabelled import find_near_duplicates
     from segvote.method.second_opinion import vote_and_judge
 
     params, n_neighbors = make_params(settings), count_neighbours(settings)
-    segments = table.make_segments(settings.motion_prior)
+    segments = table.make_segments()
     if neighbours is None and n_neighbors:
         neighbours = table.find_neighbours(n_neighbors)
     if settings.voter == METHOD:
@@ -138,7 +143,7 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
         graph, recall = neighbours.build_graph(), neighbours.recall
         del neighbours
         found = vote_and_judge(segments, graph, params)
-        return Held(found.vote, found.confidence, recall=recall)
+        return Held(found.vote, found.confidence, recall=recall, near_duplicates=find_near_duplicates(segments, graph))
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
     if neighbours is not None:
         voter.take_neighbours(neighbours)
@@ -161,11 +166,35 @@ def _ask_voter(segments: SegmentTable, voter: BaseVoter, params: VoteParams) -> 
     )
 
 
+def join_frames(table: Table, result: Vote) -> Vote:
+    """A result with one threshold and one uncertainty per bag, the means over its key frames.
+
+    Scores and votes of a key frame are shifted by what the threshold of its bag is above its own, so that the same
+    segments lie above the threshold. The result itself where no bag is a video.
+    """
+    if len(table.groups) == len(table.positive):
+        return result
+    shifts = measure_shifts(table, result.thresholds)
+    return replace(
+        result,
+        scores=result.scores + shifts,
+        votes=result.votes + shifts,
+        thresholds=table.average_by_bag(result.thresholds),
+        uncertainty=table.average_by_bag(result.uncertainty),
+        kept=None if result.kept is None else table.average_by_bag(result.kept) == 1,
+    )
+
+
+def measure_shifts(table: Table, thresholds: np.ndarray) -> np.ndarray:
+    """(n_segments,) what the threshold of the bag is above that of the image, by thresholds (n_images,)."""
+    return (table.average_by_bag(thresholds)[table.groups] - thresholds)[table.images]
+
+
 def decide_votes(table: Table, votes: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores (n_segments,), thresholds (n_images,) and selection (n_segments,) of votes counted elsewhere."""
+    """Scores (n_segments,), thresholds (n_bags,) and selection (n_segments,) of votes counted elsewhere."""
     from segvote.method.decide import select
 
-    segments = table.make_segments(settings.motion_prior)
+    segments = table.make_segments()
     scores = segments.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
     selected, thresholds = select(segments, scores, settings.decision)
-    return scores, thresholds, selected
+    return scores + measure_shifts(table, thresholds), table.average_by_bag(thresholds), selected

@@ -6,6 +6,8 @@ Results come in the order of the items; the work of a killed worker is done agai
 from __future__ import annotations
 
 import os
+import re
+import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -74,10 +76,7 @@ def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], re
 def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
     from joblib import Parallel, delayed, parallel_config
 
-    # Said when an idle worker ended just as there was work again; another takes its place. Where warnings are errors,
-    # it would end the thread that hands out the work, and everybody would wait for ever.
-    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
-    with parallel_config(backend="loky", inner_max_num_threads=1):
+    with _IGNORED, parallel_config(backend="loky", inner_max_num_threads=1):
         pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
     there = _InFolder(function, os.getcwd())
     yield from pool(delayed(there)(item) for item in items)
@@ -126,6 +125,35 @@ def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
     """With one thread, as in local processes: their number may change how sums are rounded."""
     with threadpool_limits(1):
         return function(item)
+
+
+class _IgnoredWarning:
+    """While a pool works, one warning of joblib's is ignored; the filters are as before when the last pool ends.
+
+    It is given when an idle worker ended just as there was work again; another takes its place. Where warnings are
+    errors, it would end the thread that hands out the work, and the pool would wait for ever.
+    """
+
+    def __init__(self, message: str) -> None:
+        self._lock, self._n_inside = threading.Lock(), 0
+        self._filter: Any = ("ignore", re.compile(message), UserWarning, None, 0)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._n_inside += 1
+            if self._n_inside == 1:
+                # Not by `filterwarnings`, which would move an equal filter of the program's own.
+                warnings.filters.insert(0, self._filter)  # type: ignore[attr-defined]
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            # Not by `catch_warnings`, which would take back what the program changed meanwhile, too.
+            if self._n_inside == 0 and self._filter in warnings.filters:
+                warnings.filters.remove(self._filter)  # type: ignore[attr-defined]
+
+
+_IGNORED = _IgnoredWarning("A worker stopped while some jobs were given")
 
 
 class _InFolder:

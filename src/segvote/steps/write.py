@@ -15,9 +15,9 @@ from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import Shape, measure_shape, write_shapes
 from segvote.io.images import read_light, resize_labels
 from segvote.io.masks import write_mask
+from segvote.io.names import encode_names
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
-from segvote.masks import scale_heat
-from segvote.masks.drawing import SuperpixelMap, draw_mask_along
+from segvote.masks import Decided, Drawing, scale_heat
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import name_bags
@@ -27,16 +27,14 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.video.annotations import list_frame_annotations
+from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
-from segvote.steps.superpixels import fetch_superpixels, get_superpixels_path
-from segvote.steps.table import Table
 from segvote.steps.video.write import write_video
 from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
 
 if TYPE_CHECKING:
-    from segvote.method import Vote
     from segvote.method.extents import Extents
 
 # Longest side of heat-map pictures: enough to judge them, small enough for hundreds.
@@ -55,22 +53,34 @@ class WriteTask:
     strokes: Sequence[Action] = ()  # the user's, of which painted pixels override the mask
 
 
-def write_results(
-    run: RunFolder,
-    bags: Sequence[SegmentedImage],
-    table: Table,
-    result: Vote,
-    excluded: np.ndarray,
-    settings: Settings,
-    resources: Resources,
-    progress: Progress,
-    corrections: Corrections | None = None,
-) -> list[BagRecord]:
-    """Write everything that follows from the result and the corrections; returns what `run.json` keeps of each bag."""
-    arrays = {name: getattr(result, name) for name in ("scores", "votes", "weights", "thresholds")}
-    write_arrays(run.votes_path, False, **arrays, decisions=result.selected)
-    tasks = _list_tasks(bags, table, result, excluded, corrections or Corrections())
-    return write_pictures(run, tasks, settings, resources, progress)
+@dataclass(frozen=True)
+class Decision:
+    """What files are written from, for all segments and bags of a run.
+
+    Attributes
+    ----------
+    scores, selected, user_labels : (n_segments,)
+        At the extent that was chosen; bool; -1 unknown, 0 background, 1 object.
+    votes, weights : (n_segments,)
+        Which do not depend on the extent.
+    thresholds, uncertainty, excluded : (n_bags,)
+        Score above which segments are object; in [0, 1]; bool.
+    """
+
+    scores: np.ndarray
+    selected: np.ndarray
+    user_labels: np.ndarray
+    votes: np.ndarray
+    weights: np.ndarray
+    thresholds: np.ndarray
+    uncertainty: np.ndarray
+    excluded: np.ndarray
+
+
+def write_votes(run: RunFolder, decision: Decision) -> None:
+    """Write scores, votes, weights and decisions of all segments, and the thresholds of the bags."""
+    arrays = {name: getattr(decision, name) for name in ("scores", "votes", "weights", "thresholds")}
+    write_arrays(run.votes_path, False, **arrays, decisions=decision.selected)
 
 
 def write_extents(run: RunFolder, extents: Extents, scores: np.ndarray) -> None:
@@ -80,10 +90,15 @@ def write_extents(run: RunFolder, extents: Extents, scores: np.ndarray) -> None:
 
 
 def write_pictures(
-    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, resources: Resources, progress: Progress
+    run: RunFolder,
+    tasks: Sequence[WriteTask],
+    settings: Settings,
+    drawing: Drawing,
+    resources: Resources,
+    progress: Progress,
 ) -> list[BagRecord]:
     """Write masks, heat maps and the COCO file of them; returns the records with the areas of the masks."""
-    writer = MaskWriter(run, settings)
+    writer = MaskWriter(run, settings, drawing)
     # Threads do where the work is reading and writing pictures; processes take seconds to start.
     run_all = run_on_all if any(map(writer.is_long, tasks)) else run_in_threads
     written = list(count_along(run_all(writer, tasks, resources), "write masks", len(tasks), progress))
@@ -112,8 +127,8 @@ class Written:
 class MaskWriter:
     """Writes the mask and the heat map of one bag."""
 
-    def __init__(self, run: RunFolder, settings: Settings) -> None:
-        self.run, self.settings = run, settings
+    def __init__(self, run: RunFolder, settings: Settings, drawing: Drawing) -> None:
+        self.run, self.settings, self.drawing = run, settings, drawing
 
     def __call__(self, task: WriteTask) -> Written:
         record = task.record
@@ -123,34 +138,21 @@ class MaskWriter:
         if shape != (record.height, record.width):
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
         labels = read_arrays(self.run.segments_path(record.segments), ("labels",))["labels"]
-        mask = draw_mask_along(
-            self._fetch_superpixels(task, labels),
-            labels,
-            task.heat,
-            task.decisions,
-            task.fixed,
-            shape,
-        )
-        mask = lay_over(mask, task.strokes)
+        decided = Decided(labels, task.heat, task.decisions, task.fixed)
+        drawn = draw_stored(self.run, record.segments, task.image_path, decided, self.drawing, max(shape))
+        mask = lay_over(resize_labels(drawn, shape), task.strokes)
         write_mask(self.run.mask_path(record.stem), mask, durable=False)
         degrees = resize_labels(count_degrees(task.heat).take(labels), light.shape)  # type: ignore[arg-type]
         write_jpeg(self.run.heatmap_path(record.stem), paint_heat(light, degrees))
         return _measure_mask(mask, self.settings.label)
 
     def is_long(self, task: WriteTask) -> bool:
-        """Whether a bag takes far longer than its pictures take to read and write: a video, or superpixels to make."""
-        if not self._wants_superpixels(task):
-            return bool(task.record.n_frames)
-        return not get_superpixels_path(self.run, task.record.segments, self.settings.n_superpixels).exists()
-
-    def _wants_superpixels(self, task: WriteTask) -> bool:
-        return bool(self.settings.n_superpixels and not task.record.n_frames and task.decisions.any())
-
-    def _fetch_superpixels(self, task: WriteTask, labels: np.ndarray) -> SuperpixelMap | None:
-        if not self._wants_superpixels(task):
-            return None
-        n_superpixels = self.settings.n_superpixels
-        return fetch_superpixels(self.run, task.record.segments, n_superpixels, labels, task.image_path)
+        """Whether a bag takes far longer than its pictures take to read and write: a video, or an outline to draw."""
+        record = task.record
+        if record.n_frames or self.drawing.way == "segments" or not task.decisions.any():
+            return bool(record.n_frames)
+        is_large = max(record.height, record.width) > self.settings.size
+        return is_large or not get_superpixels_path(self.run, record.segments).exists()
 
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:
@@ -158,23 +160,25 @@ def _measure_mask(mask: np.ndarray, label: str) -> Written:
     return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
 
 
-def _list_tasks(
-    bags: Sequence[SegmentedImage], table: Table, result: Vote, excluded: np.ndarray, corrections: Corrections
+def list_tasks(
+    bags: Sequence[SegmentedImage], areas: np.ndarray, decision: Decision, corrections: Corrections
 ) -> list[WriteTask]:
-    stems = name_bags([bag.bag for bag in bags])
-    scores, decisions, areas, fixed = (
-        table.split(values) for values in (result.scores, result.selected, table.areas, result.user_labels)
+    """What the files of each bag are made of; areas (n_segments,) in pixels."""
+    stems, ends = name_bags([bag.bag for bag in bags]), np.cumsum([bag.n_segments for bag in bags])[:-1]
+    scores, decisions, sizes, fixed = (
+        np.split(values, ends) for values in (decision.scores, decision.selected, areas, decision.user_labels)
     )
     top = max(float(values.max()) for values in scores)
     tasks = []
     for index, bag in enumerate(bags):
         record = record_bag(
-            bag, stems[bag.bag.name], scores[index], decisions[index], areas[index], result.thresholds[index]
+            bag, stems[bag.bag.name], scores[index], decisions[index], sizes[index], decision.thresholds[index]
         )
-        record = replace(record, excluded=bool(excluded[index]), uncertainty=round(float(result.uncertainty[index]), 6))
+        uncertainty = round(float(decision.uncertainty[index]), 6)
+        record = replace(record, excluded=bool(decision.excluded[index]), uncertainty=uncertainty)
         # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
         high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
-        heat = scale_heat(scores[index], record.threshold, float(result.scores.min()), high)
+        heat = scale_heat(scores[index], record.threshold, float(decision.scores.min()), high)
         strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
         tasks.append(WriteTask(record, bag.bag.path, heat.astype(np.float32), decisions[index], fixed[index], strokes))
     return tasks
@@ -214,10 +218,12 @@ def _write_annotations(
 ) -> None:
     """Write the COCO file of a run folder; masks of videos are read one at a time."""
 
+    names = encode_names(record.name for record in records)
+
     def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
         for task, record, known in zip(tasks, records, shapes, strict=True):
             if not record.n_frames:
-                yield Annotation(record.name, record.height, record.width), known
+                yield Annotation(names[record.name], record.height, record.width), known
                 continue
             for frame in list_frame_annotations(run, record, task.image_path, label):
                 yield frame, [measure_shape(part) for part in frame.parts if part.mask.any()]

@@ -48,6 +48,8 @@ VOTERS = Registry(
     },
 )
 SYSTEMS = (METHOD, *VOTERS)
+# What may follow a voter.
+FINISHERS = Registry("finisher", {"finish": "segvote.voters.finished:Finished"})
 
 
 def check_system(name: str) -> None:
@@ -64,8 +66,4 @@ def keeps_lengths(name: str) -> bool:
 def make_voter(name: str, options: Mapping[str, Any], finish: bool = False) -> Any:
     """A voter with its options, not fitted; `finish` adds the re-vote and the linear classifier of the method."""
     voter = VOTERS[name](**options)
-    if not finish:
-        return voter
-    from segvote.voters.finished import Finished  # scikit-learn takes a second to import
-
-    return Finished(voter)
+    return FINISHERS["finish"](voter) if finish else voter

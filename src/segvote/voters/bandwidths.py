@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, sum_kernel
-from segvote.kernels.gaussian import fill_kernel
 from segvote.voters.kernel_votes import N_TYPICAL, find_typical_distance
 from segvote.voters.mil.learning_bags import spread_out
 from segvote.voters.segments import Segments
@@ -177,16 +177,18 @@ def search_window(
     segments = take_segments(segments, spread_out(len(segments), MAX_ASKED))
     unit = measure_unit(segments)
     graph = Neighbours.search(segments.X, min(N_NEIGHBORS, len(segments)), segments.bags).build_graph()
-    is_own = segments.bags[:, None] == segments.bags
+    squared = measure_squared(segments.X)
+    if not own_bag:
+        squared[segments.bags[:, None] == segments.bags] = np.inf
     for scale in scales:
-        against = _fill(segments, scale * unit, is_own, own_bag)
+        against = fill_kernel(squared, scale * unit)
         weights = np.ones(int(segments.positive.sum()))
         # A grows with s+, so the fixed point of a wider k+ lies above that of a narrower one: the iteration may start
         # there instead of at 1 and ends at the same greatest fixed point.
         for ratio in sorted(ratios, reverse=True):
-            pro = _fill(segments, ratio * scale * unit, is_own, own_bag)
+            pro = fill_kernel(squared, ratio * scale * unit)
             weights = settle(pro, against, segments.positive, weights)
-            yield _judge(segments, pro, against, weights, is_own, graph, scale, ratio)
+            yield _judge(segments, pro, against, weights, graph, scale, ratio)
 
 
 def take_segments(segments: Segments, rows: np.ndarray) -> Segments:
@@ -195,9 +197,22 @@ def take_segments(segments: Segments, rows: np.ndarray) -> Segments:
     return replace(segments, **parts)
 
 
-def _fill(segments: Segments, bandwidth: float, is_own: np.ndarray, own_bag: bool) -> np.ndarray:
-    kernels = fill_kernel(segments.X, segments.X, bandwidth)
-    return kernels if own_bag else np.where(is_own, np.float32(0), kernels)
+def measure_squared(X: np.ndarray) -> np.ndarray:
+    """(n, n) float32 squared distances; centred first, because small norms lose fewer digits in the product."""
+    centred = (X - X.mean(axis=0, dtype=np.float64)).astype(np.float32)
+    norms = np.einsum("ij,ij->i", centred, centred)
+    with threadpool_limits(1):  # the rounding of a product depends on how many threads share it
+        squared = -2 * (centred @ centred.T)
+    squared += norms[:, None]
+    squared += norms
+    np.fill_diagonal(squared, 0)
+    return np.maximum(squared, 0, out=squared)
+
+
+def fill_kernel(squared: np.ndarray, bandwidth: float) -> np.ndarray:
+    """Gaussian kernels of squared distances."""
+    kernels = squared * np.float32(-0.5 / bandwidth**2)
+    return np.exp(kernels, out=kernels)
 
 
 def settle(pro: np.ndarray, against: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -220,7 +235,6 @@ def _judge(
     pro: np.ndarray,
     against: np.ndarray,
     weights: np.ndarray,
-    is_own: np.ndarray,
     graph: sparse.csr_matrix,
     scale: float,
     ratio: float,
@@ -228,12 +242,21 @@ def _judge(
     soft = np.zeros(len(segments), dtype=np.float32)
     soft[segments.positive] = weights
     scores = pro @ soft - against @ (1 - soft)
-    outside = np.where(is_own, 0, pro) @ soft - np.where(is_own, 0, against) @ (1 - soft)
+    outside = scores - _sum_own_bag(segments, pro, soft) + _sum_own_bag(segments, against, 1 - soft)
     false_positives = float((outside[~segments.positive] > 0).mean()) if (~segments.positive).any() else 0.0
     selected = (scores > 0) & segments.positive
     consistency = measure_consistency(segments, selected, graph @ selected.astype(np.float64))
     rho = measure_radius(pro, against, segments.positive)
     return WindowPoint(scale, ratio, scores.astype(np.float64), false_positives, rho, consistency)
+
+
+def _sum_own_bag(segments: Segments, kernels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n_segments,) votes of the segments of the own bag."""
+    sums = np.zeros(len(weights))
+    for bag in np.unique(segments.bags):
+        rows = np.flatnonzero(segments.bags == bag)
+        sums[rows] = kernels[np.ix_(rows, rows)] @ weights[rows]
+    return sums
 
 
 def measure_radius(pro: np.ndarray, against: np.ndarray, positive: np.ndarray) -> float:

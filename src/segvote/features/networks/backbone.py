@@ -8,13 +8,14 @@ the class and register tokens in front are dropped; outputs of other ranks are p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, SegvoteError
+from segvote.features.networks.devices import CPU, choose_device
 from segvote.features.networks.network import NetworkFeatures, make_session
 from segvote.features.networks.onnx_files import get_first_line, list_weight_files, read_onnx
 from segvote.features.pooling import check_pooling
@@ -44,9 +45,12 @@ class BackboneFeatures(NetworkFeatures):
         ``mean`` or ``max`` over the cells of a segment.
     multiple
         Each side of the input is a multiple of this; by default the patch size if the model starts with patches, or 32.
+    device
+        Where it runs: ``cpu``, ``cuda``, …; see `segvote.features.networks.devices`.
     """
 
     standardise = True
+    _blocks: tuple[int, ...] | None = None
 
     def __init__(
         self,
@@ -56,17 +60,22 @@ class BackboneFeatures(NetworkFeatures):
         std: Sequence[float] = IMAGENET_STD,
         pooling: str = "mean",
         multiple: int | None = None,
+        device: str = CPU,
     ) -> None:
         if not Path(path).is_file():
             raise BadInputError(f"expected an ONNX backbone at {path}, found no file; check the path")
-        if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
-            raise BadInputError(f"expected three means and three deviations above 0, got {mean} and {std}")
-        if size < 1 or (multiple is not None and multiple < 1):
-            raise BadInputError(f"expected a size and a multiple of at least 1, got {size} and {multiple}")
+        if multiple is not None and multiple < 1:
+            raise BadInputError(f"expected a multiple of at least 1, got {multiple}")
         self.path, self.size, self.pooling = str(path), int(size), check_pooling(pooling)
         self.mean, self.std = tuple(map(float, mean)), tuple(map(float, std))
-        self.multiple = multiple or _find_multiple(self.path)
-        self._blocks: tuple[int, ...] | None = None
+        self.multiple, self.device = multiple or _find_multiple(self.path), choose_device(device)
+        self._check()
+
+    def _check(self) -> None:
+        if len(self.mean) != 3 or len(self.std) != 3 or min(self.std) <= 0:
+            raise BadInputError(f"expected three means and three deviations above 0, got {self.mean} and {self.std}")
+        if self.size < 1:
+            raise BadInputError(f"expected a size of at least 1, got {self.size}")
 
     @property
     def blocks(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -79,7 +88,7 @@ class BackboneFeatures(NetworkFeatures):
     def get_key(self) -> dict[str, Any]:
         names = ("size", "mean", "std", "pooling", "multiple")
         options = {name: getattr(self, name) for name in names}
-        return {**self._name_model(), **options}
+        return {**self._name_model(), **options, **self.name_device()}
 
     def _name_model(self) -> dict[str, Any]:
         return {"name": "backbone", "model": _hash_model(self.path)}
@@ -87,7 +96,7 @@ class BackboneFeatures(NetworkFeatures):
     def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
         session, prepared = self._get_session(), self._prepare(image)
         outputs = self._run(session, prepared)
-        maps = [_shape_output(output, prepared.shape[2:]) for output in outputs if _is_map(output)]
+        maps = [_shape_output(output, prepared.shape[2:], self.multiple) for output in outputs if _is_map(output)]
         if not maps:
             shapes = ", ".join(str(getattr(output, "shape", type(output).__name__)) for output in outputs)
             raise BadInputError(
@@ -111,7 +120,7 @@ class BackboneFeatures(NetworkFeatures):
     def _get_session(self) -> Any:
         if self._session is None:
             list_weight_files(self.path)  # before onnxruntime opens them
-            session = _open_model(self.path)
+            session = _open_model(self.path, self.device)
             try:
                 _check_input(self.path, session.get_inputs())
             except UnicodeDecodeError as error:
@@ -131,7 +140,7 @@ class BackboneFeatures(NetworkFeatures):
         return np.ascontiguousarray(scaled.transpose(2, 0, 1)[None], INPUT_TYPES[model_input.type])
 
 
-def lay_out_tokens(tokens: np.ndarray, height: int, width: int) -> np.ndarray:
+def lay_out_tokens(tokens: np.ndarray, height: int, width: int, likely: int = 0) -> np.ndarray:
     """Lay patch tokens out as a map.
 
     Parameters
@@ -140,25 +149,24 @@ def lay_out_tokens(tokens: np.ndarray, height: int, width: int) -> np.ndarray:
         (n_tokens, n_channels), row by row; up to eight tokens in front belong to no patch.
     height, width
         Sides of the network's input in pixels.
+    likely
+        Side of a patch in pixels, taken where it fits: a small input can be divided in several ways. 0: not known.
 
     Returns
     -------
     ndarray
         (n_channels, map_h, map_w).
     """
-    best = None
-    for patch in range(1, min(height, width) + 1):
-        if height % patch or width % patch:
-            continue
-        n_extra = len(tokens) - (height // patch) * (width // patch)
-        if 0 <= n_extra <= MAX_EXTRA_TOKENS and (best is None or n_extra < best[0]):
-            best = n_extra, patch
-    if best is None:
+    even = [patch for patch in range(1, min(height, width) + 1) if not (height % patch or width % patch)]
+    extra = {patch: len(tokens) - (height // patch) * (width // patch) for patch in even}
+    fitting = [patch for patch in even if 0 <= extra[patch] <= MAX_EXTRA_TOKENS]
+    if not fitting:
         raise BadInputError(
             f"{len(tokens)} tokens do not fill a grid of square patches of a {height} x {width} input; "
             "set size and multiple to the model's patches"
         )
-    n_extra, patch = best
+    patch = likely if likely in fitting else min(fitting, key=lambda one: extra[one])
+    n_extra = extra[patch]
     return tokens[n_extra:].T.reshape(-1, height // patch, width // patch)
 
 
@@ -176,14 +184,16 @@ def _check_sides(path: str, sides: Sequence[int]) -> None:
         )
 
 
-def _shape_output(output: np.ndarray, sides: tuple[int, ...]) -> np.ndarray:
+def _shape_output(output: np.ndarray, sides: tuple[int, ...], patch: int) -> np.ndarray:
     values = output[0].astype(np.float32, copy=False)
-    return values if values.ndim == 3 else lay_out_tokens(values, *sides)
+    return values if values.ndim == 3 else lay_out_tokens(values, sides[0], sides[1], patch)
 
 
-def _open_model(path: str) -> Any:
+def _open_model(path: str, device: str) -> Any:
     try:
-        return make_session(path)
+        return make_session(path, device)
+    except SegvoteError:
+        raise
     except Exception as error:  # onnxruntime has no common error class
         raise BadInputError(f"{path}: onnxruntime cannot open the model: {get_first_line(error)}") from error
 
@@ -213,8 +223,13 @@ def _find_multiple(path: str) -> int:
 
 def _hash_model(path: str) -> str:
     """Hash the model and the files of weights beside it."""
+    return hash_files([Path(path), *list_weight_files(path)])
+
+
+def hash_files(files: Iterable[Path]) -> str:
+    """SHA-256 of the contents of files, one after the other."""
     digest = hashlib.sha256()
-    for file in (Path(path), *list_weight_files(path)):
+    for file in files:
         with file.open("rb") as opened:
             while block := opened.read(BLOCK):
                 digest.update(block)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
+from segvote.features.networks.devices import CPU, choose_device
 from segvote.features.networks.network import NetworkFeatures
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.features.pooling import check_pooling
@@ -57,20 +58,22 @@ class Lite0Features(NetworkFeatures):
         Longest side of the network's input in pixels; each side is rounded to a multiple of 32.
     pooling
         ``mean`` or ``max`` over the cells of a segment.
+    device
+        Where it runs: ``cpu``, ``cuda``, …
     """
 
     blocks = tuple(MAPS.values())
     standardise = True
     cell_shift = CELL_SHIFT
 
-    def __init__(self, size: int = 448, pooling: str = "mean") -> None:
+    def __init__(self, size: int = 448, pooling: str = "mean", device: str = CPU) -> None:
         if not STRIDE <= size <= LARGEST_SIZE:
             raise BadInputError(f"expected a size from {STRIDE} to {LARGEST_SIZE} pixels for lite0, got {size}")
-        self.size, self.pooling = int(size), check_pooling(pooling)
+        self.size, self.pooling, self.device = int(size), check_pooling(pooling), choose_device(device)
 
     def get_key(self) -> dict[str, Any]:
         options = {"size": self.size, "pooling": self.pooling, "cell_shift": self.cell_shift}
-        return {**self._name_model(), **options}
+        return {**self._name_model(), **options, **self.name_device()}
 
     def _name_model(self) -> dict[str, Any]:
         return {"name": "lite0", "weights": _hash_weights()}

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from segvote.errors import MissingPartError
 from segvote.features.base import FeatureExtractor, check_inputs
+from segvote.features.networks.devices import CPU, INSTALL, PROVIDERS
 from segvote.features.pooling import make_edges, measure_overlaps, pool
 
 # One session per model and process, for inputs of any size: a pool copies the extractor with every task, its network
@@ -33,7 +35,12 @@ class NetworkFeatures(FeatureExtractor):
 
     pooling: str
     cell_shift: float = 0.0
+    device: str = CPU
     _session: Any = None
+
+    def name_device(self) -> dict[str, str]:
+        """For the key: another device than the CPU gives other digits."""
+        return {} if self.device == CPU else {"device": self.device}
 
     @abstractmethod
     def _name_model(self) -> dict[str, Any]:
@@ -64,9 +71,9 @@ class NetworkFeatures(FeatureExtractor):
 
     def _get_session(self) -> Any:
         if self._session is None:
-            key = json.dumps(self._name_model(), sort_keys=True)
+            key = json.dumps({**self._name_model(), **self.name_device()}, sort_keys=True)
             if key not in _SESSIONS:
-                _SESSIONS[key] = make_session(self._load_model())
+                _SESSIONS[key] = make_session(self._load_model(), self.device)
             self._session = _SESSIONS[key]
         return self._session
 
@@ -74,7 +81,7 @@ class NetworkFeatures(FeatureExtractor):
         return {name: value for name, value in self.__dict__.items() if name != "_session"}
 
 
-def make_session(model: bytes | str) -> Any:
+def make_session(model: bytes | str, device: str = CPU) -> Any:
     """Start onnxruntime on a model or its path, on one thread: the pipeline works on several images at once instead."""
     import onnxruntime
 
@@ -83,4 +90,9 @@ def make_session(model: bytes | str) -> Any:
     options.use_deterministic_compute = True
     options.log_severity_level = 3
     # Falling back, from one processor to the same, would only print a banner for each model that cannot be opened.
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+    wanted = PROVIDERS[device]
+    providers = list(dict.fromkeys([wanted, PROVIDERS[CPU]]))  # what a device cannot compute, the CPU does
+    session = onnxruntime.InferenceSession(model, options, providers=providers, enable_fallback=0)
+    if session.get_providers()[0] != wanted:  # onnxruntime goes on without a driver, and says so on stderr only
+        raise MissingPartError(f"onnxruntime could not start the device {device}: is its driver installed? {INSTALL}")
+    return session

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
+from segvote.features.networks.devices import CPU, choose_device
 from segvote.features.networks.network import NetworkFeatures
 from segvote.features.networks.vgg19_weights import STAGES, read_vgg19_weights
 from segvote.features.pooling import check_pooling
@@ -42,22 +43,30 @@ class Vgg19Features(NetworkFeatures):
         Both sides of the input are `size`, as in the paper; else the image keeps its aspect.
     pooling
         ``max``, as in the paper, or ``mean`` over the cells of a segment.
+    device
+        Where it runs: ``cpu``, ``cuda``, …
     """
 
     blocks = tuple(MAPS.values())
     standardise = True
 
     def __init__(
-        self, weights: str | Path | None = None, size: int = 224, square: bool = True, pooling: str = "max"
+        self,
+        weights: str | Path | None = None,
+        size: int = 224,
+        square: bool = True,
+        pooling: str = "max",
+        device: str = CPU,
     ) -> None:
         if not STRIDE <= size <= 4096:
             raise BadInputError(f"expected a size from {STRIDE} to 4096 pixels for vgg19, got {size}")
         self.path = str(find_vgg19_weights(weights))
         self.size, self.square, self.pooling = int(size), bool(square), check_pooling(pooling)
+        self.device = choose_device(device)
 
     def get_key(self) -> dict[str, Any]:
         options = {"size": self.size, "square": self.square, "pooling": self.pooling}
-        return {**self._name_model(), **options}
+        return {**self._name_model(), **options, **self.name_device()}
 
     def _name_model(self) -> dict[str, Any]:
         return {"name": "vgg19", "weights": _hash_file(self.path)}

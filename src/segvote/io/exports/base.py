@@ -7,23 +7,20 @@ tool.
 
 from __future__ import annotations
 
-import math
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import cv2
 import numpy as np
-from PIL import ExifTags, Image
 
 from segvote.errors import BadInputError
-from segvote.io.atomic import atomic_path
-from segvote.io.decoding import open_picture, orient, read_orientation
 from segvote.io.images import IMAGE_EXTENSIONS
-from segvote.io.picture_views import split_view
+from segvote.io.names import MAX_STEP, shorten_step
 from segvote.types import Annotation, Part
+
+IMAGES = ("link", "copy", "none")
 
 
 @dataclass(frozen=True)
@@ -34,9 +31,10 @@ class ExportOptions:
     polygons: bool = False  # write outlines instead of run lengths or mask pictures, where a format has both
     instances: bool = False  # write every connected region, as the user cut and joined them, as an object of its own
     min_area: int = 1  # with `instances`: leave out regions of fewer pixels
-    copy_images: bool = False  # put upright copies of the pictures where the format expects them
-    nested: bool = False  # YOLO: keep the folders of the images; otherwise all lie in one, under names that differ
-    val_share: float = 0.0  # YOLO: this part of the images, evenly spread, is for validation; 0: no split
+    # Pictures where the format expects them: link (hard links; copies where they cannot be made), copy, none.
+    images: str = "link"
+    # Share of the images for validation, evenly spread, in formats that have a split; 0: no split.
+    val_share: float = 0.2
     boxes: bool = False  # YOLO: boxes around the objects instead of outlines, for readers of detections
     model_version: str = "segvote"  # what made the masks, for formats that say so
     # Put before an image's name to make the address Label Studio loads it from.
@@ -47,10 +45,8 @@ class ExportOptions:
             raise BadInputError(f"labels must be different and not empty, got {self.labels}; name each class once")
         if not 0 <= self.val_share < 1:
             raise BadInputError(f"the share for validation is at least 0 and less than 1; got {self.val_share}")
-
-    def is_for_validation(self, number: int) -> bool:
-        """Whether the image of that number, from 0, is for validation: every fifth for a share of 0.2."""
-        return math.floor((number + 1) * self.val_share + 1e-9) > math.floor(number * self.val_share + 1e-9)
+        if self.images not in IMAGES:
+            raise BadInputError(f"expected images to be one of {', '.join(IMAGES)}; got {self.images!r}")
 
 
 class LabelTable:
@@ -69,6 +65,8 @@ class LabelTable:
 
 
 _ENDINGS = {*IMAGE_EXTENSIONS, ".json", ".txt", ".xml"}
+# Bytes of a stem: what formats and this class put before and behind it must still fit into a file name.
+_MAX_STEM = 200
 
 
 class FileNamer:
@@ -82,7 +80,8 @@ class FileNamer:
         path = PurePosixPath(check_name(name))
         # A folder called a.png would be in the way of the file a.png for an image a.jpg.
         folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
-        stem = PurePosixPath(*folders, path.stem).as_posix()
+        steps = [*(shorten_step(folder, MAX_STEP) for folder in folders), shorten_step(path.stem, _MAX_STEM, name)]
+        stem = PurePosixPath(*steps).as_posix()
         if stem.casefold() in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
             stem = f"{stem}-{path.suffix.removeprefix('.')}"
         wanted, number = stem, 2
@@ -90,6 +89,12 @@ class FileNamer:
             stem, number = f"{wanted}-{number}", number + 1
         self._taken.add(stem.casefold())
         return stem
+
+    def choose_flat_stem(self, name: str) -> str:
+        """The image's own file name without extension; of a second one with that name, its path with underscores."""
+        own = PurePosixPath(check_name(name))
+        is_free = own.stem.casefold() not in self._taken
+        return self.choose_stem(own.name if is_free else name.replace("/", "_"))
 
 
 def check_name(name: str) -> str:
@@ -151,25 +156,3 @@ def number_instances(annotation: Annotation, parts: Iterable[Part], numbers: Ite
     if annotation.unsure is not None:
         indices[annotation.unsure] = unsure
     return indices
-
-
-def copy_image(annotation: Annotation, target: Path) -> None:
-    """Copy the picture to `target`, turned upright if it relies on EXIF: not every tool looks at that."""
-    if annotation.image_path is None:
-        raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
-    is_whole = not str(split_view(annotation.image_path)[1])
-    with open_picture(annotation.image_path) as picture:
-        # A plain copy has none of the tags that the writers would carry over.
-        turned = None if is_whole and _is_upright(picture) else orient(picture).copy()
-        kind = "JPEG" if picture.format == "MPO" else picture.format or Image.registered_extensions()[target.suffix]
-        profile = picture.info.get("icc_profile")
-    with atomic_path(target) as temporary:
-        if turned is None:
-            shutil.copyfile(annotation.image_path, temporary)
-        else:
-            turned.save(temporary, format=kind, quality=95, icc_profile=profile)
-
-
-def _is_upright(picture: Image.Image) -> bool:
-    tags = getattr(picture, "tag_v2", {})  # TIFF, which Pillow turns itself
-    return read_orientation(picture) == 1 and tags.get(ExifTags.Base.Orientation, 1) == 1

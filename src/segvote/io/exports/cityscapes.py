@@ -1,4 +1,4 @@
-"""Cityscapes: ``gtFine/train/segvote/segvote_<image>_000000_gtFine_{labelIds,labelTrainIds,instanceIds,color}.png``.
+"""Cityscapes: ``gtFine/<subset>/segvote/segvote_<image>_000000_gtFine_<kind>.png``.
 
 In ``labelIds`` a label that is one of Cityscapes' classes has its number, others are numbered from 34 on. 0 is
 everything else and 255 is unsure (the number -1 of the original, left out of evaluations). ``labelTrainIds`` counts
@@ -17,6 +17,8 @@ from PIL import Image
 from segvote.errors import BadInputError
 from segvote.io.atomic import write_bytes, write_text
 from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, list_parts, number_instances
+from segvote.io.exports.pictures import find_picture
+from segvote.io.exports.subsets import Split
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.images import read_image
 from segvote.io.masks import encode_png
@@ -34,14 +36,14 @@ MOST = 1000  # instances of one class in one image
 
 
 def write_cityscapes(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``gtFine/``, ``label_colors.txt`` and, if asked to, ``leftImg8bit/``; returns `folder`."""
-    labels, namer = LabelTable(options.labels), FileNamer()
+    """Write ``gtFine/``, ``label_colors.txt`` and ``leftImg8bit/``, always as PNG; returns `folder`."""
+    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share)
     for annotation in annotations:
         # The official tools take a name apart at its underscores.
-        stem = namer.choose_stem(annotation.name.replace("/", "-").replace("_", "-"))
-        base = f"train/segvote/segvote_{stem}_000000"
+        stem = namer.choose_flat_stem(annotation.name.replace("_", "-")).replace("_", "-")
+        base = f"{split.choose(annotation)}/segvote/segvote_{stem}_000000"
         _write_masks(annotation, folder / "gtFine" / f"{base}_gtFine", labels, options)
-        if options.copy_images:
+        if options.images != "none":
             _write_picture(annotation, folder / "leftImg8bit" / f"{base}_leftImg8bit.png")
     write_text(folder / "label_colors.txt", _format_colours(labels.names))
     return folder
@@ -82,9 +84,8 @@ def _number_objects(classes: list[int]) -> list[int]:
 
 
 def _write_picture(annotation: Annotation, path: Path) -> None:
-    if annotation.image_path is None:
-        raise BadInputError(f"{annotation.name}: there is no picture on disk to copy; export without copying images")
-    write_bytes(path, encode_png(Image.fromarray(read_image(annotation.image_path)), zlib.Z_DEFAULT_STRATEGY))
+    pixels = read_image(find_picture(annotation))
+    write_bytes(path, encode_png(Image.fromarray(pixels), zlib.Z_DEFAULT_STRATEGY))
 
 
 def _format_colours(names: list[str]) -> str:

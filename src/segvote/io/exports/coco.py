@@ -1,7 +1,8 @@
-"""COCO: ``annotations/instances_default.json`` with every image and its masks, ``results.json`` with their scores."""
+"""COCO: ``annotations/instances_<subset>.json`` with images and masks, ``results_<subset>.json`` with their scores."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,10 @@ import numpy as np
 
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
-from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
+from segvote.io.exports.base import ExportOptions, LabelTable, check_name, list_parts, measure_box
+from segvote.io.exports.pictures import place_image
 from segvote.io.exports.streams import RecordFile, open_records
+from segvote.io.exports.subsets import Split
 from segvote.types import Annotation, Part
 
 
@@ -37,28 +40,58 @@ def measure_shape(part: Part, polygons: bool = False) -> Shape:
 
 
 def write_coco(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write the annotations, the results file and, if asked to, the pictures under ``images/``.
+    """Write annotations, results and pictures of each subset; returns `folder`, or the only file of annotations.
 
-    Returns ``annotations/instances_default.json``, as CVAT and Datumaro call it.
+    Files are called as Datumaro, CVAT and FiftyOne expect: ``annotations/instances_<subset>.json``, pictures below
+    ``images/<subset>``. Without a split the only subset is ``default``.
     """
-    path = folder / "annotations/instances_default.json"
-    with open_records(folder / "results.json") as results:
-        write_coco_file(_watch(annotations, folder, options, results), path, options)
-    return path
+    labels, split = LabelTable(options.labels), Split(options.val_share, "default")
+    with contextlib.ExitStack() as stack:
+        files, results = {}, {}
+        paths = {subset: folder / f"annotations/instances_{subset}.json" for subset in split.names}
+        for subset, path in paths.items():
+            files[subset] = stack.enter_context(open_coco_file(path, labels, options))
+            results[subset] = stack.enter_context(open_records(folder / f"results_{subset}.json"))
+        for annotation in annotations:
+            subset = split.choose(annotation)
+            place_image(annotation, folder / "images" / subset / check_name(annotation.name), options)
+            parts = list_parts(annotation, options)
+            image_id = files[subset].add(annotation, [measure_shape(part, options.polygons) for part in parts])
+            for part in parts:
+                record = _describe_shape(measure_shape(part), image_id, labels.find(part.label) + 1)
+                results[subset].add({**record, "score": float(part.score)})
+    return folder if options.val_share else paths["default"]
 
 
-def _watch(
-    annotations: Iterable[Annotation], folder: Path, options: ExportOptions, results: RecordFile
-) -> Iterator[Annotation]:
-    """Pass the annotations on, writing their scores and pictures on the way."""
-    labels = LabelTable(options.labels)
-    for image_id, annotation in enumerate(annotations, start=1):
-        if options.copy_images:
-            copy_image(annotation, folder / "images" / check_name(annotation.name))
-        for part in list_parts(annotation, options):
-            record = _describe_shape(measure_shape(part), image_id, labels.find(part.label) + 1)
-            results.add({**record, "score": float(part.score)})
-        yield annotation
+class CocoFile:
+    """A COCO file that takes one image at a time; ids count from 1; made by `open_coco_file`."""
+
+    def __init__(self, records: RecordFile, labels: LabelTable) -> None:
+        self.images: list[dict[str, Any]] = []
+        self._records, self._labels = records, labels
+        self._n_parts = 0
+
+    def add(self, annotation: Annotation, shapes: Iterable[Shape]) -> int:
+        """Write an image, with or without shapes; returns its id."""
+        image_id = len(self.images) + 1
+        size = {"height": annotation.height, "width": annotation.width}
+        self.images.append({"id": image_id, "file_name": annotation.name, **size})
+        for shape in shapes:
+            self._n_parts += 1
+            record = _describe_shape(shape, image_id, self._labels.find(shape.label) + 1)
+            self._records.add({**record, "id": self._n_parts, "area": shape.area, "iscrowd": 0})
+        return image_id
+
+
+@contextlib.contextmanager
+def open_coco_file(path: Path, labels: LabelTable, options: ExportOptions) -> Iterator[CocoFile]:
+    """Write one COCO file, whole or not at all."""
+    with open_records(path, "annotations") as records:
+        file = CocoFile(records, labels)
+        yield file
+        categories = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(labels.names, 1)]
+        info = {"description": "masks by segvote", "version": options.model_version}
+        records.tail = {"images": file.images, "categories": categories, "info": info, "licenses": []}
 
 
 def write_coco_file(annotations: Iterable[Annotation], path: Path, options: ExportOptions) -> Path:
@@ -72,19 +105,9 @@ def write_coco_file(annotations: Iterable[Annotation], path: Path, options: Expo
 
 def write_shapes(measured: Iterable[tuple[Annotation, Sequence[Shape]]], path: Path, options: ExportOptions) -> Path:
     """As `write_coco_file`, of images whose shapes are measured already; what parts they have does not matter then."""
-    labels, images = LabelTable(options.labels), []
-    with open_records(path, "annotations") as records:
-        n_parts = 0
-        for image_id, (annotation, shapes) in enumerate(measured, start=1):
-            size = {"height": annotation.height, "width": annotation.width}
-            images.append({"id": image_id, "file_name": annotation.name, **size})
-            for shape in shapes:
-                n_parts += 1
-                record = _describe_shape(shape, image_id, labels.find(shape.label) + 1)
-                records.add({**record, "id": n_parts, "area": shape.area, "iscrowd": 0})
-        categories = [{"id": number, "name": name, "supercategory": ""} for number, name in enumerate(labels.names, 1)]
-        info = {"description": "masks by segvote", "version": options.model_version}
-        records.tail = {"images": images, "categories": categories, "info": info, "licenses": []}
+    with open_coco_file(path, LabelTable(options.labels), options) as file:
+        for annotation, shapes in measured:
+            file.add(annotation, shapes)
     return path
 
 

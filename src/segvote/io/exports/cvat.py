@@ -12,7 +12,8 @@ from xml.sax.saxutils import escape, quoteattr
 from segvote.io.atomic import atomic_path, explain_failure
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
-from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts, measure_box
+from segvote.io.exports.base import ExportOptions, LabelTable, check_name, list_parts, measure_box
+from segvote.io.exports.pictures import place_image
 from segvote.io.files import open_scratch
 from segvote.types import Annotation, Part
 
@@ -21,7 +22,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``annotations.xml``, which is returned, and the pictures under ``images/`` if asked to."""
+    """Write ``annotations.xml``, which is returned, and the pictures under ``images/``."""
     labels = LabelTable(options.labels)
     path = folder / "annotations.xml"
     # The labels stand in front but are known at the end.
@@ -29,8 +30,7 @@ def write_cvat(annotations: Iterable[Annotation], folder: Path, options: ExportO
         n_images = 0
         for n_images, annotation in enumerate(annotations, start=1):
             body.writelines(_format_image(annotation, n_images - 1, labels, options))
-            if options.copy_images:
-                copy_image(annotation, folder / "images" / check_name(annotation.name))
+            place_image(annotation, folder / "images" / check_name(annotation.name), options)
         body.seek(0)
         with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             _write_document(file, body, labels.names, n_images)

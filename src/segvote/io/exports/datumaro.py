@@ -1,38 +1,47 @@
-"""Datumaro: ``annotations/default.json`` with COCO run lengths, pictures under ``images/default``."""
+"""Datumaro: ``annotations/<subset>.json`` with COCO run lengths, pictures under ``images/<subset>``."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import encode_rle
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, list_parts
+from segvote.io.exports.pictures import place_image
 from segvote.io.exports.streams import open_records
+from segvote.io.exports.subsets import Split
 from segvote.types import Annotation, Part
 
 IMAGE_MEDIA = 2
 
 
 def write_datumaro(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write the annotations of one subset, and its pictures if asked to; returns `folder`."""
-    labels, namer = LabelTable(options.labels), FileNamer()
-    with open_records(folder / "annotations/default.json", "items") as items:
+    """Write the annotations and pictures of each subset; returns `folder`."""
+    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share, "default")
+    with contextlib.ExitStack() as stack:
+        paths = {subset: folder / f"annotations/{subset}.json" for subset in split.names}
+        items = {subset: stack.enter_context(open_records(path, "items")) for subset, path in paths.items()}
         for annotation in annotations:
-            stem = namer.choose_stem(annotation.name)
+            subset, stem = split.choose(annotation), namer.choose_stem(annotation.name)
             file_name = stem + PurePosixPath(annotation.name).suffix
-            items.add(_describe_item(annotation, stem, file_name, labels, options))
-            if options.copy_images:
-                copy_image(annotation, folder / "images/default" / file_name)
-        known = [{"name": name, "parent": "", "attributes": ["score"]} for name in labels.names]
-        items.tail = {
-            "dm_format_version": "1.0",
-            "media_type": IMAGE_MEDIA,
-            "infos": {"model_version": options.model_version},
-            "categories": {"label": {"labels": known, "label_groups": [], "attributes": []}},
-        }
+            items[subset].add(_describe_item(annotation, stem, file_name, labels, options))
+            place_image(annotation, folder / "images" / subset / file_name, options)
+        for records in items.values():
+            records.tail = _describe_set(labels, options)
     return folder
+
+
+def _describe_set(labels: LabelTable, options: ExportOptions) -> dict[str, Any]:
+    known = [{"name": name, "parent": "", "attributes": ["score"]} for name in labels.names]
+    return {
+        "dm_format_version": "1.0",
+        "media_type": IMAGE_MEDIA,
+        "infos": {"model_version": options.model_version},
+        "categories": {"label": {"labels": known, "label_groups": [], "attributes": []}},
+    }
 
 
 def _describe_item(

@@ -15,19 +15,19 @@ import numpy as np
 from segvote.io.atomic import write_text
 from segvote.io.encodings.brush import encode_brush
 from segvote.io.encodings.polygons import list_outlines
-from segvote.io.exports.base import ExportOptions, LabelTable, check_name, copy_image, list_parts
+from segvote.io.exports.base import ExportOptions, LabelTable, check_name, list_parts
+from segvote.io.exports.pictures import place_image
 from segvote.io.exports.streams import open_records
 from segvote.types import Annotation, Part
 
 
 def write_label_studio(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/`` if asked to."""
+    """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/``."""
     labels = LabelTable(options.labels)
     path = folder / "tasks.json"
     with open_records(path) as tasks:
         for annotation in annotations:
-            if options.copy_images:
-                copy_image(annotation, folder / "images" / check_name(annotation.name))
+            place_image(annotation, folder / "images" / check_name(annotation.name), options)
             tasks.add(_describe_task(annotation, labels, options))
     write_text(folder / "config.xml", _format_config(labels.names, options))
     return path

@@ -12,7 +12,8 @@ import numpy as np
 from PIL import Image
 
 from segvote.io.encodings.polygons import list_outlines
-from segvote.io.exports.base import ExportOptions, FileNamer, copy_image, list_parts, measure_box
+from segvote.io.exports.base import ExportOptions, FileNamer, list_parts, measure_box
+from segvote.io.exports.pictures import place_image
 from segvote.io.masks import encode_png
 from segvote.io.tables import write_json
 from segvote.types import Annotation, Part
@@ -21,15 +22,14 @@ VERSION = "5.4.1"  # of the layout; labelme 6.3.1 reads it and does not compare
 
 
 def write_labelme(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``<image>.json`` for each image, beside a copy of the picture if asked to; returns `folder`."""
+    """Write ``<image>.json`` for each image, beside its picture unless it is not wanted; returns `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     namer = FileNamer()
     for annotation in annotations:
         path = folder / f"{namer.choose_stem(annotation.name)}.json"
         picture = path.with_suffix("").with_name(path.stem + PurePosixPath(annotation.name).suffix)
-        if options.copy_images:
-            copy_image(annotation, picture)
-        elif annotation.image_path is not None:
+        place_image(annotation, picture, options)
+        if options.images == "none" and annotation.image_path is not None:
             picture = annotation.image_path
         write_json(path, _describe(annotation, _find_way(picture, path.parent), options))
     return folder

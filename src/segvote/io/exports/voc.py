@@ -10,7 +10,9 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.io.atomic import write_bytes, write_text
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, copy_image, list_parts, number_instances
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, list_parts, number_instances
+from segvote.io.exports.pictures import place_image
+from segvote.io.exports.subsets import Split
 from segvote.io.masks import encode_png
 from segvote.types import Annotation
 
@@ -19,16 +21,18 @@ MOST = 254  # classes, and objects of one image
 
 
 def write_voc(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``SegmentationClass``, ``SegmentationObject``, ``ImageSets/Segmentation`` and ``labelmap.txt``."""
-    labels, namer = LabelTable(options.labels), FileNamer()
-    stems = []
+    """Write pictures, ``SegmentationClass``, ``SegmentationObject``, ``ImageSets`` and ``labelmap.txt``."""
+    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share)
+    stems: dict[str, list[str]] = {subset: [] for subset in split.names}
     for annotation in annotations:
-        stems.append(namer.choose_stem(annotation.name))
-        _write_masks(annotation, folder, stems[-1], labels, options)
-        if options.copy_images:
-            copy_image(annotation, folder / "JPEGImages" / f"{stems[-1]}{PurePosixPath(annotation.name).suffix}")
-    for subset in ("train", "trainval"):
-        write_text(folder / "ImageSets/Segmentation" / f"{subset}.txt", "".join(f"{stem}\n" for stem in stems))
+        stem = namer.choose_flat_stem(annotation.name)
+        stems[split.choose(annotation)].append(stem)
+        _write_masks(annotation, folder, stem, labels, options)
+        place_image(annotation, folder / "JPEGImages" / f"{stem}{PurePosixPath(annotation.name).suffix}", options)
+    for subset, listed in stems.items():
+        for task in ("Main", "Segmentation"):  # the first is read as `voc`, the second as `voc_segmentation`
+            # No trainval.txt: a reader of all lists would see every image twice.
+            write_text(folder / "ImageSets" / task / f"{subset}.txt", "".join(f"{stem}\n" for stem in listed))
     write_text(folder / "labelmap.txt", _format_label_map(labels.names))
     return folder
 

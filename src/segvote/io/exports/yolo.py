@@ -12,39 +12,36 @@ import numpy as np
 
 from segvote.io.atomic import write_text
 from segvote.io.encodings.polygons import list_outlines
-from segvote.io.exports.base import (
-    ExportOptions,
-    FileNamer,
-    LabelTable,
-    check_name,
-    copy_image,
-    list_parts,
-    measure_box,
-)
+from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, list_parts, measure_box
+from segvote.io.exports.pictures import find_kind, place_image
+from segvote.io.exports.subsets import Split
 from segvote.types import Annotation
 
-TRAIN, VAL = "train", "val"
+# Extensions that Ultralytics lists, of those segvote reads.
+TRAINABLE = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 
 
 def write_yolo(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
-    """Write ``data.yaml``, which is returned, ``labels/*.txt`` and, if asked to, ``images/*``.
+    """Write ``data.yaml``, which is returned, ``labels/*.txt`` and ``images/*``.
 
-    With a split, ``train`` and ``val`` lie below.
+    With a split, ``train`` and ``val`` lie below both.
     """
-    labels, namer = LabelTable(options.labels), FileNamer()
+    labels, namer, split = LabelTable(options.labels), FileNamer(), Split(options.val_share, "")
     format_lines = _format_boxes if options.boxes else _format_outlines
-    for number, annotation in enumerate(annotations):
-        part = "" if not options.val_share else VAL if options.is_for_validation(number) else TRAIN
-        # Most readers of YOLO look into one folder; the path makes the name different.
-        name = check_name(annotation.name) if options.nested else check_name(annotation.name).replace("/", "_")
-        stem = namer.choose_stem(name)
-        write_text(folder / "labels" / part / f"{stem}.txt", "".join(format_lines(annotation, labels, options)))
-        if options.copy_images:
-            suffix = PurePosixPath(annotation.name).suffix
-            copy_image(annotation, folder / "images" / part / f"{stem}{suffix}")
+    for annotation in annotations:
+        # Most readers of YOLO look into one folder.
+        subset, stem = split.choose(annotation), namer.choose_flat_stem(annotation.name)
+        write_text(folder / "labels" / subset / f"{stem}.txt", "".join(format_lines(annotation, labels, options)))
+        suffix = _choose_suffix(PurePosixPath(annotation.name).suffix)
+        place_image(annotation, folder / "images" / subset / f"{stem}{suffix}", options)
     path = folder / "data.yaml"
-    write_text(path, _format_data(labels.names, bool(options.val_share)))
+    write_text(path, _format_data(labels.names, split))
     return path
+
+
+def _choose_suffix(suffix: str) -> str:
+    """An extension that trainers list: a JPEG under its other names stays a JPEG, a GIF becomes a PNG."""
+    return suffix if suffix.lower() in TRAINABLE else ".jpg" if find_kind(suffix) == "JPEG" else ".png"
 
 
 def _format_outlines(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> Iterator[str]:
@@ -66,8 +63,9 @@ def _format_boxes(annotation: Annotation, labels: LabelTable, options: ExportOpt
         yield f"{labels.find(part.label)} {numbers}\n"
 
 
-def _format_data(names: list[str], is_split: bool) -> str:
+def _format_data(names: list[str], split: Split) -> str:
     # Without a `path` the trainer starts from this file's own folder. A JSON text is a YAML text too.
     lines = [f"  {number}: {json.dumps(name)}\n" for number, name in enumerate(names)]
-    train, val = (f"images/{TRAIN}", f"images/{VAL}") if is_split else ("images", "images")
+    train, *others = [f"images/{subset}".rstrip("/") for subset in split.names if split.counts[subset]] or ["images"]
+    val = others[0] if others else train  # a trainer refuses to start without
     return f"train: {train}\nval: {val}\nnames:" + ("\n" + "".join(lines) if lines else " {}\n")

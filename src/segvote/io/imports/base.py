@@ -18,6 +18,7 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS
 from segvote.io.encodings.polygons import rasterise
+from segvote.io.names import encode_name
 from segvote.memory_budget import check_budget
 from segvote.types import Part
 
@@ -32,7 +33,7 @@ def clean_name(address: object) -> str:
     steps = [step for step in path.split("/") if step not in ("", ".", "..")]
     if not steps:
         raise BadInputError(f"expected the name of an image, got {_shorten(address)}; export the file again")
-    return "/".join(steps)
+    return encode_name("/".join(steps))
 
 
 def _find_path(address: str) -> str:
@@ -47,21 +48,36 @@ def _find_path(address: str) -> str:
     return unquote(parts.path) if "://" in address else address
 
 
-def match_name(name: str, known: Iterable[str]) -> str | None:
-    """The known image that an imported name means; None where there is no such image or several.
+class NameIndex:
+    """Names of known images, for many look-ups of imported ones."""
 
-    Tools drop folders in front, put others there, or add a prefix to an upload: it is the name itself if it is known,
-    else the only known one whose path ends in this one or the other way round.
-    """
-    names = set(known)
-    if name in names:
-        return name
-    uploaded, n_prefixes = _UPLOAD_PREFIX.subn("", name.rpartition("/")[2])
-    for wanted in (name, uploaded)[: 1 + n_prefixes]:
-        matches = [other for other in names if f"/{other}".endswith(f"/{wanted}") or f"/{wanted}".endswith(f"/{other}")]
-        if len(matches) == 1:
-            return matches[0]
-    return None
+    def __init__(self, known: Iterable[str]) -> None:
+        self._names = set(known)
+        self._by_last: dict[str, list[str]] = {}  # names that end in each other have the same last step
+        for name in self._names:
+            self._by_last.setdefault(name.rpartition("/")[2], []).append(name)
+
+    def match(self, name: str) -> str | None:
+        """The known image that an imported name means; None where there is no such image or several.
+
+        Tools drop folders in front, put others there, or add a prefix to an upload: it is the name itself if it is
+        known, else the only known one whose path ends in this one or the other way round.
+        """
+        if name in self._names:
+            return name
+        uploaded, n_prefixes = _UPLOAD_PREFIX.subn("", name.rpartition("/")[2])
+        for wanted in (name, uploaded)[: 1 + n_prefixes]:
+            others = self._by_last.get(wanted.rpartition("/")[2], ())
+            ends = (f"/{wanted}".endswith(f"/{other}") or f"/{other}".endswith(f"/{wanted}") for other in others)
+            matches = [other for other, is_end in zip(others, ends, strict=True) if is_end]
+            if len(matches) == 1:
+                return matches[0]
+        return None
+
+
+def match_name(name: str, known: Iterable[str]) -> str | None:
+    """As `NameIndex.match`, for one name."""
+    return NameIndex(known).match(name)
 
 
 def need(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:

@@ -17,7 +17,8 @@ from segvote.types import Annotation
 def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
     """Images of a COCO file, parsed, in their order, those without annotation too; `where` names it in errors.
 
-    Several polygons of one annotation are joined; names are cleaned by `clean_name`.
+    Several polygons of one annotation are joined, and so are images of one name: merged files list an image under two
+    ids. Names are cleaned by `clean_name`.
     """
     labels = _index(need(data, "categories", list, where), "name", str, where)
     objects = defaultdict(list)
@@ -26,8 +27,25 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
     images = _index(need(data, "images", list, where), "file_name", str, where)
     if strays := objects.keys() - images.keys():
         raise BadInputError(f"{where}: annotations of images that are not listed: {sorted(map(str, strays))[:5]}")
-    for record in data["images"]:
-        yield _read_image(record, objects[record["id"]], labels, f"{where}, {record['file_name']}")
+    for records in _group_images(data["images"], where):
+        found = [one for record in records for one in objects[record["id"]]]
+        yield _read_image(records[0], found, labels, f"{where}, {records[0]['file_name']}")
+
+
+def _group_images(records: list[Any], where: str) -> list[list[Any]]:
+    """Records of images, those of one name together, in the order of their first."""
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for record in records:
+        groups[clean_name(record["file_name"])].append(record)
+    for name, same in groups.items():
+        sizes = {(record.get("width"), record.get("height")) for record in same if _is_hashable_size(record)}
+        if len(sizes) > 1:
+            raise BadInputError(f"{where}: {name} is listed with several sizes; export the file again")
+    return list(groups.values())
+
+
+def _is_hashable_size(record: Any) -> bool:
+    return all(isinstance(record.get(side), int) for side in ("width", "height"))  # others are refused when read
 
 
 def parse_coco_boxes(data: Any, where: str, label: str | None = None) -> dict[str, list[list[float]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import zipfile
 import zlib
@@ -22,13 +23,14 @@ _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its si
 
 
 def read_any(path: Path | str) -> Iterator[Annotation]:
-    """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of labelme files, or a ZIP with one of them.
+    """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of COCO or labelme files, or a ZIP of one.
 
     What it is is told by its content, not by its name.
     """
     path = Path(path)
     if path.is_dir():
-        return read_labelme(path)
+        subsets = sorted(path.glob("annotations/instances_*.json"))
+        return itertools.chain.from_iterable(map(_read_file, subsets)) if subsets else read_labelme(path)
     if not path.is_file():
         raise BadInputError(f"expected a file of annotations, got {path}, which is absent; check the name")
     if zipfile.is_zipfile(path):

@@ -7,7 +7,7 @@ play list that names addresses on the network is refused like any other unknown 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -41,15 +41,19 @@ def import_av() -> Any:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
-def read_film(path: Path, problems: list[str]) -> Iterator[tuple[int, float, np.ndarray]]:
+def read_film(
+    path: Path, problems: list[str], wanted: Container[int] | None = None
+) -> Iterator[tuple[int, float, np.ndarray]]:
     """Decode a film frame by frame: number, seconds from the first frame, (h, w, 3) uint8 RGB, rotation applied.
 
-    `problems` receives a line for each part that could not be used.
+    `problems` receives a line for each part that could not be used. Of `wanted` frames, only those and the first.
     """
     check_regular_file(path)
     with _open_container(path) as (container, stream):
         clock, shape, last_time, index = _Clock(stream), None, 0.0, -1
         for index, frame in enumerate(_decode(container, stream, problems)):
+            if index and wanted is not None and index not in wanted:
+                continue
             image = convert_frame(frame)
             shape = shape or image.shape
             if image.shape != shape:  # some containers change size on the way

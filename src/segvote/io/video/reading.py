@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,9 +65,24 @@ class VideoStream:
             raise UnreadableImageError(f"{self.path}: no frame can be read ({self.problem or 'it holds none'})")
 
     def _read_all(self, problems: list[str]) -> Iterator[Frame]:
-        if self.path.is_dir():
-            return read_frame_folder(self.path, problems)
-        return (Frame(*parts) for parts in read_film(self.path, problems))
+        return _read_source(self.path, problems)
+
+
+def read_frames(path: Path | str, indices: Collection[int]) -> Iterator[Frame]:
+    """Only the frames of these numbers in the source, in the order of time; those that cannot be read are left out."""
+    wanted, last = set(indices), max(indices, default=-1)
+    for frame in _read_source(Path(path), [], wanted) if wanted else ():
+        if frame.index in wanted:
+            yield frame
+        if frame.index >= last:
+            return
+
+
+def _read_source(path: Path, problems: list[str], wanted: Container[int] | None = None) -> Iterator[Frame]:
+    """All frames, or (`wanted`) the first one, whose size is that of all, and those of some numbers."""
+    if path.is_dir():
+        return read_frame_folder(path, problems, wanted)
+    return (Frame(*parts) for parts in read_film(path, problems, wanted))
 
 
 def open_video(path: Path | str, every: int = 1, fps: float | None = None) -> VideoStream:
@@ -118,10 +133,12 @@ def _order_naturally(path: Path) -> tuple[list[tuple[int, int | str]], str]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts if part], path.name
 
 
-def read_frame_folder(folder: Path, problems: list[str]) -> Iterator[Frame]:
+def read_frame_folder(folder: Path, problems: list[str], wanted: Container[int] | None = None) -> Iterator[Frame]:
     """All frames of a folder; an unreadable one is left out and told, one of another size is brought to the first's."""
     size: tuple[int, int] | None = None
     for index, path in enumerate(list_frames(folder)):
+        if size and wanted is not None and index not in wanted:
+            continue
         try:
             image = read_image(path)
         except UnreadableImageError as error:
@@ -133,15 +150,25 @@ def read_frame_folder(folder: Path, problems: list[str]) -> Iterator[Frame]:
         yield Frame(index, index / FRAME_RATE, image)
 
 
-def is_frame_folder(folder: Path | str) -> bool:
-    """Whether a folder looks like a video: nothing but pictures of one size, numbered, each like the next.
-
-    Photographs that a camera numbered pass the first tests, not the last one: their neighbours differ.
-    """
+def is_numbered_folder(folder: Path | str) -> bool:
+    """Whether a folder holds nothing but two or more numbered pictures, the first and the last of one size."""
     folder = Path(folder)
     entries = [entry for entry in folder.iterdir() if not entry.name.startswith(".")] if folder.is_dir() else []
     frames = list_frames(folder) if entries else []
-    if len(frames) < MIN_FRAMES or len(frames) != len(entries) or not _are_numbered(frames):
+    if len(frames) < 2 or len(frames) != len(entries) or not _are_numbered(frames):
+        return False
+    try:
+        return read_image_size(frames[0]) == read_image_size(frames[-1])
+    except UnreadableImageError:
+        return False
+
+
+def is_frame_folder(folder: Path | str) -> bool:
+    """Whether a folder looks like a video: numbered pictures of one size, each like the next.
+
+    Photographs that a camera numbered pass the first tests, not the last one: their neighbours differ.
+    """
+    if not is_numbered_folder(folder) or len(frames := list_frames(folder)) < MIN_FRAMES:
         return False
     picks = np.unique(np.linspace(0, len(frames) - 2, N_COMPARED).round().astype(int))
     try:
@@ -158,16 +185,20 @@ def _are_numbered(frames: list[Path]) -> bool:
 
 
 def _compare(one: Path, other: Path) -> float:
-    """Correlation of two small grey versions; 1 where both are flat."""
-    first, second = (_make_thumbnail(path) for path in (one, other))
+    return measure_likeness(*(make_thumbnail(read_image(path)) for path in (one, other)))
+
+
+def make_thumbnail(image: np.ndarray) -> np.ndarray:
+    """(16, 16) uint8 grey version of a picture."""
+    small = cv2.resize(image, THUMBNAIL, interpolation=cv2.INTER_AREA)
+    return cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
+
+
+def measure_likeness(one: np.ndarray, other: np.ndarray) -> float:
+    """Correlation of two thumbnails; 1 where both are flat."""
+    first, second = (thumbnail - thumbnail.mean(dtype=np.float64) for thumbnail in (one, other))
     scale = np.linalg.norm(first) * np.linalg.norm(second)
     return float((first * second).sum() / scale) if scale > 0 else 1.0
-
-
-def _make_thumbnail(path: Path) -> np.ndarray:
-    grey = cv2.cvtColor(read_image(path), cv2.COLOR_RGB2GRAY).astype(np.float32)
-    small = cv2.resize(grey, THUMBNAIL, interpolation=cv2.INTER_AREA)
-    return small - small.mean()
 
 
 # Both ----------------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from segvote.errors import (
     UnreadableImageError,
     UnwritableFileError,
 )
+from segvote.io.names import PERCENT
 from segvote.review.session import Session
 
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
@@ -42,6 +43,13 @@ STATUSES = {
 HEARTBEAT_SECONDS = 10.0
 # Threads for actions, which may wait for the log; others answer questions meanwhile.
 MAX_ACTIONS = 4
+
+
+class Answer(JSONResponse):
+    """JSON in which names that are no UTF-8 are percent-encoded."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", PERCENT)
 
 
 def make_app(session: Session) -> Starlette:
@@ -65,26 +73,26 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
         Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(session.describe_votes))),
         Route("/api/doctor", _ask(lambda request: session.describe_doctor())),
-        *[Route(f"/api/{name}", _act(action, threads), methods=["POST"]) for name, action in session.actions.items()],
+        *[Route(f"/api/{name}", _act(session, name, threads), methods=["POST"]) for name in session.actions],
     ]
     return Starlette(routes=routes, exception_handlers={SegvoteError: _explain})
 
 
-def _explain(request: Request, error: Exception) -> JSONResponse:
+def _explain(request: Request, error: Exception) -> Response:
     status = next((number for kind, number in STATUSES.items() if isinstance(error, kind)), 500)
-    return JSONResponse({"error": str(error)}, status_code=status, headers=FRESH)
+    return Answer({"error": str(error)}, status_code=status, headers=FRESH)
 
 
 def _send_static(session: Session, name: str) -> Response:
     if name not in session.static:
-        return JSONResponse({"error": "no such file"}, status_code=404)
+        return Answer({"error": "no such file"}, status_code=404)
     kind, content = session.static[name]
     return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
 
 
 def _ask(answer: Callable[[Request], Any]) -> Callable:
     async def endpoint(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(answer, request), headers=FRESH)
+        return Answer(await run_in_threadpool(answer, request), headers=FRESH)
 
     return endpoint
 
@@ -128,20 +136,24 @@ def _read_number(request: Request, name: str) -> int:
     return int(text)
 
 
-def _act(action: Callable[..., Any], threads: ThreadPoolExecutor) -> Callable:
-    """A POST whose body is a JSON object with exactly the arguments of `action`."""
+def _act(session: Session, name: str, threads: ThreadPoolExecutor) -> Callable:
+    """A POST whose body is a JSON object with exactly the arguments of an action."""
 
     async def endpoint(request: Request) -> Response:
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            return JSONResponse({"error": "send JSON"}, status_code=415)
+            return Answer({"error": "send JSON"}, status_code=415)
         try:
             message = json.loads(await request.body())
         except ClientDisconnect:
-            return JSONResponse({"error": "too large"}, status_code=413)
+            return Answer({"error": "too large"}, status_code=413)
         except (ValueError, RecursionError):
-            return JSONResponse({"error": "the message is not JSON"}, status_code=400)
-        answer = await asyncio.get_running_loop().run_in_executor(threads, action, message)
-        return JSONResponse(answer, headers=FRESH)
+            return Answer({"error": "the message is not JSON"}, status_code=400)
+        try:
+            answer = await asyncio.get_running_loop().run_in_executor(threads, session.actions[name], message)
+        except SegvoteError:
+            session.keep_unsaved(name, message)
+            raise
+        return Answer(answer, headers=FRESH)
 
     return endpoint
 
@@ -149,8 +161,8 @@ def _act(action: Callable[..., Any], threads: ThreadPoolExecutor) -> Callable:
 def _stream(session: Session) -> StreamingResponse:
     """Server-sent events: the status now and after each change."""
 
-    async def lines() -> AsyncIterator[str]:
+    async def lines() -> AsyncIterator[bytes]:
         async for status in session.listen(HEARTBEAT_SECONDS):
-            yield f"data: {json.dumps(status)}\n\n" if status else ": still here\n\n"
+            yield b"data: " + Answer(status).body + b"\n\n" if status else b": still here\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers={**FRESH, "X-Accel-Buffering": "no"})

@@ -8,14 +8,16 @@ import { setUpClasses } from "./classes.js";
 import { setUpKeys } from "./keys.js";
 import { isDrawn, lookUpMask } from "./masks.js";
 import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from "./panels.js";
+import { hideHint, setUpHint } from "./hint.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
-import { applyUpdate, countProgress, formatArea, isVideo, labelHere, N_LEVELS, store, tell, watch } from "./store.js";
+import { applyUpdate, countProgress, formatArea, isVideo, labelHere, listImages, N_LEVELS, store, tell, watch } from "./store.js";
 import { TOOLS } from "./tools.js";
+import { setUpUnsaved } from "./unsaved.js";
 
 const byId = (id) => document.getElementById(id);
 const MAX_RADIUS = 400;
 const BY_SEGMENTS = "Videos are corrected by segments (S), which hold for all frames: a stroke or a cut on one frame would not say how it goes on in the others.";
-let touched = false, opening = false, waiting = 0, asked = null, fetching = null, again = false, toastTimer = 0;
+let touched = false, opening = false, waiting = 0, asked = null, fetching = null, again = false, toastTimer = 0, line = Promise.resolve();
 
 // Status line.
 
@@ -25,6 +27,7 @@ function showSaved() {
   pill.className = "pill";
   pill.title = "";
   if (store.gone) { pill.textContent = "server away"; pill.classList.add("bad"); }
+  else if (store.status.unsaved) { pill.textContent = "not saved"; pill.title = store.status.unsaved.reason; pill.classList.add("bad"); }
   else if (waiting) pill.textContent = "saving …";
   else if (step?.step) pill.textContent = `${step.step} ${step.done}/${step.total}`;
   else if (votes === "loading" || opening) { pill.textContent = "counting votes …"; pill.title = "You can already correct: everything is saved, and voted on as soon as the votes are counted."; }
@@ -48,6 +51,7 @@ function toast(text) {
 function showProgress() {
   const { total, accepted, seen, left } = countProgress();
   byId("progress-text").textContent = `${accepted} of ${total} accepted`;
+  byId("progress-text").title = `Of the ${total} images with the object. Accept (A) says that a mask is right: it is kept as it is, and it votes.`;
   byId("progress-more").textContent = ` · ${seen} looked at · ${left} left`;
   byId("progress-bar").style.width = `${total ? (100 * accepted) / total : 0}%`;
 }
@@ -81,7 +85,7 @@ async function fetchAll() {
 // With the votes the order of the queue is known: who has not begun begins at its top.
 async function openQueue() {
   await fetchUpdate();
-  if (!touched) go(store.order[0]);
+  if (!touched) go(listImages()[0]);
   opening = false;
   showSaved();
 }
@@ -91,7 +95,9 @@ function onStatus(status) {
   store.gone = false;
   // A server that was started again counts from the beginning.
   if (status.version < store.version) store.version = 0;
-  store.status = status;
+  // An event may have been on its way before the last answer: actions are counted up, never down.
+  const { action, nUndo, nRedo } = before;
+  store.status = status.action < action ? { ...status, action, nUndo, nRedo } : status;
   const opened = before.votes === "loading" && status.votes === "ready";
   opening ||= opened;
   showSaved();
@@ -117,9 +123,24 @@ async function ask(name, message) {
   }
 }
 
-async function act(name, message) {
+// Actions wait for each other: three quick undos are three, and an undo knows what was done before it.
+function act(name, message) {
+  hideHint();
+  const answer = line.then(() => actNow(name, typeof message === "function" ? message() : message));
+  line = answer.catch(() => null);
+  return answer;
+}
+
+// What can be undone after an answer, until the status comes.
+function countUndo({ nUndo = Math.max(1, store.status.nUndo), nRedo = 0 }) {
+  Object.assign(store.status, { nUndo, nRedo });
+  showSaved();
+}
+
+async function actNow(name, message) {
+  if (message === null) return null;
   const answer = await ask(name, message);
-  if (!answer.error) return answer;
+  if (!answer.error) { countUndo(answer); return answer; }
   toast(answer.error);
   store.version = 0; // what the page showed ahead of the server may be wrong
   fetchUpdate();
@@ -130,7 +151,8 @@ async function act(name, message) {
 
 // Nobody sees what is undone in another image: say so, and show it.
 async function takeBack(name, text) {
-  const answer = await act(name, { expected: store.status.action });
+  const isLeft = () => (name === "undo" ? store.status.nUndo : store.status.nRedo);
+  const answer = await act(name, () => (isLeft() ? { expected: store.status.action } : null));
   if (!answer || answer.bags.includes(store.current) || !answer.bags.length) return;
   const [first, ...rest] = answer.bags;
   toast(`${text}: ${store.run.images[first].name}${rest.length ? ` and ${rest.length} more` : ""}`);
@@ -190,8 +212,8 @@ watch("cut", async ({ points, stroke }) => {
 });
 watch("join", (points) => act("join", { bag: store.current, points: points.flat() }));
 watch("ask", (segment) => { asked = segment; openPanel("votes"); showVotes(store.current, segment); });
-watch("undo", () => { if (store.status.nUndo) takeBack("undo", "Undone"); });
-watch("redo", () => { if (store.status.nRedo) takeBack("redo", "Done again"); });
+watch("undo", () => takeBack("undo", "Undone"));
+watch("redo", () => takeBack("redo", "Done again"));
 watch("accept", () => {
   const bag = store.current, image = store.images[bag];
   if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
@@ -215,7 +237,7 @@ function showSize() {
   slider.disabled = ["polygon", "fill", "cut"].includes(store.tool);
   [slider.min, slider.max, slider.step] = segments ? [0, N_LEVELS - 1, 1] : [-2, 2 * Math.log2(MAX_RADIUS), 0.25];
   slider.value = segments ? N_LEVELS - 1 - store.level : 2 * Math.log2(store.radius);
-  const names = ["coarse", "coarser", "medium", "finer", "segments"];
+  const names = ["largest", "large", "medium", "small", "segment"];
   byId("size-text").textContent = segments ? names[store.level] : slider.disabled ? "" : `${store.radius < 10 ? store.radius.toFixed(1) : Math.round(store.radius)} px`;
   byId("snap").disabled = segments || ["fill", "cut"].includes(store.tool);
   slider.setAttribute("aria-valuetext", byId("size-text").textContent);
@@ -293,7 +315,9 @@ async function start() {
   setUpGrid();
   setUpPanels();
   setUpKeys();
+  setUpHint();
   setUpButtons();
+  setUpUnsaved(act, toast);
   tell("labels", "toggle");
   tell("snap", true);
   await fetchUpdate();

@@ -126,18 +126,19 @@ const focused = () => Number(document.activeElement?.closest(".tile")?.dataset.i
 // Keys of the overview; true where one was meant for it.
 export function pressInGrid(event) {
   const at = order.indexOf(focused());
+  const key = event.key.length > 1 ? event.key : event.key.toLowerCase();
   const columns = Math.max(1, getComputedStyle(tiles).gridTemplateColumns.split(" ").length);
   const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns, Home: -order.length, End: order.length };
-  if (event.key in steps) {
-    const next = at < 0 ? 0 : Math.min(order.length - 1, Math.max(0, at + steps[event.key]));
+  if (key in steps) {
+    const next = at < 0 ? 0 : Math.min(order.length - 1, Math.max(0, at + steps[key]));
     if (event.shiftKey && at >= 0) { if (last < 0) last = order[at]; store.selected.add(order[at]); store.selected.add(order[next]); refreshTile(order[at]); refreshTile(order[next]); refreshActions(); }
     focusTile(order[next]);
-  } else if (event.key === " " || event.key === "x") { if (at >= 0) toggle(order[at]); }
-  else if (event.key === "Enter") { if (at >= 0) openImage(order[at]); }
-  else if (event.key === "Escape" || event.key === "c") { if (event.key === "Escape" && store.selected.size) { store.selected.clear(); refreshGrid(); } else closeGrid(); }
-  else if (event.key === "a") { if (store.selected.size) act("accept"); }
-  else if (event.key === "m") { if (store.selected.size) act("move"); }
-  else if (event.key === "b") { if (store.selected.size) act("clear"); }
+  } else if (key === " " || key === "x") { if (at >= 0) toggle(order[at]); }
+  else if (key === "Enter") { if (at >= 0) openImage(order[at]); }
+  else if (key === "Escape" || key === "c") { if (key === "Escape" && store.selected.size) { store.selected.clear(); refreshGrid(); } else closeGrid(); }
+  else if (key === "a") { if (store.selected.size) act("accept"); }
+  else if (key === "m") { if (store.selected.size) act("move"); }
+  else if (key === "b") { if (store.selected.size) act("clear"); }
   else return false;
   event.preventDefault();
   return true;

@@ -36,10 +36,10 @@ function label(value) {
   tell("label", { segments, value: value === "toggle" ? toggled : value, segment });
 }
 
-// Of the class, where there are several; otherwise of the size of the regions.
+// Of the class, where there are several; otherwise the size of the regions, as the slider has them from left to right.
 function pressNumber(k) {
   if (store.run.classes.length > 1) openClass(k);
-  else if (k < N_LEVELS) tell("level", k);
+  else if (k < N_LEVELS) tell("level", N_LEVELS - 1 - k);
 }
 
 const COMMANDS = {
@@ -116,9 +116,10 @@ export function setUpKeys() {
     if (store.current < 0 || isFinishOpen()) return;
     if (event.ctrlKey || event.metaKey) { pressControl(event); return; }
     if (event.target.matches("input, select")) return; // arrows move a slider
-    if (isGridOpen() && !event.target.closest(".bar, .grid-head") && pressInGrid(event)) return;
-    // Enter and space press a button that has the focus.
-    if (event.target.matches("button") && (event.key === "Enter" || event.key === " ")) return;
+    // Enter and space press a button that has the focus; a tile of the overview has its own meaning for them.
+    const presses = event.target.matches("button:not(.tile-open)") && (event.key === "Enter" || event.key === " ");
+    if (presses) return;
+    if (isGridOpen() && pressInGrid(event)) return;
     if (event.altKey && !(event.key in ARROWS)) return;
     const arrow = ARROWS[event.key];
     const command = COMMANDS[event.key] ?? COMMANDS[event.key.toLowerCase()];

@@ -119,7 +119,7 @@ function makeFlagged(image) {
 }
 
 const KEYS = [
-  ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "finer, coarser; or 1 to 5"], ["G", "clicks toggle again"]]],
+  ["Segments (S)", [["Click", "toggle; drag over several"], ["O", "object"], ["B", "background"], ["U", "undecided: let the vote decide"], ["Enter", "toggle"], ["← ↑ ↓ →", "move from region to region"], ["[  ]", "smaller, larger regions; or 1 to 5"], ["G", "clicks toggle again"]]],
   ["Pixels", [["R", "brush"], ["X", "eraser"], ["L", "lasso: drag, or click corners"], ["I", "fill the part under the pointer"], ["[  ]", "smaller, larger; or Shift and wheel"], ["Q", "snap to superpixels, or exactly"], ["Alt", "held while drawing: the other of the two"], ["← ↑ ↓ →", "move the brush; with Alt by one pixel"], ["Enter", "put the brush down, lift it; add a corner"], ["Shift Enter", "close the lasso"], ["Backspace", "take back a corner"], ["Esc", "stop"]]],
   ["Objects", [["N", "list of the single objects"], ["H", "cut: a line through an object divides it"], ["Space", "on a line of the list: select; then Merge"], ["Enter", "on a line of the list: zoom to it"]]],
   ["Go", [["Z", "undo"], ["Shift Z", "redo"], ["A", "accept, next in the queue"], ["J  K", "next, previous"], ["C", "all images: the overview"], ["1 … 9", "the class, where there are several"], ["/", "find a name"], ["F", "next filter"], ["E", "finish: write masks, exports"]]],

@@ -47,8 +47,16 @@ function refreshItem(index) {
   badge.className = `badge ${kind}`;
 }
 
+// The present image keeps the place it had when it was opened: a correction must not take it out of the user's hand.
+function holdPlace(found) {
+  if (place < 0) return found;
+  const others = found.filter((index) => index !== store.current);
+  others.splice(place, 0, store.current);
+  return others;
+}
+
 function refreshOrder() {
-  store.order = listImages();
+  store.order = holdPlace(listImages());
   const wanted = store.order.map((index) => items.get(index) ?? makeItem(index));
   if (wanted.length !== list.children.length || wanted.some((item, k) => list.children[k] !== item)) list.replaceChildren(...wanted);
   if (!wanted.length) list.replaceChildren(make("li", "empty", "No image fits this filter."));
@@ -60,17 +68,23 @@ export function refreshQueue(changed = store.order) {
   changed.forEach(refreshItem);
 }
 
-// From where the image was when it was opened: a correction sends it down the queue, or out of the list.
 export function moveInQueue(step) {
   if (!store.order.length) return;
-  const stays = store.order.indexOf(store.current) === place;
-  const next = stays || step < 0 ? place + step : place;
+  const next = store.order.indexOf(store.current) + step;
   tell("go", store.order[Math.min(store.order.length - 1, Math.max(0, next))]);
 }
 
 // The first image of the queue that nobody has accepted, other than the present one.
 export function nextOpen() {
   return store.order.find((index) => index !== store.current && !store.images[index].accepted);
+}
+
+// Another filter or name: nothing is held, unless it is listed.
+function listAnew() {
+  place = -1;
+  refreshQueue();
+  place = store.order.indexOf(store.current);
+  tell("listed");
 }
 
 export function setUpQueue() {
@@ -80,10 +94,12 @@ export function setUpQueue() {
     button.addEventListener("click", () => tell("filter", name));
     filters.append(button);
   }
-  search.addEventListener("input", () => { store.search = search.value; refreshQueue(); tell("listed"); });
-  watch("filter", (name) => { store.filter = name; refreshQueue(); list.scrollTop = 0; tell("listed"); });
+  search.addEventListener("input", () => { store.search = search.value; listAnew(); });
+  watch("filter", (name) => { store.filter = name; listAnew(); list.scrollTop = 0; });
   watch("images", (changed) => refreshQueue([...changed]));
   watch("current", ({ before }) => {
+    place = -1;
+    refreshOrder(); // the image before goes where it belongs now
     place = store.order.indexOf(store.current);
     [before, store.current].forEach(refreshItem);
     items.get(store.current)?.scrollIntoView({ block: "nearest" });

@@ -30,5 +30,5 @@ def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, labe
         path = files[index] if files else None
         name = f"{record.name}/{path.name if path else f'{stem}.png'}"
         parts = (Part(label, mask, record.score, TRACK),) if mask.any() else ()
-        properties: dict[str, object] = {"video": record.name, "frame": int(index)}
+        properties: dict[str, object] = {"video": record.name, "frame": int(index), "source": source}
         yield Annotation(name, record.height, record.width, parts, image_path=path, properties=properties)

@@ -1,8 +1,9 @@
 """Which files and folders below *with* and *without* are videos.
 
 A film file is a video by its extension. A sub-folder is a video when it holds nothing but numbered pictures of one size
-in which each looks like the next (`segvote.io.video.reading.is_frame_folder`); `frames="video"` takes every sub-folder
-with pictures for one, `frames="images"` none.
+in which each looks like the next (`segvote.io.video.reading.is_frame_folder`). When most sub-folders of numbered
+pictures are videos, all of them are: a camera that pans fast makes no photographs. `frames="video"` takes every
+sub-folder with pictures for a video, `frames="images"` none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from segvote.errors import BadInputError
-from segvote.io.video.reading import is_frame_folder, is_video_file, list_frames
+from segvote.io.video.reading import is_frame_folder, is_numbered_folder, is_video_file, list_frames
 
 FRAMES = ("auto", "images", "video")
 
@@ -41,7 +42,9 @@ def _find_frame_folders(folder: Path, images: Sequence[Path], frames: str) -> se
         return set()
     if frames == "video":
         return {one for one in candidates if list_frames(one)}
-    return {one for one in candidates if is_frame_folder(one)}
+    videos = {one for one in candidates if is_frame_folder(one)}
+    numbered = {one for one in candidates if is_numbered_folder(one)} if videos else set()
+    return numbered if 2 * len(videos) > len(numbered) else videos
 
 
 def find_videos(folder: Path) -> list[Path]:

@@ -27,7 +27,7 @@ def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]
 def _list_parts(run: RunFolder, bag: SegmentedImage) -> Iterator[Path]:
     segments = run.segments_path(bag.segments_key)
     yield segments
-    yield from sorted(segments.parent.glob(f"{bag.segments_key}.pieces-*"))
+    yield from sorted(segments.parent.glob(f"{bag.segments_key}.superpixels-*"))
     yield run.features_path(bag.features_key)
     if bag.n_frames:
         yield from sorted(segments.with_suffix(".frames").iterdir())

@@ -16,11 +16,13 @@ from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.io.atomic import write_bytes
 from segvote.io.files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
+from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table, smooth_along
 from segvote.method.vote import Vote, VoteParams, link_unseen, score_held_out, score_linked, vote_by_scores
+from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
@@ -128,6 +130,7 @@ class Model:
     extractor: FeatureExtractor
     standardiser: Standardiser
     arrays: dict[str, np.ndarray]  # everything stored; see `write_model`
+    drawing: Drawing  # how masks are drawn
     extent: int = 2  # level of the nested selections at which images are predicted
 
     def restore(self) -> Scorer:
@@ -235,7 +238,7 @@ def read_model(path: Path | str) -> Model:
             "install the same version, or put the same network where it was"
         )
     extractor.set_state(_select(arrays, "features"))
-    return Model(settings, extractor, standardiser, arrays, words["extent"])
+    return Model(settings, extractor, standardiser, arrays, read_drawing(folder), words["extent"])
 
 
 def _select(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

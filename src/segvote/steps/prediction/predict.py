@@ -13,10 +13,11 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
-from segvote.io.stores import name_path_or_uri
+from segvote.io.progress_bar import choose_progress
+from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.method.table import weigh_adjacent
-from segvote.progress import Progress, count_along, ignore_progress
+from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import list_unsorted_bags, name_bags
 from segvote.run.classes.runs import find_class_record
@@ -28,12 +29,14 @@ from segvote.steps.extract import BagExtractor
 from segvote.steps.prediction.model import Model, read_model
 from segvote.steps.prediction.predictor import Predictor
 from segvote.steps.prepare import check_strict, extract_with
-from segvote.steps.resources import N_JOBS, Resources
+from segvote.steps.resources import N_JOBS, Resources, name_in_full
 from segvote.steps.table import gather_table
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
 
 # Of images without the object, how many may be predicted to show it where a call does not say.
+# Sub-folders of a run that its model does without.
+NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
 FALSE_POSITIVE_RATE = 0.01
 # Images whose features are in memory at the same time.
 N_AT_ONCE = 64
@@ -114,16 +117,54 @@ def predict(
     n_jobs: int = N_JOBS,
     scheduler: str | None = None,
     strict: bool = False,
-    progress: Progress = ignore_progress,
+    progress: Progress | None = None,
 ) -> Predictions:
-    """Say of images never seen whether they show the object, and draw it; see `segvote.predict`."""
-    predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
-    model, target, resources = predictor.model, RunFolder(out), Resources(n_jobs, scheduler)
-    _check_owner(target, Path(folder))
-    bags = list_unsorted_bags(Path(folder), model.settings.frames, model.settings.reading)
+    """Say of images never seen whether they show the object, and draw it.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
+    folder : path or str
+        Images and videos, nested as you like.
+    out : path or str
+        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
+    false_positive_rate : float
+        Largest share of images without the object that may be predicted to show it.
+    n_jobs, scheduler, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    Predictions
+
+    Examples
+    --------
+    >>> import segvote
+    >>> found = segvote.predict("out", "without", "predicted", false_positive_rate=0.2, n_jobs=1)
+    >>> len(found), found.images[0].contains
+    (6, False)
+    """
+    inputs, outs = name_in_full(scheduler, folder), name_in_full(scheduler, out)
+    with (
+        choose_progress(progress) as report,
+        open_folders(inputs, outs, report) as ((images,), (target,)),
+    ):
+        if is_uri(model):
+            model = fetch_folder(str(model), report, NOT_OF_MODEL)
+        predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
+        return _predict_folder(predictor, Path(images), RunFolder(target), Resources(n_jobs, scheduler), strict, report)
+
+
+def _predict_folder(
+    predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool, progress: Progress
+) -> Predictions:
+    model = predictor.model
+    _check_owner(target, folder)
+    bags = list_unsorted_bags(folder, model.settings.frames, model.settings.reading)
     with target.lock():
-        _check_owner(target, Path(folder))  # again: somebody else may have begun there meanwhile
-        _claim(target, Path(folder))
+        _check_owner(target, folder)  # again: another process may have begun there meanwhile
+        _claim(target, folder)
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
         segmented = extract_with(bag_extractor, bags, resources, progress)
         return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources, progress)
@@ -155,7 +196,7 @@ class _Job:
         for one in scored:
             tasks.append(self._make_task(one, stems[one.image.bag.name]))
             best.append(float(one.scores.max()))
-        records = write_pictures(self.target, tasks, self.model.settings, resources, progress)
+        records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources, progress)
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)

@@ -11,7 +11,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.images import resize_image
-from segvote.masks import scale_heat
+from segvote.masks import Decided, scale_heat
 from segvote.method.decide import decide
 from segvote.method.extents import find_reach, select_unseen
 from segvote.method.table import weigh_adjacent
@@ -19,9 +19,9 @@ from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.hierarchy import measure_means
 from segvote.segmentation.labels import list_edges, measure_areas
+from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.prediction.calibration import Calibration
 from segvote.steps.prediction.model import Model
-from segvote.steps.superpixels import draw_mask
 from segvote.steps.table import measure_adjacency
 
 
@@ -87,7 +87,7 @@ class Predictor:
         scores, shares = self._score(image, labels, edges, lengths)
         choice = self.choose(scores, measure_areas(labels), edges, shares)
         free = np.full(len(scores), -1, dtype=np.int8)
-        mask = draw_mask(image, labels, choice.heat, choice.decisions, free, settings.n_superpixels)
+        mask = draw_image(image, Decided(labels, choice.heat, choice.decisions, free), self.model.drawing)
         probability, p_value = self.measure(float(scores.max()))
         return Judgement(mask, choice.contains, probability, p_value, float(scores.max()))
 

@@ -1,195 +1,132 @@
-"""One video: supervoxels while it is read, features of sampled frames; done once, kept by content."""
+"""A video as one bag: its key frames are segmented and their features extracted as those of images, then joined."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import replace
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from segvote.features.base import check_outputs
-from segvote.features.motion import MotionPooler
-from segvote.features.video_pooling import FramePooler
-from segvote.io.arrays import read_if_whole, write_arrays
-from segvote.io.images import resize_image
+from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.overlays import write_jpeg
-from segvote.io.video.reading import Frame, VideoStream, open_video
+from segvote.io.video.reading import open_video, read_frames
 from segvote.run.bags import Bag
-from segvote.run.run_folder import make_key
+from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.settings import Settings
-from segvote.run.video.frames import (
-    FrameMaps,
-    StoredFrame,
-    get_poster_path,
-    list_stored_frames,
-    read_ahead,
-    walk_frames,
-)
-from segvote.segmentation.clips import stream_slic_clip
-from segvote.segmentation.flow import remove_camera
-from segvote.segmentation.supervoxel_tally import SupervoxelTally, Tally
-from segvote.segmentation.supervoxels import SupervoxelFrame, stream_supervoxels
+from segvote.run.video.frames import get_poster_path, name_key_frame, read_ahead, read_frame_labels
+from segvote.steps.video.key_frames import survey_video
+from segvote.steps.video.supervoxels import SEGMENTER, extract_supervoxels
 
 if TYPE_CHECKING:
     from segvote.steps.extract import BagExtractor
 
-VIDEO_VERSION = 1  # raised when supervoxels or their features are computed another way
-# A supervoxel lasts, so a frame may hold more of them than an image has segments.
-SUPERVOXELS_IN_SEGMENTS = 2
-CLIP_SEGMENTER = "slic"  # the one segmenter of images that also segments clips; all others stream
-EXTRACTED_EVERY = 4  # frames: a supervoxel lives for about twenty
+VIDEO_VERSION = 3  # raised when key frames are chosen or joined in another way
 POSTER_QUALITY = 95
+PER_SEGMENT = ("areas", "border", "colours")
+GEOMETRY = (*PER_SEGMENT, "edges", "lengths", "parents", "altitudes", "shape")
+FRAMES = ("frame_indices", "frame_times", "key_indices", "poster", "problem")
 
 
-def make_video_key(bag: Bag, settings: Settings) -> str:
-    """Name of a video's supervoxels: its content and all that decides how it is segmented."""
-    return make_key(
-        version=VIDEO_VERSION,
-        video=bag.digest,
-        n_segments=settings.n_segments,
-        size=settings.size,
-        every=settings.every,
-        fps=settings.fps,
-        **({"segmenter": CLIP_SEGMENTER} if settings.segmenter == CLIP_SEGMENTER else {}),
-    )
+def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage:
+    """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
+    run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
+    stream = open_video(bag.path, settings.every, settings.fps or None)
+    frames = read_if_whole(run.segments_path(key), FRAMES) or survey_video(stream)
+    if settings.segmenter == SEGMENTER:
+        joined = extract_supervoxels(extractor, bag, key, stream, frames)
+    else:
+        joined = _extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)
+    poster = next(read_frames(bag.path, [int(frames["poster"])]))
+    write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
+    found = {"labels": read_frame_labels(run, key, -1, {**joined, **frames}), **joined, **frames}
+    write_arrays(run.segments_path(key), compress=True, **found)
+    return extractor.sum_up(bag, key, found, seconds)
 
 
-def open_bag_video(bag: Bag, settings: Settings) -> VideoStream:
-    """The frames of a video as the settings sample them."""
-    return open_video(bag.path, settings.every, settings.fps or None)
+def _extract_key_frames(
+    extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int], seconds: dict[str, float]
+) -> dict[str, np.ndarray]:
+    """Segments and features of each key frame as of an image; returns all segments, see `join_key_frames`."""
+    features_key = extractor.name_features(key)
+    for frame in read_ahead(read_frames(bag.path, indices)):
+        picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
+        segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
+        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
+    names = [name_key_frame("", index) for index in indices]
+    _join_features(extractor.run, features_key, names)
+    return join_key_frames([read_arrays(extractor.run.segments_path(key + name), GEOMETRY) for name in names])
 
 
-def extract_video(bag_extractor: BagExtractor, bag: Bag) -> SegmentedImage:
-    """Supervoxels and features of one video; what is on disk already is not done again."""
-    seconds: dict[str, float] = {}
-    run, settings = bag_extractor.run, bag_extractor.settings
-    key = make_video_key(bag, settings)
-    found = read_if_whole(run.segments_path(key))
-    if found is None or not get_poster_path(run, key).is_file():
-        found = _VideoSegmenter(bag_extractor, bag, key).segment(seconds)
-    features_key = make_key(
-        version=VIDEO_VERSION, segments=key, features=bag_extractor.extractor.get_key(), state=bag_extractor.state_key
-    )
-    if read_if_whole(run.features_path(features_key)) is None:
-        _write_features(bag_extractor, bag, key, found, features_key, seconds)
-    height, width = (int(side) for side in found["shape"])
-    segmented = SegmentedImage(bag, key, features_key, height, width, len(found["areas"]), seconds=seconds)
-    return replace(segmented, n_frames=len(found["frame_indices"]), warning=str(found["problem"]))
+def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
+    """Whether the run folder holds the poster and the key frames of a video whose segments are these."""
+    names = [name_key_frame(key, index) for index in segments["key_indices"]]
+    return all(path.is_file() for path in (get_poster_path(run, key), *map(run.segments_path, names)))
 
 
-class _VideoSegmenter:
-    """Segments one video into supervoxels, in one pass over its frames."""
+@dataclass(frozen=True)
+class FramePicture:
+    """A key frame, which is in memory already, as the picture of an image."""
 
-    def __init__(self, bag_extractor: BagExtractor, bag: Bag, key: str) -> None:
-        self.run, self.settings, self.bag, self.key = bag_extractor.run, bag_extractor.settings, bag, key
-        self.maps = FrameMaps(self.run, key)
-        self.tally, self.motion, self.poster = SupervoxelTally(), MotionPooler(), _Poster()
-        self.waiting: list[tuple[int, float, np.ndarray]] = []  # frames that the window still holds back
-        self.indices: list[int] = []
-        self.times: list[float] = []
-        self.shape = (0, 0)
+    name: str
+    image: np.ndarray  # (h, w, 3) uint8
 
-    def segment(self, seconds: dict[str, float]) -> dict[str, np.ndarray]:
-        started = time.perf_counter()
-        stream = open_bag_video(self.bag, self.settings)
-        level = SUPERVOXELS_IN_SEGMENTS * self.settings.n_segments
-        for result in self._segment(self._feed(read_ahead(stream)), level):
-            self._take(result)
-        self.maps.flush()
-        write_jpeg(get_poster_path(self.run, self.key), self.poster.image, POSTER_QUALITY)
-        arrays = self._collect(self.tally.finish(), stream.problem)
-        write_arrays(self.run.segments_path(self.key), compress=True, **arrays)
-        seconds["segment"] = time.perf_counter() - started
-        return arrays
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.image.shape[:2]  # type: ignore[return-value]
 
-    def _segment(self, frames: Iterator[np.ndarray], n_in_frame: int) -> Iterator[SupervoxelFrame]:
-        if self.settings.segmenter == CLIP_SEGMENTER:
-            return stream_slic_clip(frames, n_in_frame)
-        return stream_supervoxels(frames, n_in_frame)
-
-    def _feed(self, frames: Iterator[Frame]) -> Iterator[np.ndarray]:
-        for frame in frames:
-            self.shape = frame.image.shape[:2]  # type: ignore[assignment]
-            self.waiting.append((frame.index, frame.time, frame.image))
-            yield resize_image(frame.image, self.settings.size)
-
-    def _take(self, result: SupervoxelFrame) -> None:
-        index, moment, image = self.waiting.pop(0)
-        self.indices.append(index)
-        self.times.append(moment)
-        self.maps.add(StoredFrame(index, moment, result.labels))
-        self.tally.add(result)
-        if result.index:
-            self.motion.add(remove_camera(result.flow), result.labels)
-        self.poster.offer(result.index, image, result.labels)
-
-    def _collect(self, tally: Tally, problem: str) -> dict[str, np.ndarray]:
-        """What later steps ask of the geometry; `labels` is the poster's map, so that pages can show a video."""
-        n_segments = len(tally.areas)
-        parents, altitudes = make_chain(n_segments)
-        # An object that leaves the picture touches its border at the end; ground does so for most of its life.
-        stays_on_border = 2 * tally.n_border_frames > tally.n_frames
-        return {
-            "labels": self.poster.labels.astype(np.uint32),
-            "parents": parents,
-            "altitudes": altitudes,
-            "areas": tally.areas,
-            "border": np.where(stays_on_border, tally.border, 0).astype(np.float32),
-            "edges": tally.edges,
-            "shape": np.array(self.shape, np.int64),
-            "distinct": self.motion.measure_distinct(n_segments),
-            "motion": self.motion.extract(n_segments),
-            "first_frames": tally.first_frames,
-            "last_frames": tally.last_frames,
-            "frame_indices": np.array(self.indices, np.int64),
-            "frame_times": np.array(self.times, np.float64),
-            "poster": np.array(self.poster.index, np.int64),
-            "n_files": np.array(self.maps.n_files, np.int64),
-            "problem": np.array(problem),
-        }
+    def read(self, size: int) -> np.ndarray:
+        """The whole frame, which is large enough for any size."""
+        return self.image
 
 
-class _Poster:
-    """Keeps one frame from the second half of a video whose length is not known in advance."""
-
-    def __init__(self) -> None:
-        self.index = -1
-        self.image = self.labels = np.zeros(0)
-
-    def offer(self, index: int, image: np.ndarray, labels: np.ndarray) -> None:
-        if index & (index - 1) == 0:  # 0 and the powers of two
-            self.index, self.image, self.labels = index, image, labels
+def _join_features(run: RunFolder, key: str, names: Sequence[str]) -> None:
+    """Write the features of all key frames as one file; their own files are deleted once it is whole."""
+    if read_if_whole(run.features_path(key)) is None:
+        parts = [read_arrays(run.features_path(key + name))["features"] for name in names]
+        write_arrays(run.features_path(key), features=np.concatenate(parts))
+    shutil.rmtree(run.features_path(key + names[0]).parent, ignore_errors=True)
 
 
-def make_chain(n_segments: int) -> tuple[np.ndarray, np.ndarray]:
-    """A tree that merges supervoxels one after the other: a video has no hierarchy to choose levels from yet."""
-    n_nodes = 2 * n_segments - 1
-    parents = np.arange(n_nodes, dtype=np.int32)
-    parents[:n_segments] = np.maximum(n_segments, n_segments - 1 + np.arange(n_segments)).clip(0, n_nodes - 1)
-    parents[n_segments : n_nodes - 1] += 1
-    altitudes = np.zeros(n_nodes, np.float32)
-    altitudes[n_segments:] = np.arange(1, n_segments)
+def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Segments of key frames one after the other, numbered over all of them.
+
+    `parts` are as for an image, without label maps; the result has the same arrays, the number of the key frame of each
+    segment as `frames`, and the number of the first segment of each key frame as `starts`.
+    """
+    counts = [len(part["areas"]) for part in parts]
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in PER_SEGMENT}
+    parents, altitudes = join_trees([(part["parents"], part["altitudes"]) for part in parts])
+    return {
+        **joined,
+        "edges": np.concatenate([part["edges"] + start for part, start in zip(parts, starts, strict=True)]),
+        "lengths": np.concatenate([part["lengths"] for part in parts]),
+        "parents": parents,
+        "altitudes": altitudes,
+        "frames": np.repeat(np.arange(len(parts), dtype=np.int32), counts),
+        "starts": starts,
+        "shape": parts[0]["shape"],
+    }
+
+
+def join_trees(trees: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """One tree over the segments of several: parents and altitudes as in `segvote.types.Segmentation`.
+
+    The trees keep their merges; then they merge one after the other, at the height of the highest of them.
+    """
+    sizes = [(len(parents) + 1) // 2 for parents, _ in trees]
+    n_segments, n_nodes = sum(sizes), 2 * sum(sizes) - 1
+    parents, altitudes = np.arange(n_nodes, dtype=np.int32), np.zeros(n_nodes, np.float32)
+    leaf, inner, roots = 0, n_segments, []
+    for size, (own_parents, own_altitudes) in zip(sizes, trees, strict=True):
+        numbers = np.concatenate([leaf + np.arange(size), inner + np.arange(size - 1)])
+        parents[numbers], altitudes[numbers] = numbers[own_parents], own_altitudes
+        roots.append(numbers[-1])
+        leaf, inner = leaf + size, inner + size - 1
+    top = inner + np.arange(len(trees) - 1)
+    parents[roots[:2]] = top[:1] if len(top) else roots[:1]
+    parents[roots[2:]], parents[top[:-1]] = top[1:], top[1:]
+    altitudes[top] = altitudes.max()
     return parents, altitudes
-
-
-def _write_features(
-    bag_extractor: BagExtractor,
-    bag: Bag,
-    key: str,
-    found: dict[str, np.ndarray],
-    features_key: str,
-    seconds: dict[str, float],
-) -> None:
-    started = time.perf_counter()
-    pooler = FramePooler(bag_extractor.extractor)
-    maps = list_stored_frames(bag_extractor.run, key, int(found["n_files"]))
-    for number, (image, stored) in enumerate(walk_frames(open_bag_video(bag, bag_extractor.settings), maps)):
-        if number % EXTRACTED_EVERY == 0:
-            pooler.add(image, stored.labels)
-    features = pooler.finish(len(found["areas"]), found["edges"])
-    checked = check_outputs(features, bag.name, bag_extractor.settings.features)
-    write_arrays(bag_extractor.run.features_path(features_key), features=checked)
-    seconds["extract"] = time.perf_counter() - started

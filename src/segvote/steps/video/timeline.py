@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
+from segvote.io.images import resize_labels
 from segvote.io.tables import read_json, write_json
 from segvote.run.run_folder import RunFolder
+from segvote.steps.video.draw import DrawnFrame
 
 
 @dataclass(frozen=True)
@@ -18,15 +20,17 @@ class Moment:
 
     time: float  # seconds from the start of the video
     area: float  # share of the frame that the mask covers
-    # Mean heat of what the mask covers, or of the hottest segment where it covers nothing; the decision is at .5.
+    # Mean heat of what the mask covers, or of the hottest pixel where it covers nothing; the decision is at .5.
     heat: float
+    flicker: float = 0.0  # share of the mask that changed although the flow does not explain it
 
 
-def measure_moment(time: float, labels: np.ndarray, decisions: np.ndarray, heat: np.ndarray) -> Moment:
-    """The moment of a frame with the segments `labels` (h, w); decisions and heat (n_segments,) are of the video."""
-    selected, warmth = decisions[labels], heat[labels]
-    mean = warmth[selected].mean() if selected.any() else warmth.max()
-    return Moment(round(float(time), 4), round(float(selected.mean()), 6), round(float(mean), 4))
+def measure_moment(drawn: DrawnFrame) -> Moment:
+    """The moment of a frame."""
+    mask = resize_labels(drawn.mask, drawn.heat.shape)  # type: ignore[arg-type]
+    heat = drawn.heat[mask].mean() if mask.any() else drawn.heat.max()
+    area = np.count_nonzero(drawn.mask) / drawn.mask.size
+    return Moment(round(drawn.frame.time, 4), round(area, 6), round(float(heat), 4), round(drawn.flicker, 4))
 
 
 def get_timeline_path(run: RunFolder, stem: str) -> Path:

@@ -1,0 +1,34 @@
+"""`segvote extent`: more or less of the object, in all masks of a run."""
+
+from __future__ import annotations
+
+import typer
+
+from segvote.cli.annotate import print_outcome
+from segvote.cli.app import app, format_examples
+from segvote.cli.paths import RUN, PathOrUri
+from segvote.cli.terminal.progress import show_progress
+
+
+@app.command(
+    epilog=format_examples(
+        "segvote extent out 4",
+        "segvote extent out 1 --image with/cat-7.jpg",
+    )
+)
+def extent(
+    run_folder: PathOrUri = RUN,
+    level: int = typer.Argument(..., metavar="LEVEL", help="1 (the most telling part) to 6 (the whole object)."),
+    image: str = typer.Option("", help="Name of an image, for it alone; default: all images."),
+    jobs: int = typer.Option(2, min=1, help="Number of processes; does not change the result."),
+) -> None:
+    """Choose how much of the object the masks cover: a face or a cat, a nucleus or a cell.
+
+    Level 2 is what `segvote annotate` takes by itself. Masks, COCO file and report are written anew; no vote is held.
+    Undo it on the review page, or by choosing another level.
+    """
+    from segvote._api import set_extent
+
+    with show_progress() as progress:
+        run = set_extent(run_folder, level, image, n_jobs=jobs, progress=progress)
+    print_outcome(run)

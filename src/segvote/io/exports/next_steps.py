@@ -1,0 +1,27 @@
+"""What to do with an export: the line that trains on it, or opens it, in the tool it is for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# {path} is what the writer returned, {folder} the folder of the export, both absolute.
+NEXT_STEPS = {
+    "cityscapes": 'datumaro.Dataset.import_from({folder!r}, "cityscapes")',
+    "coco": 'datumaro.Dataset.import_from({folder!r}, "coco")',
+    "cvat": "CVAT: create a task from {folder}/images, then Actions, Upload annotations, CVAT 1.1: {path}",
+    "datumaro": 'datumaro.Dataset.import_from({folder!r}, "datumaro")',
+    "hf": 'datasets.load_dataset("imagefolder", data_dir={folder!r})',
+    "label-studio": "Label Studio: paste {folder}/config.xml under Labeling Interface, then import {path}",
+    "labelme": "labelme {folder}",
+    "voc": 'datumaro.Dataset.import_from({folder!r}, "voc")',
+    "yolo": "yolo segment train data={path} model=yolo11n-seg.pt",
+}
+
+
+def format_next_step(format: str, path: Path, boxes: bool = False) -> str:
+    """The line for an export that was written to `path`, empty for plain pictures; `boxes` as in `ExportOptions`."""
+    path = path.absolute()
+    # Of COCO's only file, the folder is the one above `annotations`.
+    folder = path if path.is_dir() else path.parents[format == "coco"]
+    line = NEXT_STEPS.get(format, "").format(path=path, folder=str(folder))
+    return line.replace("segment", "detect").replace("-seg", "") if boxes and format == "yolo" else line

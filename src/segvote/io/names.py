@@ -1,0 +1,80 @@
+"""Names of files for text files, pages and other tools, which cannot hold every name that a disk can.
+
+Inside segvote a name is what `os.fsdecode` makes of it: bytes that are no UTF-8 are lone surrogates. Outside, such
+bytes and control characters are percent-encoded, as in addresses; other names stay as they are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+PERCENT = "segvote-percent"  # an error handler for `str.encode`, `open` and standard output
+MAX_STEP = 255  # bytes of a step of a path, on every usual disk
+N_KEPT = 48  # letters of a step that is too long
+
+# What UTF-8, XML or a line of text cannot hold.
+_ODD = "\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff"
+_FIND_ODD, _FIND_ENCODED = re.compile(f"[{_ODD}]"), re.compile(f"[%{_ODD}]")
+
+
+def encode_name(name: str) -> str:
+    r"""A path as text that every format and page can hold; a step that grows too long for a disk is shortened.
+
+    Examples
+    --------
+    >>> encode_name("with/caf\udce9 1%.png"), encode_name("with/café 1%.png")
+    ('with/caf%E9 1%25.png', 'with/café 1%.png')
+    """
+    if _FIND_ODD.search(name) is None:
+        return name
+    steps = _FIND_ENCODED.sub(lambda found: _percent(found[0]), name).split("/")
+    return "/".join(shorten_step(step, MAX_STEP) for step in steps)
+
+
+def encode_names(names: Iterable[str]) -> dict[str, str]:
+    """Each of the names of a run to its `encode_name`, with a tilde where another image is really called so."""
+    names = list(names)
+    taken, found = set(names), {}
+    for name in names:
+        outside = encode_name(name)
+        while outside != name and outside in taken:
+            path = PurePosixPath(outside)
+            outside = str(path.with_name(shorten_step(f"{path.stem}~{path.suffix}", MAX_STEP)))
+        taken.add(outside)
+        found[name] = outside
+    return found
+
+
+def shorten_step(step: str, max_bytes: int, seed: str = "") -> str:
+    """A step of a path in at most `max_bytes`: where it is longer, its beginning, a checksum and its extension."""
+    if len(os.fsencode(step)) <= max_bytes:
+        return step
+    suffix = PurePosixPath(step).suffix
+    suffix = suffix if len(suffix) <= 8 else ""
+    number = hashlib.sha256(os.fsencode(f"{seed}{step}")).hexdigest()[:10]
+    return f"{step[:N_KEPT]}~{number}{suffix}"
+
+
+def _percent(text: str) -> str:
+    return "".join(f"%{byte:02X}" for letter in text for byte in _list_bytes(letter))
+
+
+def _list_bytes(letter: str) -> bytes:
+    """The byte of a file name that a surrogate stands for; of any other letter, its UTF-8."""
+    if "\udc80" <= letter <= "\udcff":
+        return bytes([ord(letter) - 0xDC00])
+    return letter.encode("utf-8", "surrogatepass")
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return _percent(error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(PERCENT, _replace)

@@ -1,0 +1,77 @@
+"""Points: checked, centred in float32, and candidates measured pair by pair, each independent of other queries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.kernels.blocks import list_blocks
+
+# Distances measured at once: they stay in the processor's cache.
+PAIRS_AT_ONCE = 1 << 18
+
+
+def check_finite(**arrays: np.ndarray) -> None:
+    """Refuse NaN and infinity, naming the array and the first row that has one."""
+    for name, array in arrays.items():
+        # The sum is finite exactly when all entries are (or nearly overflow), and needs no array of its own.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(array.sum(dtype=np.float64)):
+                continue
+        bad = ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+        if bad.any():
+            raise BadInputError(
+                f"{name} must be finite numbers; row {int(np.argmax(bad))} holds NaN or infinity. Remove or replace it"
+            )
+
+
+def centre_points(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Points about a centre in float32."""
+    # Of float64 points the centre may be all but the last digits: it goes before they do. Float32 has no more to lose.
+    kind = np.float32 if points.dtype == np.float32 else np.float64
+    out = np.empty(points.shape, dtype=np.float32)
+    return np.subtract(points, centre, out=out, dtype=kind, casting="same_kind")
+
+
+def keep_nearest(
+    queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Measure candidates and keep the k nearest, ties by index.
+
+    Parameters
+    ----------
+    queries, voters
+        (n_queries, d), (n_voters, d) float32.
+    candidates
+        (n_queries, m) numbers of voters; -1: none.
+    k
+        How many are kept.
+
+    Returns
+    -------
+    squared_distances, indices
+        As from `search_neighbours`.
+    """
+    squared = np.full((len(queries), k), np.inf)
+    indices = np.full((len(queries), k), -1, dtype=np.int64)
+    for rows in list_blocks(len(queries), max(1, PAIRS_AT_ONCE // max(candidates.shape[1], 1))):
+        measured = _measure(queries[rows], voters, candidates[rows])
+        best = np.lexsort((candidates[rows], measured), axis=1)[:, :k]
+        distances = np.take_along_axis(measured, best, axis=1)
+        nearest = np.take_along_axis(candidates[rows], best, axis=1)
+        squared[rows, : best.shape[1]] = distances
+        indices[rows, : best.shape[1]] = np.where(np.isfinite(distances), nearest, -1)
+    return squared, indices
+
+
+def _measure(queries: np.ndarray, voters: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """(n_queries, m) squared distances, the sum of squared differences in float32; inf where there is no candidate."""
+    import faiss
+
+    first = np.repeat(np.arange(len(queries)), candidates.shape[1])
+    second = np.maximum(candidates, 0).astype(np.int64).ravel()
+    squared = np.empty(len(first), dtype=np.float32)
+    arrays = (np.ascontiguousarray(queries), first, np.ascontiguousarray(voters), second, squared)
+    pointers = (faiss.swig_ptr(array) for array in arrays)
+    faiss.pairwise_indexed_L2sqr(voters.shape[1], len(first), *pointers)  # type: ignore[attr-defined]
+    return np.where(candidates >= 0, squared.reshape(candidates.shape), np.inf)

@@ -1,0 +1,107 @@
+"""Regions or lines: which way of drawing suits a run, decided once from its vote and its *without* images.
+
+Lines are chosen where four figures agree; otherwise it is regions, which never ruin a photograph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from segvote.masks.lines import FILTERS, LineModel, find_quantile, measure_exceeding
+
+# Quantiles of the responses in *without* images that a pixel of a line, and one of them, exceed.
+LOW, HIGH = 0.95, 0.99
+# Lines are drawn where what was selected is at most so many segments wide, ...
+MAX_WIDTH = 0.9
+# ... at least this share of it exceeds the higher quantile, ...
+MIN_SHARE = 0.08
+# ... and the lines found there are so many times longer than wide, and so much thinner than what was selected.
+MIN_ELONGATION, MAX_THICKNESS = 7.0, 0.75
+
+
+@dataclass(frozen=True)
+class LineEvidence:
+    """Figures of a run: medians over its *with* images.
+
+    Attributes
+    ----------
+    width : float
+        Of the selected segments, in sides of a segment of mean area.
+    share : float
+        Of their pixels, how many exceed the .99 quantile of the *without* images.
+    elongation : float
+        Length of the lines drawn by their width.
+    thickness : float
+        Width of the lines by that of the selected segments.
+    """
+
+    width: float
+    share: float
+    elongation: float
+    thickness: float
+
+    @property
+    def is_lines(self) -> bool:
+        """Whether all four figures are those of lines."""
+        return (
+            self.width <= MAX_WIDTH
+            and self.share >= MIN_SHARE
+            and self.elongation >= MIN_ELONGATION
+            and self.thickness <= MAX_THICKNESS
+        )
+
+    def explain(self) -> str:
+        """The figures as a sentence for the report."""
+        return (
+            f"selected segments are {self.width:.2f} segments wide, {self.share:.0%} of their pixels exceed 99 % of "
+            f"those of the WITHOUT images, lines there are {self.elongation:.1f} times longer than wide and "
+            f"{self.thickness:.2f} of the width of the selected segments"
+        )
+
+
+def measure_width(mask: np.ndarray) -> float:
+    """Mean width of a mask (h, w) bool in pixels; 0 if it is empty.
+
+    Four times the mean distance of its pixels to the background: of a strip, its width plus two pixels. The image's
+    edge is no background.
+    """
+    if not mask.any() or mask.all():
+        return float(min(mask.shape)) if mask.any() else 0.0
+    return float(4 * _measure_depth(mask)[mask].mean())
+
+
+def measure_elongation(mask: np.ndarray) -> float:
+    """Diagonal of the box around a component by its width, mean over the pixels of a mask; 0 if it is empty."""
+    n_parts, parts, boxes, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    if n_parts == 1 or mask.all():
+        return 0.0
+    areas = boxes[1:, cv2.CC_STAT_AREA]
+    depths = np.bincount(parts.ravel(), weights=_measure_depth(mask).ravel())[1:]
+    diagonals = np.hypot(boxes[1:, cv2.CC_STAT_WIDTH], boxes[1:, cv2.CC_STAT_HEIGHT])
+    return float(np.average(diagonals / np.maximum(4 * depths / areas, 1), weights=areas))
+
+
+def _measure_depth(mask: np.ndarray) -> np.ndarray:
+    framed = np.pad(mask, 1, mode="edge").astype(np.uint8)
+    return cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
+
+
+def choose_filter(negative: np.ndarray, selected: Sequence[np.ndarray]) -> tuple[LineModel, float]:
+    """The filter whose responses in selected segments occur least in *without* images, and its share of them.
+
+    Parameters
+    ----------
+    negative : ndarray
+        (n_filters, n_steps) responses in *without* images, counted by `count_responses`.
+    selected : sequence of ndarray
+        The same in the selected segments of each *with* image; images count alike.
+    """
+    high = find_quantile(negative, HIGH)
+    shares = np.mean([measure_exceeding(counts, high) for counts in selected], axis=0)
+    best = int(shares.argmax())
+    low = float(find_quantile(negative[best], LOW))
+    return LineModel(FILTERS[best], low, float(high[best])), float(shares[best])

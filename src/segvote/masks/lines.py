@@ -1,0 +1,126 @@
+"""Objects thinner than a segment, drawn by local contrast: cracks, scratches, hairlines.
+
+A filter compares each pixel with its surroundings in one channel of Lab. The *without* images tell which responses
+occur on an undamaged surface: two of their quantiles are the thresholds. Pixels above the lower one, connected to
+pixels above the higher one, in and beside the selected segments, are the object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import cv2
+import numpy as np
+
+# Longest side, in pixels, of the picture that filters see; radii and widths below are pixels of it.
+LINE_SIZE = 800
+# Gaussian that removes the grain of the camera, and the one that a pixel of a wide line is compared with.
+GRAIN, SURROUNDINGS = 0.7, 16.0
+# Radii of the discs of morphological filters; 0 stands for the difference to the wide Gaussian.
+RADII = (0, 1, 2, 4)
+# Lines are followed so far out of the selected segments.
+REACH = 8
+# Responses are counted in steps of 1 / 32 of a unit of Lab, up to 64 units.
+STEPS_PER_UNIT, N_STEPS = 32, 2048
+
+
+@dataclass(frozen=True)
+class LineFilter:
+    """Local contrast of one channel.
+
+    Attributes
+    ----------
+    channel : int
+        Of Lab: 0, 1 or 2.
+    sign : int
+        1 for lines of higher values than their surroundings, -1 for lower ones.
+    radius : int
+        Radius of the disc of a top-hat transform; 0: difference to a wide Gaussian.
+    """
+
+    channel: int
+    sign: int
+    radius: int
+
+    def apply(self, lab: np.ndarray) -> np.ndarray:
+        """(h, w) float32 response to an image (h, w, 3) in Lab whose grain was removed."""
+        values = self.sign * lab[..., self.channel]
+        if self.radius:
+            return values - cv2.morphologyEx(values, cv2.MORPH_OPEN, _make_disc(self.radius))
+        return values - cv2.GaussianBlur(values, (0, 0), SURROUNDINGS)
+
+
+FILTERS = tuple(LineFilter(channel, sign, radius) for channel in range(3) for sign in (-1, 1) for radius in RADII)
+
+
+@dataclass(frozen=True)
+class LineModel:
+    """What all images of a run share: the filter, and its thresholds from the *without* images.
+
+    Attributes
+    ----------
+    filter : LineFilter
+        The one whose responses in selected segments occur least in *without* images.
+    low, high : float
+        Response of a pixel of a line, and of the pixels of which a line must have one.
+    """
+
+    filter: LineFilter
+    low: float
+    high: float
+
+
+def remove_grain(lab: np.ndarray) -> np.ndarray:
+    """(h, w, 3) float32 Lab as filters see it."""
+    return cv2.GaussianBlur(lab, (0, 0), GRAIN)
+
+
+def draw_lines(lab: np.ndarray, selected: np.ndarray, model: LineModel) -> np.ndarray:
+    """(h, w) bool: lines in and beside selected pixels.
+
+    Parameters
+    ----------
+    lab : ndarray
+        (h, w, 3) float32, at most `LINE_SIZE` on the longer side.
+    selected : ndarray
+        (h, w) bool: pixels of selected segments.
+    model : LineModel
+        Filter and thresholds.
+    """
+    response = model.filter.apply(remove_grain(lab))
+    zone = cv2.dilate(selected.astype(np.uint8), _make_disc(REACH)) > 0
+    weak = (response > model.low) & zone
+    n_lines, lines = cv2.connectedComponents(weak.astype(np.uint8), connectivity=8)
+    is_kept = np.zeros(n_lines, dtype=bool)
+    is_kept[lines[weak & selected & (response > model.high)]] = True
+    return is_kept[lines]
+
+
+def count_responses(lab: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+    """(n_filters, N_STEPS) int64: histogram of each filter's responses, in chosen pixels (h, w) or all."""
+    smooth = remove_grain(lab)
+    counts = np.empty((len(FILTERS), N_STEPS), dtype=np.int64)
+    for row, line_filter in zip(counts, FILTERS, strict=True):
+        response = line_filter.apply(smooth)
+        steps = (response if chosen is None else response[chosen]).ravel() * STEPS_PER_UNIT
+        row[:] = np.bincount(steps.clip(0, N_STEPS - 1).astype(np.int64), minlength=N_STEPS)
+    return counts
+
+
+def find_quantile(counts: np.ndarray, quantile: float) -> np.ndarray:
+    """(...,) response that at most 1 - `quantile` of the counted pixels reach; counts (..., N_STEPS)."""
+    reached = np.cumsum(counts, axis=-1) >= quantile * counts.sum(axis=-1, keepdims=True)
+    return (reached.argmax(axis=-1) + 1) / STEPS_PER_UNIT
+
+
+def measure_exceeding(counts: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """(...,) share of the counted pixels with a response of at least the threshold; 0 where none was counted."""
+    edges = np.arange(N_STEPS) / STEPS_PER_UNIT
+    above = (counts * (edges >= thresholds[..., None])).sum(axis=-1)
+    return above / np.maximum(counts.sum(axis=-1), 1)
+
+
+@cache
+def _make_disc(radius: int) -> np.ndarray:
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))

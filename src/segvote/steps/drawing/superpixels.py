@@ -1,0 +1,118 @@
+"""Masks of images, in memory or of a run, and the superpixels along which they are drawn: computed once and kept."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from segvote.io.arrays import read_if_whole, write_arrays
+from segvote.io.images import read_enough, resize_image, resize_labels
+from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, draw_mask
+from segvote.run.run_folder import RunFolder
+from segvote.segmentation import SEGMENTERS
+from segvote.segmentation.colour import convert_to_lab
+from segvote.segmentation.hierarchy import measure_means
+from segvote.segmentation.labels import list_edges, measure_areas
+
+# Raised when superpixels come out otherwise: old files are then not used.
+SUPERPIXELS_VERSION = 1
+# Superpixels of an image at working size.
+N_SUPERPIXELS = 1500
+# Whatever the segmenter, superpixels follow colour alone.
+SUPERPIXEL_SEGMENTER = "ward"
+
+
+def segment_superpixels(working: np.ndarray, segments: np.ndarray) -> SuperpixelMap:
+    """Superpixels of an image (h, w, 3) at working size, in which `segments` (h, w) are known."""
+    labels = SEGMENTERS[SUPERPIXEL_SEGMENTER](working, n_segments=N_SUPERPIXELS).labels
+    return measure_superpixels(convert_to_lab(working), segments, labels)
+
+
+def measure_superpixels(lab: np.ndarray, segments: np.ndarray, labels: np.ndarray) -> SuperpixelMap:
+    """As `segment_superpixels`, with Lab colours (h, w, 3) and label map (h, w) of the superpixels known."""
+    areas = measure_areas(labels)
+    edges, lengths = list_edges(labels)
+    superpixels = Superpixels(
+        areas=areas.astype(np.float32),
+        colours=measure_means(lab, labels, areas).astype(np.float32),
+        edges=edges,
+        lengths=lengths.astype(np.float32),
+        segments=_find_majority(labels, segments),
+    )
+    return SuperpixelMap(labels.astype(np.uint16 if len(areas) <= 1 << 16 else np.uint32), superpixels)
+
+
+def draw_image(image: np.ndarray, decided: Decided, drawing: Drawing) -> np.ndarray:
+    """(H, W) bool: the mask of an image in memory, (H, W, 3) uint8 as displayed, at its own size."""
+    superpixels = None
+    if _wants_superpixels(decided, drawing):
+        superpixels = segment_superpixels(resize_image(image, max(decided.labels.shape)), decided.labels)
+    mask = draw_mask(decided, superpixels, drawing, max(image.shape[:2]), partial(resize_image, image))
+    return resize_labels(mask, image.shape[:2])
+
+
+def draw_stored(
+    run: RunFolder, segments_key: str, image_path: Path, decided: Decided, drawing: Drawing, size: int
+) -> np.ndarray:
+    """Draw the mask of an image whose segments a run folder holds; see `segvote.masks.draw_mask`.
+
+    Parameters
+    ----------
+    run, segments_key : RunFolder, str
+        Where the superpixels are kept.
+    image_path : Path
+        The image file.
+    decided, drawing : Decided, Drawing
+        What the vote says of the image; the way of the run.
+    size : int
+        Longer side of the image.
+    """
+    superpixels = None
+    if _wants_superpixels(decided, drawing):
+        superpixels = fetch_superpixels(run, segments_key, decided.labels, image_path)
+    return draw_mask(decided, superpixels, drawing, size, partial(read_picture, image_path))
+
+
+def _wants_superpixels(decided: Decided, drawing: Drawing) -> bool:
+    return drawing.way != "segments" and bool(decided.selected.any())
+
+
+def read_picture(path: Path, longest: int) -> np.ndarray:
+    """(h, w, 3) uint8: an image file, its longer side at most `longest` pixels."""
+    return resize_image(read_enough(path, longest)[0], longest)
+
+
+def fetch_superpixels(run: RunFolder, segments_key: str, segments: np.ndarray, image_path: Path) -> SuperpixelMap:
+    """The superpixels of a bag from the run folder; computed from the picture, and kept, where they are not there."""
+    arrays = read_if_whole(get_superpixels_path(run, segments_key))
+    if arrays is not None:
+        return SuperpixelMap(arrays.pop("labels"), Superpixels(**arrays))
+    found = segment_superpixels(read_picture(image_path, max(segments.shape)), segments)
+    store_superpixels(run, segments_key, found)
+    return found
+
+
+def store_superpixels(run: RunFolder, segments_key: str, found: SuperpixelMap) -> None:
+    """Keep the superpixels of a bag beside its segments."""
+    path = get_superpixels_path(run, segments_key)
+    write_arrays(path, compress=True, labels=found.labels, **vars(found.superpixels))
+
+
+def get_superpixels_path(run: RunFolder, segments_key: str) -> Path:
+    """Where the superpixels of a bag lie."""
+    return run.segments_path(f"{segments_key}.superpixels-{SUPERPIXELS_VERSION}")
+
+
+def _find_majority(labels: np.ndarray, segments: np.ndarray) -> np.ndarray:
+    """The segment that covers most of each superpixel; of two that cover the same, the one with the larger number."""
+    owners = np.zeros(int(labels.max()) + 1, np.int32)
+    owners[labels] = segments
+    if np.array_equal(owners[labels], segments):  # of the tree of the segments: each superpixel lies in one
+        return owners
+    n_segments = int(segments.max()) + 1
+    pairs, counts = np.unique(labels.ravel().astype(np.int64) * n_segments + segments.ravel(), return_counts=True)
+    order = np.lexsort((counts, pairs // n_segments))
+    last = np.flatnonzero(np.diff(np.append(pairs[order] // n_segments, -1)))
+    return (pairs[order] % n_segments)[last].astype(np.int32)

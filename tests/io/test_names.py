@@ -1,0 +1,49 @@
+"""Names that text cannot hold: percent-encoded outside, never one for another."""
+
+import os
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from segvote.io.exports.base import FileNamer
+from segvote.io.names import MAX_STEP, PERCENT, encode_name, encode_names, shorten_step
+
+STEPS = st.binary(min_size=1, max_size=MAX_STEP).filter(lambda step: b"/" not in step and b"\0" not in step)
+NAMES = st.lists(STEPS, min_size=1, max_size=3).map(lambda steps: os.fsdecode(b"/".join(steps)))
+
+
+@given(NAMES)
+def test_an_encoded_name_is_text_and_fits_a_disk(name):
+    outside = encode_name(name)
+    assert all(len(step) <= MAX_STEP for step in outside.encode("utf-8").split(b"/"))
+    assert outside.isprintable() or not set(outside) & set(map(chr, range(32)))
+    assert encode_name(outside) == outside
+
+
+@given(st.lists(NAMES, max_size=8, unique=True))
+def test_no_two_names_are_encoded_alike(names):
+    assert len(set(encode_names(names).values())) == len(names)
+
+
+def test_a_name_really_called_like_an_encoded_one_keeps_it():
+    assert encode_names(["caf\udce9.png", "caf%E9.png"]) == {"caf\udce9.png": "caf%E9~.png", "caf%E9.png": "caf%E9.png"}
+
+
+def test_text_with_such_a_name_is_encoded_by_the_handler():
+    assert "é caf\udce9 \ud800".encode("utf-8", PERCENT) == "é caf%E9 %ED%A0%80".encode()
+
+
+def test_a_long_step_keeps_its_beginning_and_extension():
+    short = shorten_step("x" * 300 + ".png", 255)
+    assert short.startswith("x" * 48 + "~") and short.endswith(".png") and len(short) < 80
+    assert shorten_step("x" * 301 + ".png", 255) != short
+    assert shorten_step("x.png", 255) == "x.png"
+
+
+@given(st.lists(NAMES, max_size=8, unique=True))
+def test_stems_of_exports_leave_room_for_endings(names):
+    namer = FileNamer()
+    outside = [name for name in encode_names(names).values() if not {".", ".."} & set(name.split("/"))]
+    stems = [namer.choose_stem(name) for name in outside]
+    assert len({stem.casefold() for stem in stems}) == len(stems)
+    assert all(len(step) + 40 <= MAX_STEP for stem in stems for step in stem.encode().split(b"/")[-1:])

@@ -1,0 +1,122 @@
+"""Lines by local contrast: against pixel-by-pixel formulas, and on surfaces one can draw by hand."""
+
+import cv2
+import numpy as np
+import pytest
+
+from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, draw_mask
+from segvote.masks.lines import (
+    FILTERS,
+    GRAIN,
+    N_STEPS,
+    STEPS_PER_UNIT,
+    LineFilter,
+    LineModel,
+    count_responses,
+    draw_lines,
+    find_quantile,
+    measure_exceeding,
+    remove_grain,
+)
+
+DARK = LineModel(LineFilter(channel=0, sign=-1, radius=4), low=5.0, high=15.0)
+
+
+@pytest.fixture
+def cracked():
+    """Grey Lab surface (60, 80) with a dark crack along row 30 and a dark spot off it."""
+    lab = np.zeros((60, 80, 3), dtype=np.float32)
+    lab[..., 0] = 60 + np.random.default_rng(0).normal(0, 0.5, (60, 80))
+    lab[30:32, 10:70, 0] -= 40
+    lab[5:7, 5:7, 0] -= 40
+    return lab
+
+
+def open_slowly(values, radius):
+    """Grey opening with a disc by its definition, image edges left out of minima and maxima."""
+    grid = np.mgrid[-radius : radius + 1, -radius : radius + 1].reshape(2, -1).T
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)).ravel() > 0
+
+    def pick(array, best):
+        out = np.empty_like(array)
+        for y, x in np.ndindex(array.shape):
+            near = [(y + dy, x + dx) for dy, dx in grid[disc]]
+            out[y, x] = best(array[p] for p in near if 0 <= p[0] < array.shape[0] and 0 <= p[1] < array.shape[1])
+        return out
+
+    return pick(pick(values, min), max)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_response_is_the_top_hat_of_the_channel(sign):
+    lab = np.random.default_rng(1).normal(size=(12, 15, 3)).astype(np.float32)
+    values = sign * lab[..., 1]
+    found = LineFilter(1, sign, 2).apply(lab)
+    np.testing.assert_allclose(found, values - open_slowly(values, 2), atol=1e-6)
+
+
+def test_lines_are_the_crack_in_selected_segments(cracked):
+    selected = np.zeros((60, 80), dtype=bool)
+    selected[20:40, :60] = True
+    found = draw_lines(cracked, selected, DARK)
+    assert found[30:32, 12:60].all()
+    assert found[:25].sum() == found[37:].sum() == 0
+    # Followed a little out of the selected segments, not to the end.
+    assert found[30, 64] and not found[30, 69]
+
+
+def test_lines_too_faint_for_the_higher_threshold_are_dropped(cracked):
+    faint = LineModel(DARK.filter, low=5.0, high=60.0)
+    assert not draw_lines(cracked, np.ones((60, 80), dtype=bool), faint).any()
+
+
+def test_counts_are_those_of_sorted_responses(cracked):
+    chosen = np.random.default_rng(2).random((60, 80)) < 0.5
+    counts = count_responses(cracked, chosen)
+    assert counts.shape == (len(FILTERS), N_STEPS) and (counts.sum(axis=1) == chosen.sum()).all()
+    values = FILTERS[3].apply(remove_grain(cracked))[chosen]
+    bound = find_quantile(counts, 0.95)[3]
+    assert abs(np.quantile(values, 0.95) - bound) <= 2 / STEPS_PER_UNIT
+    share = measure_exceeding(counts, find_quantile(counts, 0.95))[3]
+    assert share == pytest.approx(np.mean(values >= bound)) and share <= 0.05
+
+
+def test_counts_of_nothing_exceed_nothing():
+    counts = np.zeros((2, N_STEPS), dtype=np.int64)
+    assert measure_exceeding(counts, np.array([0.0, 1.0])).tolist() == [0, 0]
+
+
+def make_decided(user_labels):
+    labels = np.repeat(np.arange(4), 20)[None].repeat(60, axis=0)
+    heat = np.array([0.9, 0.9, 0.9, 0.1])
+    return Decided(labels, heat, heat > 0.5, np.array(user_labels))
+
+
+def draw_surface(decided, picture):
+    one = Superpixels(np.ones(1), np.zeros((1, 3)), np.zeros((0, 2), int), np.zeros(0), np.zeros(1, int))
+    drawing = Drawing("lines", channel=0, sign=-1, radius=4, low=5.0, high=15.0)
+    return draw_mask(decided, SuperpixelMap(decided.labels, one), drawing, 80, lambda size: picture)
+
+
+@pytest.fixture
+def picture():
+    surface = np.full((60, 80, 3), 150, dtype=np.uint8)
+    surface[30:32, 4:14] = 20
+    surface[30:32, 46:70] = 20
+    return surface
+
+
+def test_user_labels_keep_lines_out_or_fill_segments(picture):
+    free = draw_surface(make_decided([-1, -1, -1, -1]), picture)
+    assert free[30, 10] and free[30, 50] and not free[30, 30]
+    labelled = draw_surface(make_decided([0, 1, 1, -1]), picture)
+    assert not labelled[:, :20].any()
+    assert labelled[:, 20:40].all()  # no line there: all of the segment
+    assert np.array_equal(labelled[:, 40:60], free[:, 40:60])
+
+
+def test_grain_is_smoothed_by_its_gaussian():
+    spot = np.zeros((21, 21, 3), dtype=np.float32)
+    spot[10, 10] = 1
+    found = remove_grain(spot)[..., 0]
+    assert found[10, 11] / found[10, 10] == pytest.approx(np.exp(-0.5 / GRAIN**2), rel=0.02)

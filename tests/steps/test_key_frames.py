@@ -1,0 +1,127 @@
+"""Key frames: chosen evenly and where the picture changes, segmented once, joined into one bag."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segvote.features import make_features
+from segvote.io.arrays import read_arrays
+from segvote.run.bags import Bag
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
+from segvote.run.video.frames import name_key_frame
+from segvote.segmentation.ward import segment_ward
+from segvote.steps.extract import BagExtractor
+from segvote.steps.table import gather_table
+from segvote.steps.video.extract import join_trees
+from segvote.steps.video.key_frames import EVERY, choose_key_frames
+
+SETTINGS = Settings(features="color", n_segments=12, size=64)
+
+
+def make_thumbnails(n_frames, cut=None):
+    rng = np.random.default_rng(0)
+    takes = rng.integers(0, 256, (2, 16, 16), dtype=np.uint8)
+    return [takes[int(cut is not None and number >= cut)] for number in range(n_frames)]
+
+
+@pytest.mark.parametrize(("n_frames", "n_keys"), [(1, 1), (3, 3), (10, 5), (33, 5), (34, 6), (100, 14), (2000, 251)])
+def test_key_frames_are_even_and_at_least_five(n_frames, n_keys):
+    keys = choose_key_frames(make_thumbnails(n_frames))
+    assert len(keys) == n_keys and keys[0] == 0 and keys[-1] == n_frames - 1
+    assert np.diff(keys).max(initial=0) <= EVERY
+
+
+def test_a_frame_after_a_cut_is_a_key_frame():
+    keys = choose_key_frames(make_thumbnails(60, cut=11)).tolist()
+    assert sorted({*keys} - {*choose_key_frames(make_thumbnails(60)).tolist()}) == [11]
+
+
+@pytest.mark.parametrize("n_trees", [1, 2, 3, 5])
+def test_joined_trees_keep_their_merges(n_trees):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (n_trees, 5, 8, 3), dtype=np.uint8).repeat(6, axis=1).repeat(6, axis=2)
+    parts = [segment_ward(image, n_segments=7) for image in images]
+    parents, altitudes = join_trees([(part.parents, part.altitudes) for part in parts])
+    n_segments = sum(part.n_segments for part in parts)
+    assert len(parents) == 2 * n_segments - 1
+    assert (parents[:-1] > np.arange(len(parents) - 1)).all() and parents[-1] == len(parents) - 1
+    assert (altitudes[parents] >= altitudes).all()
+    assert np.bincount(parents[:-1])[n_segments:].tolist() == [2] * (n_segments - 1)
+    own = [altitudes[n_segments:][: parts[0].n_segments - 1], parts[0].altitudes[parts[0].n_segments :]]
+    np.testing.assert_array_equal(*own)
+
+
+@pytest.fixture
+def bag(tmp_path):
+    rng = np.random.default_rng(0)
+    ground = rng.integers(0, 256, (6, 8, 3), dtype=np.uint8).repeat(8, axis=0).repeat(8, axis=1)
+    (tmp_path / "video").mkdir()
+    for number in range(12):
+        Image.fromarray(np.roll(ground, number, axis=1)).save(tmp_path / "video" / f"{number:03d}.png")
+    return Bag("with/video", "with", tmp_path / "video", "0" * 64)
+
+
+class StoppedError(Exception):
+    """In the place of a power cut."""
+
+
+def test_a_video_killed_at_any_frame_ends_in_the_same_bytes(bag, tmp_path, monkeypatch):
+    features = make_features("color")
+    whole = RunFolder(tmp_path / "whole")
+    expected = BagExtractor(whole, SETTINGS, features)(bag)
+    n_keys = len(read_arrays(whole.segments_path(expected.segments_key))["key_indices"])
+    broken, extract = RunFolder(tmp_path / "broken"), BagExtractor.extract
+    for n_done in range(n_keys):
+        left = iter(range(n_done))
+
+        def stop(self, *arguments, left=left):
+            if next(left, None) is None:
+                raise StoppedError
+            extract(self, *arguments)
+
+        monkeypatch.setattr(BagExtractor, "extract", stop)
+        with pytest.raises(StoppedError):
+            BagExtractor(broken, SETTINGS, features)(bag)
+    monkeypatch.setattr(BagExtractor, "extract", extract)
+    assert replace(BagExtractor(broken, SETTINGS, features)(bag), seconds={}) == replace(expected, seconds={})
+    files = [path.relative_to(whole.path) for path in whole.path.rglob("*") if path.is_file()]
+    assert files and all((broken.path / name).read_bytes() == (whole.path / name).read_bytes() for name in files)
+
+
+def test_a_video_whose_key_frame_is_gone_is_segmented_again(bag, tmp_path):
+    run, features = RunFolder(tmp_path / "run"), make_features("color")
+    extractor = BagExtractor(run, SETTINGS, features)
+    found = extractor(bag)
+    assert extractor.find(bag) is not None
+    path = run.segments_path(name_key_frame(found.segments_key, 0))
+    before = path.read_bytes()
+    path.unlink()
+    assert extractor.find(bag) is None
+    extractor(bag)
+    assert path.read_bytes() == before
+
+
+def test_features_of_a_video_are_those_of_its_frames(bag, tmp_path):
+    run, features = RunFolder(tmp_path / "run"), make_features("color")
+    found = BagExtractor(run, SETTINGS, features)(bag)
+    segments = read_arrays(run.segments_path(found.segments_key))
+    joined = read_arrays(run.features_path(found.features_key))["features"]
+    for number, index in enumerate(segments["key_indices"]):
+        labels = read_arrays(run.segments_path(name_key_frame(found.segments_key, index)))["labels"]
+        image = np.array(Image.open(bag.path / f"{index:03d}.png"))
+        np.testing.assert_allclose(
+            joined[segments["frames"] == number], features.extract(image, labels.astype(np.int32))
+        )
+
+
+def test_each_key_frame_is_an_image_and_the_video_its_group(bag, tmp_path):
+    run, features = RunFolder(tmp_path / "run"), make_features("color")
+    extractor = BagExtractor(run, SETTINGS, features)
+    video = extractor(bag)
+    table = gather_table(run, [video, replace(video, bag=replace(bag, bag_label="without"))], features)
+    assert table.groups.tolist() == [0] * 5 + [1] * 5
+    assert table.images.tolist() == sorted(table.images.tolist()) and table.images[-1] == 9
+    np.testing.assert_allclose(table.average_by_bag(np.arange(10.0)), [2.0, 7.0])
