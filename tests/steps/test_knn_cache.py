@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from segvote.steps.voting.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.run.run import Run
