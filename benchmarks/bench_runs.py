@@ -46,7 +46,7 @@ from segvote.features import make_features
 from segvote.io.images import list_images, read_image, resize_image
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.voting.detail import list_levels
+from segvote.steps.looks import list_levels
 
 def work(path, extractors, settings):
     image = read_image(path)

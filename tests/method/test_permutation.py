@@ -66,8 +66,8 @@ def measure_slowly(found, labels, prior, balance):
 
 def test_the_test_agrees_with_its_slow_twin(found):
     test = permutation.test_permutations(found, n_shuffles=6)
-    border = np.where(found.table.border > 0, 0.9, 1.0)
-    priors = [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in found.params.hypotheses]
+    border, tried = np.where(found.table.border > 0, 0.9, 1.0), found.params.hypotheses[::2]  # the first and last
+    priors = [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in tried]
     labels = shuffle_labels(found.table, 6)
     slow = [max(measure_slowly(found, column, *one) for one in priors) for column in labels.T]
     assert np.allclose([test.observed, *test.shuffled], slow, atol=1e-6)

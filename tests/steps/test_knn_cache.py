@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from segvote.io.arrays import read_arrays, write_arrays
-from segvote.kernels import Neighbours
 from segvote.run.run import Run
 from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 from segvote.steps.reopening import list_segmented_images, reopen, vote
+from segvote.steps.table import Table
 
 
 @pytest.fixture
@@ -33,7 +33,8 @@ def forbid_search(monkeypatch):
     def search(*arguments):
         raise AssertionError("searched again")
 
-    monkeypatch.setattr(Neighbours, "search", search)
+    # Of the table: a second vote searches its own neighbours, on stretched features.
+    monkeypatch.setattr(Table, "find_neighbours", search)
 
 
 def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, monkeypatch):
