@@ -11,7 +11,7 @@ from segvote.cli.terminal.progress import show_progress
 from segvote.io import EXPORTS
 from segvote.io.exports.base import IMAGES, ExportOptions
 from segvote.io.exports.next_steps import format_next_step
-from segvote.io.remote.addresses import is_uri
+from segvote.io.stores import is_uri
 
 
 @app.command(
