@@ -218,7 +218,7 @@ def test_progress_is_drawn_where_somebody_watches(watched):
 
 def test_a_run_can_be_voted_on_again_without_touching_its_files(run):
     before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*")}
-    np.testing.assert_allclose(run.fit_annotator().result_.scores, run.votes["scores"], rtol=1e-5, atol=1e-6)
-    other = run.fit_annotator(dataclasses.replace(run.settings, voter="crane", voter_options={}))
-    assert not np.allclose(other.result_.scores, run.votes["scores"])
+    np.testing.assert_allclose(run.hold_vote().vote.scores, run.votes["scores"], rtol=1e-5, atol=1e-6)
+    other = run.hold_vote(dataclasses.replace(run.settings, voter="crane", voter_options={}))
+    assert not np.allclose(other.vote.scores, run.votes["scores"])
     assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*")} == before

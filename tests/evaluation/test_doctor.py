@@ -10,6 +10,7 @@ from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_dia
 from segvote.evaluation.duplicates import find_duplicates, hash_picture
 from segvote.io.images import read_image
 from segvote.run.bags import Bag
+from segvote.run.run import format_confidence
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 
@@ -81,7 +82,7 @@ def test_a_run_folder_can_be_examined_and_tells_of_what_was_left_out(folders, tm
     assert diagnosis.images[0].name == "without/bad.jpg" and len(diagnosis.images) == 13
     head, *_, last = format_diagnosis(diagnosis).splitlines()
     assert "images should be looked at" in head
-    assert last == diagnosis.confidence.format_line() != ""
+    assert last == format_confidence(diagnosis.confidence.to_dict()) != ""
 
 
 def test_the_doctor_leaves_a_folder_of_something_else_alone(scenes, tmp_path):

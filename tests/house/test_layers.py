@@ -36,8 +36,6 @@ DEFERRED = {
     "segvote.segmentation.hierarchy": "higra, which only building a tree needs",
     "segvote.segmentation.supervoxels": "numba, which is optional",
     "segvote.steps.label_maps": "higra, which only published contour maps need",
-    "segvote.steps.voting.making": "scikit-learn, which only a vote needs",
-    "segvote.voters.options": "scikit-learn, which only a vote needs",
 }
 ROOT = Path(segvote.__file__).parent
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from segvote.kernels import otsu_threshold
-from segvote.kernels.otsu import split_each, split_otsu
+from segvote.kernels.otsu import MAX_SPLIT, split_each, split_in_three, split_otsu
 
 
 def measure_between(values, weights, threshold):
@@ -51,3 +51,41 @@ def test_separability_is_a_ratio_of_variances():
     variance = np.average((values - np.average(values, weights=weights)) ** 2, weights=weights)
     assert separability == pytest.approx(measure_between(values, weights, threshold) / variance)
     assert split_otsu(np.full(3, 2.0)) == (2.0, 0.0)
+
+
+def measure_between_three(values, weights, cuts):
+    """Variance between the three parts, times the weight of all."""
+    parts, mean = np.digitize(values, cuts, right=True), np.average(values, weights=weights)
+    chosen = [parts == part for part in range(3) if (parts == part).any()]
+    return sum(weights[own].sum() * (np.average(values[own], weights=weights[own]) - mean) ** 2 for own in chosen)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3, 25))
+@settings(max_examples=60, deadline=None)
+def test_no_other_two_thresholds_separate_better(seed, n):
+    rng = np.random.default_rng(seed)
+    values, weights = rng.integers(0, 12, n) / 7, rng.integers(1, 9, n).astype(float)
+    low, high = split_in_three(values, weights)
+    levels = np.unique(values)
+    if len(levels) < 3:
+        assert low == high == levels[-1]
+        return
+    pairs = [(one, other) for one in levels[:-1] for other in levels[:-1] if one < other]
+    best = max(measure_between_three(values, weights, pair) for pair in pairs)
+    assert low < high and measure_between_three(values, weights, (low, high)) == pytest.approx(best)
+
+
+def test_three_clear_levels_are_split_in_the_middle():
+    values = np.array([0.0, 0.0, 1.0, 1.0, 5.0])
+    assert split_in_three(values, np.ones(5)) == (0.5, 3.0)
+
+
+def test_many_values_are_split_in_three_nearly_as_well():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(place, 0.3, 400) for place in (0, 2, 5)])
+    weights = rng.uniform(1, 9, len(values))
+    assert len(np.unique(values)) > MAX_SPLIT
+    low, high = split_in_three(values, weights)
+    grid = np.linspace(values.min(), values.max(), 60)[1:-1]
+    best = max(measure_between_three(values, weights, (one, other)) for one in grid for other in grid if one < other)
+    assert measure_between_three(values, weights, (low, high)) >= 0.999 * best

@@ -1,53 +1,134 @@
-"""What a run says of itself, sign by sign."""
+"""How far to trust a vote: each sign, each cap, and what chance alone can reach."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_tables import hold, make_scene, tabulate
 
-from segvote import Geometry, SegmentAnnotator
-from segvote.method.confidence import NOT_SHARED, _measure_power
+from segvote.method.confidence import (
+    HIGH,
+    LOW,
+    NOT_SHARED,
+    REASONS,
+    Confidence,
+    _measure_power,
+    measure_confidence,
+    measure_contrast_sign,
+)
+from segvote.method.permutation import PermutationTest
+from segvote.method.vote import vote_by_scores
+
+CLEAR = PermutationTest(0.9, np.zeros(19))
 
 
-def test_a_background_that_no_without_image_shows_lowers_the_confidence():
-    X, y, images = make_scene_sets(shared=True)
-    same = SegmentAnnotator(n_neighbors=8).fit(X, y, images=images).confidence_
-    X, y, images = make_scene_sets(shared=False)
-    other = SegmentAnnotator(n_neighbors=8).fit(X, y, images=images).confidence_
-    assert same.shared == 1
-    assert other.shared == NOT_SHARED
-
-
-def make_scene_sets(shared: bool):
-    """Twenty images of ten segments, the first an object in half of them; the rest alike in all, or in each folder."""
+def make_planted(shared=True, n_with=10, n_without=10):
+    """Images of ten segments, the first an object in *with* images; the rest the same in all, or in each folder."""
     rng = np.random.default_rng(0)
-    images = np.repeat(np.arange(20), 10)
-    y, first = images < 10, np.arange(200) % 10 == 0
-    X = rng.normal(0, 0.1, (200, 3))
-    X[y & first] += [3, 0, 0]
+    images = np.repeat(np.arange(n_with + n_without), 10)
+    y = images < n_with
+    X = rng.normal(0, 0.1, (len(images), 3))
+    X[y & (np.arange(len(images)) % 10 == 0)] += [3, 0, 0]
     if not shared:
         X[~y] += [0, 9, 0]
-    return X, y, images
+    return X, y, images, None, None
+
+
+def hold_planted(**given):
+    return hold(make_planted(**given), n_neighbors=8)
+
+
+def test_the_value_is_the_product_of_the_signs():
+    found = measure_confidence(hold(make_scene(noise=0.6)))
+    signs = found.separability, found.agreement, found.contrast, found.power, found.shared
+    assert found.value == pytest.approx(np.prod(signs)) and all(0 <= sign <= 1 for sign in signs)
+
+
+def test_a_planted_object_is_found_with_high_confidence():
+    found = measure_confidence(hold_planted())
+    assert found.level == "high" and found.cause == found.reason == found.advice == ""
+    assert found.p_value == pytest.approx(0.05)
+
+
+def test_a_background_of_its_own_lowers_the_confidence():
+    assert measure_confidence(hold_planted(shared=True)).shared == 1
+    assert measure_confidence(hold_planted(shared=False)).shared == NOT_SHARED
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shuffled_folders_earn_at_most_low(seed):
+    X, _, images, geometry, truth = make_scene(n_images=40, n_segments=10)
+    y = np.random.default_rng(seed).permutation(40)[images] < 20
+    found = measure_confidence(hold((X, y, images, geometry, truth)))
+    assert found.is_low and found.cause in REASONS
+
+
+@pytest.mark.parametrize(("n_images", "level"), [(2, "low"), (5, "low"), (6, "fair"), (9, "fair"), (10, "high")])
+@pytest.mark.parametrize("side", ["n_with", "n_without"])
+def test_few_images_cap_the_confidence(side, n_images, level):
+    found = measure_confidence(hold_planted(**{side: n_images}), CLEAR)
+    levels = ("low", "fair", "high")
+    assert levels.index(found.level) <= levels.index(level)
+    if found.level == level != "high":
+        assert found.value in (pytest.approx(LOW - 1e-4), pytest.approx(HIGH - 1e-4)) or found.cause
+
+
+def test_images_of_one_group_count_once():
+    X, y, images, _, _ = make_planted()
+    grouped = hold((X, y, images, None, None), n_neighbors=8, groups=np.arange(20) // 2)
+    found = measure_confidence(grouped, CLEAR)
+    assert found.is_low and found.cause == "few"
+
+
+def test_what_shuffled_folders_reach_is_low():
+    found = measure_confidence(hold_planted(), PermutationTest(0.5, np.full(19, 0.6)))
+    assert found.is_low and found.cause == "chance" and found.p_value == 1
+
+
+def test_a_second_vote_that_contradicts_is_not_high():
+    found = measure_confidence(hold_planted(), CLEAR, contradicted=True)
+    assert found.level == "fair" and found.cause == "scene" and found.contradicted
+
+
+def test_noise_has_no_power():
+    rng, images = np.random.default_rng(0), np.repeat(np.arange(40), 8)
+    powers = []
+    for _ in range(4):
+        X = rng.normal(size=(len(images), 6))
+        powers.append(_measure_power(hold((X, images < 20, images, None, None))))
+    assert np.mean(powers) < 0.25
 
 
 def test_images_that_are_excluded_do_not_lower_the_power():
-    X, y, images = make_scene_sets(shared=True)
-    annotator = SegmentAnnotator(n_neighbors=8).fit(X, y, images=images)
-    scores = np.where(y & (np.arange(200) % 10 == 0), 1.0, 0.0)
-    scores[150] = 2.0  # a *without* image that shows the object
-    misfiled = images == 15
-    assert _measure_power(annotator._table, scores, np.zeros(200, dtype=bool)) < 1
-    assert _measure_power(annotator._table, scores, misfiled) == 1
+    X, y, images, _, _ = make_planted()
+    X[150] = [3, 0, 0]  # a *without* image that shows the object
+    found = hold((X, y, images, None, None), n_neighbors=8, exclude_mislabelled=False)
+    excluded = replace(found, excluded=np.arange(20) == 15)
+    assert _measure_power(found) < 1 and _measure_power(excluded) == 1
 
 
-@pytest.mark.parametrize(
-    ("n_with", "levels"), [(2, {"low"}), (3, {"low", "fair"}), (4, {"low", "fair"}), (10, {"high"})]
-)
-def test_few_bags_without_outlines_cannot_prove_that_they_share_an_object(n_with, levels):
-    """Adjacent segments whose colours nobody knows are those of videos."""
-    X, y, images = make_scene_sets(shared=True)
-    kept = (images < n_with) | ~y
-    edges = np.array([(segment, segment + 1) for segment in range(kept.sum() - 1) if (segment + 1) % 10])
-    numbers = np.unique(images[kept], return_inverse=True)[1]
-    annotator = SegmentAnnotator(n_neighbors=8)
-    found = annotator.fit(X[kept], y[kept], images=numbers, geometry=Geometry(edges=edges)).confidence_
-    assert found.level in levels
-    assert found.cause == ("" if "high" in levels else "few")
+def test_outlines_of_unknown_colours_are_no_sign():
+    table = tabulate(make_scene())
+    unknown = replace(table, contrasts=np.full(len(table.edges), np.nan))
+    selected = make_scene()[4]
+    assert measure_contrast_sign(unknown, selected) == 1
+    assert measure_contrast_sign(table, selected) == 1
+    even = replace(table, contrasts=np.full(len(table.edges), 5.0))
+    assert measure_contrast_sign(even, selected) == 0
+
+
+def test_the_scores_of_another_voter_are_not_judged():
+    found = measure_confidence(vote_by_scores(tabulate(make_scene()), np.zeros(480)))
+    assert found.level == "unknown" and found.to_dict() == {} and not found.is_low
+
+
+@pytest.mark.parametrize(("value", "level"), [(0.0, "low"), (LOW, "fair"), (HIGH, "high"), (1.0, "high")])
+def test_levels_begin_at_their_bounds(value, level):
+    assert Confidence(value).level == level
+
+
+def test_a_record_holds_figures_and_words():
+    record = measure_confidence(hold_planted(n_with=3)).to_dict()
+    assert record["level"] == "low" and record["cause"] in REASONS
+    assert (record["reason"], record["advice"]) == REASONS[record["cause"]]
+    assert {"value", "separability", "agreement", "contrast", "power", "shared", "p_value"} <= set(record)

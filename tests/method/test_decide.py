@@ -38,7 +38,7 @@ def test_every_with_image_keeps_its_best_segment(rule):
 
 
 def test_an_unknown_rule_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match="best-segment.*sign"):
+    with pytest.raises(UnknownNameError, match=r"best-segment.*sign"):
         decide(SCORES, AREAS, "median")
 
 

@@ -1,12 +1,14 @@
-"""Where the first vote is not sure, neighbours by what tells the folders apart are asked, and seldom adopted."""
+"""A second vote on stretched features, where the first is not sure: held, judged and seldom adopted."""
 
 import numpy as np
 import pytest
-from made_tables import make_scene
+from made_tables import hold, make_scene, measure_iou, tabulate
 
-from segvote.method import Geometry, SegmentAnnotator
-from segvote.method import annotator as annotator_module
-from segvote.method.second_opinion import stretch
+from segvote.method import Geometry, VoteParams, second_opinion
+from segvote.method.corrections import correct, refit_with_labels
+from segvote.method.graph import search_graph, search_stretched_graph
+from segvote.method.second_opinion import is_overruled, judge_vote, vote_and_judge
+from segvote.method.vote import vote
 
 N_IMAGES, N_SEGMENTS, N_DIMS = 24, 12, 10
 
@@ -38,91 +40,78 @@ def make_animals(seed):
     return X, positive[images], images, geometry, is_animal & positive[images]
 
 
-def fit(scene, **parameters):
-    X, y, images, geometry, _ = scene
-    return SegmentAnnotator(n_neighbors=20, **parameters).fit(X, y, images=images, geometry=geometry)
+def judge(scene, **params):
+    table = tabulate(scene)
+    return vote_and_judge(table, search_graph(table, 20), VoteParams(n_neighbors=20, **params))
 
 
-def measure_iou(one, other):
-    return (one & other).sum() / (one | other).sum()
+@pytest.fixture(scope="module")
+def animals():
+    return make_animals(0)
 
 
-@pytest.fixture
-def none_is_adopted(monkeypatch):
-    monkeypatch.setattr(annotator_module, "MARGIN", np.inf)
+@pytest.fixture(scope="module")
+def judged(animals):
+    return judge(animals)
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
-def test_animals_on_a_lawn_are_found_by_the_second_opinion(seed):
+def test_animals_on_a_lawn_are_found_by_the_second_vote(seed):
     scene = make_animals(seed)
-    annotator = fit(scene)
-    assert annotator.is_second_opinion
-    assert measure_iou(annotator.result_.selected, scene[4]) > 0.9
+    found = judge(scene)
+    assert found.confidence.contradicted and found.vote.walk_graph is not None
+    assert measure_iou(found.vote.selected, scene[4]) > 0.9
 
 
-@pytest.mark.usefixtures("none_is_adopted")
-def test_the_first_opinion_alone_takes_the_lawn():
-    scene = make_animals(0)
-    annotator = fit(scene)
-    assert not annotator.is_second_opinion
-    assert measure_iou(annotator.result_.selected, scene[4]) < 0.1
+def test_the_first_vote_alone_takes_the_lawn(animals, judged):
+    first = hold(animals, n_neighbors=20)
+    assert measure_iou(first.selected, animals[4]) < 0.1
+    assert is_overruled(first, judged.vote) and not is_overruled(judged.vote, first)
 
 
-def test_a_second_opinion_is_never_called_high():
-    confidence = fit(make_animals(0)).confidence_
-    assert confidence.level != "high"
-    assert "different things" in confidence.reason
+def test_a_second_vote_is_the_vote_over_the_stretched_graph(judged):
+    table, graph = judged.vote.table, judged.vote.graph
+    stretched = search_stretched_graph(table, 20)
+    expected = vote(table, graph, judged.vote.params, walk_graph=stretched)
+    assert np.array_equal(judged.vote.scores, expected.scores)
 
 
-def test_a_vote_that_is_sure_is_not_asked_twice(monkeypatch):
-    def refuse(*given):
-        raise AssertionError("asked for a second opinion")
-
-    monkeypatch.setattr(annotator_module, "build_stretched_graph", refuse)
-    X, y, images, geometry, _ = make_scene()
-    annotator = SegmentAnnotator(n_neighbors=10).fit(X, y, images=images, geometry=geometry)
-    assert annotator.confidence_.level == "high"
+def test_a_second_vote_is_never_called_high(judged):
+    assert judged.confidence.level != "high" and judged.confidence.cause
 
 
-def test_a_vote_with_corrections_goes_on_with_the_opinion_that_was_adopted():
-    scene = make_animals(0)
-    annotator = fit(scene)
-    labels = np.full(len(scene[0]), -1)
-    labels[np.flatnonzero(scene[4])[:2]] = 1
-    taught = annotator.teach(labels)
-    assert taught.is_second_opinion
-    assert measure_iou(taught.correct(labels).selected, scene[4]) > 0.9
+def test_a_vote_that_is_sure_is_not_held_twice(monkeypatch):
+    monkeypatch.setattr(second_opinion, "search_stretched_graph", None)
+    table = tabulate(make_scene())
+    found = vote_and_judge(table, search_graph(table, 10), VoteParams(n_neighbors=10))
+    assert found.confidence.level == "high" and not found.confidence.contradicted
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_another_object_on_the_same_segments_is_found_as_by_a_fit(seed):
-    X, y, images, geometry, _ = make_animals(seed)
-    annotator = fit((X, y, images, geometry, None))
-    fresh = fit((X, ~y, images, geometry, None))
-    again = annotator.refit(~y[::N_SEGMENTS])
-    assert again.is_second_opinion == fresh.is_second_opinion
-    assert np.array_equal(again.result_.scores, fresh.result_.scores)
-    assert np.array_equal(again.result_.selected, fresh.result_.selected)
+def test_where_images_may_be_empty_there_is_one_vote(animals):
+    assert not judge(animals, allow_empty=True).confidence.contradicted
 
 
-def test_where_images_may_be_without_the_object_there_is_one_opinion():
-    assert not fit(make_animals(0), allow_empty=True).is_second_opinion
+def test_large_tables_are_voted_on_once(animals, monkeypatch):
+    monkeypatch.setattr(second_opinion, "MOST_SEGMENTS", 100)
+    assert not judge(animals).confidence.contradicted
 
 
-def test_stretched_features_are_those_of_the_formula():
-    rng = np.random.default_rng(0)
-    X, direction = rng.normal(size=(7, 5)), rng.normal(size=5)
-    direction /= np.linalg.norm(direction)
-    expected = np.array([x + 3 * (direction @ x) * direction for x in X])
-    assert np.allclose(stretch(X, direction, 4.0), expected)
-    assert np.array_equal(stretch(X, direction, 1.0), X)
-    assert np.array_equal(stretch(X, np.zeros(5), 4.0), X)
+def test_a_selection_does_not_overrule_itself(judged):
+    assert not is_overruled(judged.vote, judged.vote)
 
 
-def test_an_opinion_is_judged_as_the_formula_says():
-    X, y, images, geometry, _ = make_animals(1)
-    annotator = fit((X, y, images, geometry, None))
-    M, areas, selections = annotator.graph_.toarray(), geometry.areas * y, annotator.agreement_.selections
+def test_corrections_go_on_with_the_vote_that_was_adopted(animals, judged):
+    labels = np.full(len(animals[0]), -1)
+    labels[np.flatnonzero(animals[4])[:2]] = 1
+    refitted = refit_with_labels(judged.vote, labels)
+    assert refitted.walk_graph is judged.vote.walk_graph
+    assert measure_iou(correct(judged.vote, labels).selected, animals[4]) > 0.9
+
+
+def test_a_vote_is_judged_as_the_formula_says():
+    _, y, images, geometry, _ = scene = make_animals(1)
+    found = judge(scene).vote
+    M, areas, selections = found.graph.toarray(), geometry.areas * y, found.agreement.selections
     judged = []
     for index, chosen in enumerate(selections):
         s, rest = M @ chosen, y & ~chosen
@@ -134,6 +123,6 @@ def test_an_opinion_is_judged_as_the_formula_says():
         i, j = geometry.edges.T
         crossed = y[i] & (chosen[i] != chosen[j])
         contrast = np.log(geometry.contrasts[crossed].mean() / geometry.contrasts[y[i]].mean())
-        apart = 1 - np.average(annotator._connectivity[chosen], weights=areas[chosen])
+        apart = 1 - np.average(found.connectivity[chosen], weights=areas[chosen])
         judged.append(consistency * mutual**0.5 + 0.2 * contrast + 0.3 * apart)
-    assert annotator._judge() == pytest.approx(max(judged))
+    assert judge_vote(found) == pytest.approx(max(judged))

@@ -1,12 +1,13 @@
 """*With* images in which nothing is supported come out empty, if that is allowed; the others do not."""
 
 import numpy as np
-import pytest
 
-from segvote.errors import BadInputError
-from segvote.method import SegmentAnnotator
+from segvote.method import VoteParams
+from segvote.method.corrections import correct
+from segvote.method.graph import search_graph
 from segvote.method.support import find_unsupported, measure_p_value
-from segvote.voters import VOTERS
+from segvote.method.table import make_table
+from segvote.method.vote import vote
 
 N_SEGMENTS = 20
 
@@ -26,78 +27,65 @@ def make_segments(n_object, n_clean, n_without, seed=0):
     return X.astype(np.float32), images < n_object + n_clean, images, is_object
 
 
-def fit(segments, **parameters):
+def fit(segments, user_labels=None, **params):
     X, y, images, _ = segments
-    return SegmentAnnotator(**parameters).fit(X, y, images=images)
+    table = make_table(X, y[np.unique(images, return_index=True)[1]], images)
+    return vote(table, search_graph(table), VoteParams(**params), user_labels)
 
 
 def test_clean_images_come_out_empty_and_the_object_stays():
     n_kept = 0
     for seed in range(3):
         segments = make_segments(12, 8, 30, seed)
-        annotator = fit(segments, allow_empty=True)
-        assert not annotator.empty_[:12].any() and not annotator.empty_[20:].any()
-        assert annotator.result_.selected[segments[3]].all()
-        assert not annotator.result_.selected[annotator.empty_[segments[2]]].any()
-        n_kept += np.count_nonzero(~annotator.empty_[12:20])
+        found = fit(segments, allow_empty=True)
+        assert not found.empty[:12].any() and not found.empty[20:].any()
+        assert found.selected[segments[3]].all()
+        assert not found.selected[found.empty[segments[2]]].any()
+        n_kept += np.count_nonzero(~found.empty[12:20])
     # One in twenty may be kept, of twenty-four.
     assert n_kept <= 2
 
 
-def test_unless_allowed_every_with_image_keeps_its_best_segment():
-    X, y, images, _ = make_segments(12, 8, 30)
-    annotator = fit((X, y, images, None))
-    assert not annotator.empty_.any()
-    assert (np.bincount(images, annotator.result_.selected)[:20] >= 1).all()
+def test_unless_allowed_every_image_keeps_its_best_segment():
+    segments = make_segments(12, 8, 30)
+    found = fit(segments)
+    assert not found.empty.any()
+    assert (np.bincount(segments[2], found.selected)[:20] >= 1).all()
 
 
 def test_images_that_stay_are_selected_as_before():
-    # A seed without a second opinion, which is heard only where every *with* image shows the object.
     segments = make_segments(12, 8, 30, seed=3)
-    plain, unsure = fit(segments), fit(segments, allow_empty=True)
-    stays = ~unsure.empty_[segments[2]]
-    assert np.array_equal(plain.result_.selected[stays], unsure.result_.selected[stays])
-    assert np.array_equal(plain.result_.scores, unsure.result_.scores)
+    plain, found = fit(segments), fit(segments, allow_empty=True)
+    stays = ~found.empty[segments[2]]
+    assert np.array_equal(plain.selected[stays], found.selected[stays])
+    assert np.array_equal(plain.scores, found.scores)
 
 
-def test_two_folders_of_clean_images_keep_about_one_in_twenty():
-    kept = [np.count_nonzero(~fit(make_segments(0, 20, 30, seed), allow_empty=True).empty_[:20]) for seed in range(6)]
+def test_folders_of_clean_images_keep_about_one_in_twenty():
+    kept = [np.count_nonzero(~fit(make_segments(0, 20, 30, seed), allow_empty=True).empty[:20]) for seed in range(6)]
     assert sum(kept) <= 0.1 * 20 * len(kept)
 
 
 def test_a_user_label_holds_in_an_empty_image():
-    X, y, images, _ = make_segments(12, 8, 30)
-    user_labels = np.full(len(X), -1, dtype=np.int8)
-    place = int(np.flatnonzero(images == 15)[3])
+    segments = make_segments(12, 8, 30)
+    user_labels = np.full(len(segments[0]), -1, dtype=np.int8)
+    place = int(np.flatnonzero(segments[2] == 15)[3])
     user_labels[place] = 1
-    annotator = fit((X, y, images, None), allow_empty=True)
-    assert annotator.empty_[15]
-    assert annotator.correct(user_labels).selected[place]
-    # Said before the vote, the image shows the object.
-    assert not SegmentAnnotator(allow_empty=True).fit(X, y, images=images, user_labels=user_labels).empty_[15]
+    found = fit(segments, allow_empty=True)
+    assert found.empty[15]
+    assert correct(found, user_labels).selected[place]
+    # With the label in the vote, the image shows the object.
+    assert not fit(segments, user_labels, allow_empty=True).empty[15]
 
 
 def test_nothing_of_an_empty_image_is_above_its_threshold():
-    X, y, images, _ = make_segments(12, 8, 30)
-    result = fit((X, y, images, None), allow_empty=True).result_
-    part = images == 15
-    assert result.thresholds[15] == result.scores[part].max()
-    assert np.isfinite(result.thresholds).all()
+    segments = make_segments(12, 8, 30)
+    found = fit(segments, allow_empty=True)
+    assert found.thresholds[15] == found.scores[segments[2] == 15].max()
+    assert np.isfinite(found.thresholds).all()
 
 
-def test_a_new_vote_with_other_labels_decides_again():
-    X, y, images, _ = make_segments(12, 8, 30)
-    annotator = fit((X, y, images, None), allow_empty=True)
-    again = annotator.revote(np.arange(50) < 14)
-    assert np.flatnonzero(again.empty_).tolist() == [12, 13]
-
-
-def test_another_voter_is_refused():
-    with pytest.raises(BadInputError, match="allow_empty"):
-        fit(make_segments(3, 2, 4), voter=VOTERS["crane"](), allow_empty=True)
-
-
-def test_the_p_value_is_the_share_that_scores_as_high_counted_one_by_one():
+def test_the_p_value_is_the_share_that_scores_as_high():
     rng = np.random.default_rng(0)
     negatives, scores = np.sort(rng.integers(0, 9, 30)).astype(float), np.arange(-1.0, 11.0)
     slowly = [(1 + sum(negative >= score for negative in negatives)) / 31 for score in scores]

@@ -11,7 +11,7 @@ from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.io.imports.detect import read_any
-from segvote.review import voting
+from segvote.method.corrections import propagate
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run
 from segvote.review.frames import Frames
@@ -24,6 +24,7 @@ from segvote.steps.annotate import annotate
 from segvote.steps.export import export
 from segvote.steps.reopening import list_segmented_images
 from segvote.steps.update import update
+from segvote.steps.vote import Held
 
 
 def wait_for(engine, action):
@@ -118,13 +119,13 @@ def test_a_correction_is_a_line_of_its_own_in_who_voted(engine):
     assert (line.bag, line.segment, line.amount > 0) == (0, 7, bool(turned))
 
 
-def test_what_a_correction_was_passed_on_to_has_it_to_thank(engine):
+def test_amounts_of_corrections_are_what_they_changed(engine):
     first = wait_for(engine, 0)
     for bag in range(3):
         after = click(engine, bag, [int(np.argmax(first.scores[first.get_slice(bag)]))], 0)
     found = engine.settle()
-    # With the corrections in the vote, where they turn anything, before they were passed on.
-    voted = np.where(after.spread(found.result.kept), found.untaught.scores_, found.annotator.scores_)
+    # With the corrections in the vote, where they turn anything, before they were propagated.
+    voted = np.where(after.spread(found.result.kept), found.held.vote.scores, found.corrected.refitted.scores)
     changed = np.flatnonzero(after.scores != voted)
     assert 3 < len(changed) < len(first.scores) and not found.result.kept.all()
     for flat in changed[:20]:
@@ -134,22 +135,22 @@ def test_what_a_correction_was_passed_on_to_has_it_to_thank(engine):
         assert amount == pytest.approx(after.scores[flat] - voted[flat], abs=1e-9)
 
 
-def test_a_click_is_answered_at_once_while_an_earlier_one_is_voted_on(engine, run, monkeypatch):
+def test_a_click_is_answered_while_another_is_voted_on(engine, run, monkeypatch):
     first = wait_for(engine, 0)
-    begun, released, teach = threading.Event(), threading.Event(), voting.teach
+    begun, released, refit = threading.Event(), threading.Event(), Held.refit
 
-    def teach_later(*arguments):
+    def refit_later(*arguments):
         begun.set()
         assert released.wait(60)
-        return teach(*arguments)
+        return refit(*arguments)
 
-    monkeypatch.setattr(voting, "teach", teach_later)
+    monkeypatch.setattr(Held, "refit", refit_later)
     one, other = (int(np.argmax(first.scores[first.get_slice(bag)])) for bag in (0, 1))
     engine.set_segments(0, [one], 0)
     assert begun.wait(60)
     last = engine.set_segments(1, [other], 0)
     flat = int(first.offsets[1]) + other
-    wait_until(lambda: engine.snapshot.scores[flat] != first.scores[flat])  # passed on, though the vote is held up
+    wait_until(lambda: engine.snapshot.scores[flat] != first.scores[flat])  # propagated, though the vote is held up
     assert engine.last_voted < last
     released.set()
     after = wait_for(engine, last)
@@ -376,7 +377,7 @@ def test_painted_pixels_are_exact_on_the_page_in_files_and_after_annotating_agai
     assert update(again.folder.path, n_jobs=1).read_mask(0)[painted].all()
 
 
-def test_painted_pixels_teach_the_segments_they_cover(engine, run):
+def test_painted_pixels_label_the_segments_they_cover(engine, run):
     first = wait_for(engine, 0)
     labels = run.read_segments(0)["labels"]
     best = int(np.argmax(first.scores[first.get_slice(0)]))
@@ -391,7 +392,7 @@ def test_painted_pixels_teach_the_segments_they_cover(engine, run):
     assert not engine.draw_mask(0)[top:bottom, left:right].any()
 
 
-def test_a_stroke_over_part_of_a_segment_teaches_in_proportion_and_annotate_agrees(engine, run, scenes):
+def test_a_stroke_over_part_of_a_segment_moves_others(engine, run, scenes):
     first = wait_for(engine, 0)
     labels = run.read_segments(0)["labels"]
     best = int(np.argmax(first.scores[first.get_slice(0)]))
@@ -403,8 +404,9 @@ def test_a_stroke_over_part_of_a_segment_teaches_in_proportion_and_annotate_agre
     assert -0.8 < shares[best] < -0.1 and half.user_labels[best] == -1
     own, others = half.get_slice(0), slice(int(half.offsets[1]), None)
     np.testing.assert_array_equal(half.scores[own], first.scores[own])
-    passed_on = engine.voting.get_voted().untaught.correct(None, shares).scores
-    assert (passed_on[others] - first.scores[others]).min() < -1e-6
+    base = engine.voting.get_voted().held
+    moved = propagate(base.vote, base.similarity, base.vote.user_labels, shares).scores
+    assert (moved[others] - first.scores[others]).min() < -1e-6
     np.testing.assert_array_equal(half.scores, first.scores)  # but it turns no segment, and leaves all as it was
     engine.stop()
     again = annotate(scenes / "with", scenes / "without", run.folder.path, run.settings, n_jobs=1)

@@ -7,7 +7,7 @@ from segvote.run.settings import Settings, read_settings
 
 
 def test_settings_come_back_from_a_record():
-    settings = Settings(border_prior=0.5, motion_prior=0.25, exclude_mislabelled=False, smoothing=0.1, extent=3)
+    settings = Settings(border_prior=0.5, exclude_mislabelled=False, smoothing=0.1, extent=3)
     assert read_settings(settings.to_dict(), "run.json") == settings
 
 

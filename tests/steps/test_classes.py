@@ -171,7 +171,7 @@ def test_features_with_a_codebook_learn_it_once(class_root, tmp_path):
 def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
     monkeypatch.setattr(ColorFeatures, "extract", None)
-    monkeypatch.setattr(sys.modules["segvote.steps.classes.annotate"], "fit_annotator", None)
+    monkeypatch.setattr(sys.modules["segvote.steps.classes.annotate"], "hold_vote", None)
     annotate_classes(class_root, runs_copy, QUICK, n_jobs=1)
     after = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from segvote.steps.voting.detail import apply_detail, is_better, list_levels, wants_closer_look
-from segvote.steps.voting.making import count_neighbours
 
 from segvote.errors import BadInputError
 from segvote.io.images import SEEN
@@ -17,6 +13,8 @@ from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
 from segvote.steps.annotate import annotate
+from segvote.steps.looks import LOOK_MARGIN, apply_detail, is_better, list_levels, wants_closer_look
+from segvote.steps.vote import count_neighbours
 
 
 def test_auto_looks_at_the_usual_size_first_and_then_closer():
@@ -64,28 +62,23 @@ def test_features_without_a_network_have_no_detail():
     ("value", "size", "expected"), [(UNSURE, 20.0, False), (UNSURE, 3.0, True), (UNSURE - 0.01, 20.0, True)]
 )
 def test_unsure_runs_and_small_objects_are_looked_at_closer(value, size, expected):
-    fitted = SimpleNamespace(confidence_=Confidence(value, size=size))
-    assert wants_closer_look(fitted) == expected
+    assert wants_closer_look(Confidence(value, size=size)) == expected
 
 
-def test_the_look_that_agrees_more_with_itself_is_kept():
-    def fitted(*judgements: float) -> SimpleNamespace:
-        return SimpleNamespace(agreement_=SimpleNamespace(judgements=np.array(judgements)), is_second_opinion=False)
-
-    assert is_better(fitted(0.2, 0.8), fitted(0.7, 0.7))
-    assert not is_better(fitted(0.7), fitted(0.7))
+def measure_look(separability, contrast, consistency, shuffled):
+    parts = {"separability": separability, "contrast": contrast, "consistency": consistency, "shuffled": shuffled}
+    return Confidence(0.5, **parts)
 
 
-@pytest.mark.parametrize("overruled", [False, True])
-def test_a_second_opinion_has_to_be_clearly_better(overruled):
-    def fitted(judgement: float, is_second_opinion: bool) -> SimpleNamespace:
-        agreement = SimpleNamespace(judgements=np.array([judgement]))
-        return SimpleNamespace(
-            agreement_=agreement, is_second_opinion=is_second_opinion, is_overruled_by=lambda other: overruled
-        )
+def test_looks_are_compared_by_signs_corrected_for_chance():
+    assert measure_look(0.5, 0.8, 0.7, 0.4).look == pytest.approx(0.5 * 0.8 * 0.3 / 0.6)
+    assert measure_look(0.5, 0.8, 0.3, 0.4).look == 0
 
-    assert is_better(fitted(0.9, False), fitted(0.5, True)) == overruled
-    assert is_better(fitted(0.5, True), fitted(0.9, False)) == overruled
+
+def test_the_closer_look_has_to_be_clearly_better():
+    wider = measure_look(0.5, 1.0, 0.5, 0.0)
+    for factor, expected in ((1.0, False), (1 + 0.9 * LOOK_MARGIN, False), (1 + 1.1 * LOOK_MARGIN, True)):
+        assert is_better(measure_look(0.5 * factor, 1.0, 0.5, 0.0), wider) == expected
 
 
 def test_neighbours_grow_with_the_segments():
@@ -94,9 +87,9 @@ def test_neighbours_grow_with_the_segments():
 
 @pytest.mark.parametrize("closer", [False, True])
 def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_path, monkeypatch):
-    monkeypatch.setattr(job, "wants_closer_look", lambda annotator: True)
+    monkeypatch.setattr(job, "wants_closer_look", lambda confidence: True)
     monkeypatch.setattr(job, "is_better", lambda one, other: closer)
-    monkeypatch.setattr("segvote.steps.voting.detail.DETAILS", {**DETAILS, "fine": 160})
+    monkeypatch.setattr("segvote.steps.looks.DETAILS", {**DETAILS, "fine": 160})
     settings = Settings(n_segments=20, size=96, draw="segments")
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     run = Run(tmp_path / "run")

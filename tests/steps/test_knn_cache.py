@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from segvote.steps.voting.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.kernels import Neighbours
 from segvote.run.run import Run
+from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 from segvote.steps.reopening import list_segmented_images, reopen, vote
 
 

@@ -128,7 +128,7 @@ def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder,
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
-@pytest.mark.parametrize("step", ["extract_bags", "fit_annotator"])
+@pytest.mark.parametrize("step", ["extract_bags", "hold_vote"])
 def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch, step):
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["segvote.steps.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))

@@ -14,14 +14,14 @@ from segvote.steps.reopening import reopen
 
 
 def fit_on_arrays(run: Run, **parameters: int) -> SegmentAnnotator:
-    """The method on what the run described, with nothing else of the run."""
+    """The method on what the run extracted, with nothing else of the run."""
     table = reopen(run).table
     y, geometry = table.positive[table.bags], table.make_geometry()
     return SegmentAnnotator(**parameters).fit(np.array(table.X), y, images=table.bags, geometry=geometry)
 
 
 def check_equal(run: Run, annotator: SegmentAnnotator) -> None:
-    result = annotator.result_
+    result = annotator.vote_
     np.testing.assert_array_equal(result.selected, run.votes["decisions"].astype(bool))
     np.testing.assert_array_equal(result.scores, run.votes["scores"])
     np.testing.assert_array_equal(result.thresholds, run.votes["thresholds"])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from segvote.method.inputs import encode_labels
 
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError, UnknownNameError

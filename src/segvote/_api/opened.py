@@ -15,10 +15,11 @@ from segvote.evaluation.explain import SegmentExplanation, explain_segment, find
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
 from segvote.method.extents import N_LEVELS, Extents
+from segvote.report import write_report
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.extent import draw_extent, read_extents
+from segvote.steps.extent import change_extent, draw_extent, read_extents
 from segvote.steps.reopening import Reopened, Voted, reopen, vote
 from segvote.steps.vote import Held, hold_vote
 
@@ -109,9 +110,9 @@ class OpenedRun(Run):
 
     def with_extent(self, level: int) -> OpenedRun:
         """Write the files of the run at another level, from 1 to 6; see `segvote.set_extent`."""
-        from segvote._api import set_extent
-
-        return set_extent(self, level)
+        changed = change_extent(self, level)
+        write_report(changed)
+        return OpenedRun(changed.folder.path)
 
     @cached_property
     def _reopened(self) -> Reopened:

@@ -35,11 +35,12 @@ def exclude_voters(graph: sparse.csr_matrix, excluded: np.ndarray) -> sparse.csr
 
 
 def search_stretched_graph(table: SegmentTable, n_neighbors: int = N_NEIGHBORS) -> sparse.csr_matrix:
-    """As `search_graph`, with features stretched along the direction that tells *with* from *without* segments."""
+    """As `search_graph` of other images, by features stretched along what tells *with* from *without* segments."""
     direction = fit_direction(table.X, table.is_candidate, np.ones(len(table), dtype=bool))
     direction /= max(float(np.linalg.norm(direction)), np.finfo(float).tiny)
-    stretched = stretch(table.X, direction, GAIN)
-    return Neighbours.search(stretched, n_neighbors, table.groups[table.images]).build_graph()
+    # Other key frames of the same video take part: with few videos they are most of what the object is seen in, and the
+    # outcome is judged on the neighbours of `search_graph`, which leave them out.
+    return Neighbours.search(stretch(table.X, direction, GAIN), n_neighbors, table.images).build_graph()
 
 
 def stretch(X: np.ndarray, direction: np.ndarray, gain: float) -> np.ndarray:

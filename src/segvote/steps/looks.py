@@ -8,14 +8,11 @@ better one: lesions and frayed edges want it, blood cells and dogs among cats th
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from segvote.errors import BadInputError
+from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.settings import DETAILS, Settings
 from segvote.voters import METHOD
-
-if TYPE_CHECKING:
-    from segvote.method.confidence import Confidence
 
 # How much better the closer look has to be, as a part of the judgement: where both are close the wider one is kept.
 LOOK_MARGIN = 0.07
@@ -59,8 +56,6 @@ def _set_size(settings: Settings, size: int | None) -> Settings:
 
 def wants_closer_look(wider: Confidence) -> bool:
     """Whether the confidence is not quite high, or the selection is small for its segments."""
-    from segvote.method.confidence import UNSURE
-
     return wider.value < UNSURE or wider.is_small
 
 

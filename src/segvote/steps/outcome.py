@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor
+from segvote.method.extents import Extents, apply_levels, find_extents
+from segvote.method.vote import Vote
 from segvote.progress import Progress
 from segvote.run.corrections import Corrections
 from segvote.run.output_names import remove_stale
@@ -24,10 +26,6 @@ from segvote.steps.resources import Resources
 from segvote.steps.table import Table
 from segvote.steps.vote import Held, join_frames
 from segvote.steps.write import Decision, list_tasks, write_extents, write_pictures, write_votes
-
-if TYPE_CHECKING:
-    from segvote.method import Vote
-    from segvote.method.extents import Extents
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,6 @@ def correct_vote(
     held: Held, user_labels: np.ndarray | None, painted: np.ndarray | None, refitted: Vote | None = None
 ) -> Corrected:
     """Apply corrections; `refitted` is that of an earlier vote with fewer labels, which is quicker."""
-    from segvote.method.extents import find_extents
-
     refitted = held.refit(user_labels) if refitted is None else refitted
     found = held.correct(user_labels, painted, refitted)
     return Corrected(refitted, found, find_extents(found))
@@ -87,8 +83,6 @@ class Outcome:
     @property
     def result(self) -> Vote:
         """The vote at the extent that was chosen for each image."""
-        from segvote.method.extents import apply_levels
-
         digests = [bag.bag.digest for bag in self.bags]
         levels = self.corrections.list_levels(digests, self.settings.extent)
         found = apply_levels(self.corrected.vote, self.corrected.extents, levels[self.table.groups])

@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.kernels import Neighbours
+from segvote.method.confidence import Confidence
+from segvote.method.corrections import Similarity, correct, refit_with_labels
+from segvote.method.decide import select
 from segvote.method.graph import N_NEIGHBORS
+from segvote.method.mislabelled import find_near_duplicates
+from segvote.method.prior import measure_border_prior
+from segvote.method.second_opinion import vote_and_judge
+from segvote.method.table import SegmentTable
+from segvote.method.vote import Vote, VoteParams, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.voters import METHOD, make_voter
 from segvote.voters.options import check_options
 
 if TYPE_CHECKING:
-    from segvote.method import SegmentTable, Vote, VoteParams
-    from segvote.method.confidence import Confidence
-    from segvote.method.corrections import Similarity
     from segvote.voters.base import BaseVoter
 
 
@@ -52,22 +57,16 @@ class Held:
     @cached_property
     def similarity(self) -> Similarity:
         """Of the segments, by which corrections are propagated."""
-        from segvote.method.corrections import Similarity
-
         return Similarity(self.vote.table.X, self.vote.table.images)
 
     def refit(self, user_labels: np.ndarray | None) -> Vote:
         """The vote in which user labels (n_segments,) take part; the method only."""
-        from segvote.method.corrections import refit_with_labels
-
         return refit_with_labels(self.vote, user_labels, self.confidence.is_low)
 
     def correct(
         self, user_labels: np.ndarray | None, painted: np.ndarray | None = None, refitted: Vote | None = None
     ) -> Vote:
         """The vote with corrections, see `segvote.method.corrections.correct`."""
-        from segvote.method.corrections import correct
-
         return correct(
             self.vote,
             user_labels,
@@ -79,8 +78,6 @@ class Held:
 
     def relabel(self, positive: np.ndarray) -> Held:
         """The vote on the same segments with other bag labels (n_bags,) bool; neighbours are not searched again."""
-        from segvote.method.second_opinion import vote_and_judge
-
         table = replace(self.vote.table, positive=np.asarray(positive)[self.vote.table.groups])
         if self.voter is not None:
             return _ask_voter(table, self.voter, self.vote.params)
@@ -91,14 +88,11 @@ class Held:
 def load_method() -> None:
     """Load what a vote needs, scikit-learn above all, in the background: other processes extract features meanwhile."""
     # Not as a daemon: a program that ends early waits for the import rather than be torn down in the middle of it.
-    Thread(target=import_module, args=("segvote.method.estimator",)).start()
+    Thread(target=import_module, args=("sklearn.linear_model",)).start()
 
 
 def make_params(settings: Settings) -> VoteParams:
     """The parameters of a run's vote."""
-    # scikit-learn takes a second to import: a command that does not vote does not wait for it.
-    from segvote.method import VoteParams
-
     check_options(settings.voter, settings.voter_options)
     options = settings.voter_options if settings.voter == METHOD else {}
     # As large a part of an image's segments as the default is: three times as many are three times as alike.
@@ -131,9 +125,6 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
     neighbours : Neighbours, optional
         Those that `count_neighbours` asks for, if they are known; else they are searched.
     """
-    from segvote.method.mislabelled import find_near_duplicates
-    from segvote.method.second_opinion import vote_and_judge
-
     params, n_neighbors = make_params(settings), count_neighbours(settings)
     segments = table.make_segments()
     if neighbours is None and n_neighbors:
@@ -152,10 +143,6 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
 
 def _ask_voter(segments: SegmentTable, voter: BaseVoter, params: VoteParams) -> Held:
     """The decision on another voter's scores."""
-    from segvote.method.confidence import Confidence
-    from segvote.method.prior import measure_border_prior
-    from segvote.method.vote import vote_by_scores
-
     prior = segments.prior * measure_border_prior(segments.border, params.border_prior)
     voter.fit(segments.X, segments.is_candidate, bags=segments.groups[segments.images], prior=prior)
     return Held(
@@ -192,8 +179,6 @@ def measure_shifts(table: Table, thresholds: np.ndarray) -> np.ndarray:
 
 def decide_votes(table: Table, votes: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scores (n_segments,), thresholds (n_bags,) and selection (n_segments,) of votes counted elsewhere."""
-    from segvote.method.decide import select
-
     segments = table.make_segments()
     scores = segments.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
     selected, thresholds = select(segments, scores, settings.decision)

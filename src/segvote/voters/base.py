@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -30,7 +31,7 @@ NO_BAG = -1
 Votes = tuple[np.ndarray, np.ndarray, float]
 
 
-class BaseVoter(ClassifierMixin, BaseEstimator):
+class BaseVoter(BaseEstimator):
     """Base of all voters.
 
     Attributes
@@ -56,7 +57,9 @@ class BaseVoter(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.target_tags.required = True
+        # Not a classifier of segments, whose labels are unknown, but two labels are all that it takes.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
     def fit(

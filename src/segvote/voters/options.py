@@ -9,6 +9,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from segvote.errors import BadInputError, UnknownNameError
+from segvote.method.vote import VoteParams
 from segvote.voters import METHOD, VOTERS
 
 # Parameters of the method that are no settings of a run.
@@ -20,8 +21,6 @@ TRUTH = {"true": True, "false": False}
 def list_options(voter: str) -> dict[str, Any]:
     """Names of the parameters of a voter, or of the method, to their types."""
     if voter == METHOD:
-        from segvote.method import VoteParams  # scikit-learn takes a second to import
-
         return {name: kind for name, kind in _list_parameters(VoteParams).items() if name in METHOD_OPTIONS}
     return _list_parameters(VOTERS[voter])
 
