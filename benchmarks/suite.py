@@ -24,6 +24,7 @@ import numpy as np
 from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.evaluate_segments import CountedTruth, count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
+from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.run import Run
 from segvote.run.settings import N_LEVELS, Settings
 from segvote.steps.annotate import annotate
@@ -102,15 +103,15 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
 
 
 def measure_choice(run: Run, folder: Path, ious: np.ndarray) -> tuple[int, np.ndarray]:
-    """The best extent for all images, chosen with the masks on whole segments, and the overlaps of its drawn masks."""
+    """The best extent for all images, by CorLoc + mIoU of whole segments, and the overlaps of its drawn masks."""
     extents, counted = read_extents(run)[0], count_truth(run, folder)
-    means = [
+    found = [
         measure_ious(
             np.array([one.measure(extents.select(level)[run.get_slice(index)]) for index, one in counted.items()])
-        ).mean()
+        )
         for level in range(1, N_LEVELS + 1)
     ]
-    best = int(np.argmax(means)) + 1
+    best = int(np.argmax([(one > IMAGE_THRESHOLD).mean() + one.mean() for one in found])) + 1
     if best == run.extent:
         return best, ious
     with tempfile.TemporaryDirectory(dir=run.folder.path.parent) as scratch:

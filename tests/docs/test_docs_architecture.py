@@ -1,4 +1,4 @@
-"""Adding a part as docs/house.md says works: its three files are added to a running segvote."""
+"""Adding a part as docs/architecture.md says works: its three files are added to a running segvote."""
 
 import importlib
 import sys
@@ -10,22 +10,22 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from segvote import EXPORTS, SEGMENTERS, VOTERS, Settings, annotate, export
 
-PARTS = [block.code for block in list_blocks((DOCS / "house.md").read_text()) if block.language == "python"]
+PARTS = [block.code for block in list_blocks((DOCS / "architecture.md").read_text()) if block.language == "python"]
 
 
 @pytest.fixture
 def added(tmp_path, monkeypatch):
     """The parts of the page, importable and registered."""
-    (tmp_path / "parts_of_the_house.py").write_text("\n\n".join(PARTS))
+    (tmp_path / "added_parts.py").write_text("\n\n".join(PARTS))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "parts_of_the_house", raising=False)
+    monkeypatch.delitem(sys.modules, "added_parts", raising=False)
     for registry, name, attribute in (
         (VOTERS, "far-from-mean", "FarFromMean"),
         (SEGMENTERS, "squares", "segment_squares"),
         (EXPORTS, "boxes", "write_boxes"),
     ):
-        monkeypatch.setitem(registry._parts, name, f"parts_of_the_house:{attribute}")
-    return importlib.import_module("parts_of_the_house")
+        monkeypatch.setitem(registry._parts, name, f"added_parts:{attribute}")
+    return importlib.import_module("added_parts")
 
 
 def test_the_parts_of_the_page_annotate_and_export(added, scenes, tmp_path):
