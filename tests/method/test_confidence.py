@@ -90,7 +90,6 @@ def test_a_second_vote_that_contradicts_is_not_high():
     assert found.level == "fair" and found.cause == "scene" and found.contradicted
 
 
-@pytest.mark.xfail(strict=True, reason="images excluded as mislabelled are left out of the AUC, which flatters noise")
 def test_noise_has_no_power():
     rng, images = np.random.default_rng(0), np.repeat(np.arange(40), 8)
     powers = []
@@ -100,12 +99,12 @@ def test_noise_has_no_power():
     assert np.mean(powers) < 0.25
 
 
-def test_images_that_are_excluded_do_not_lower_the_power():
+def test_images_that_are_excluded_count_in_the_power():
     X, y, images, _, _ = make_planted()
     X[150] = [3, 0, 0]  # a *without* image that shows the object
     found = hold((X, y, images, None, None), n_neighbors=8, exclude_mislabelled=False)
     excluded = replace(found, excluded=np.arange(20) == 15)
-    assert _measure_power(found) < 1 and _measure_power(excluded) == 1
+    assert _measure_power(found) < 1 and _measure_power(excluded) < 1
 
 
 def test_outlines_of_unknown_colours_are_no_sign():

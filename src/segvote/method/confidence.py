@@ -249,14 +249,14 @@ def _measure_size(table: SegmentTable, selected: np.ndarray) -> float:
 def _measure_power(found: Vote) -> float:
     """2 AUC - 1 of *with* against *without* images by the evidence of images left out of the vote, at least 0.
 
-    Images that are excluded, as likely in the wrong folder, do not count against it.
+    Images excluded as likely mislabelled count too: leaving them out would flatter folders that differ by chance.
     """
     from sklearn.metrics import roc_auc_score
 
-    table, kept = found.table, ~found.excluded
+    table = found.table
     held_out = table.smooth(score_held_out(found), found.params.smoothing)
     evidence = table.measure_top(held_out, TOP_SHARE)
-    return max(0.0, 2 * float(roc_auc_score(table.positive[kept], evidence[kept])) - 1)
+    return max(0.0, 2 * float(roc_auc_score(table.positive, evidence)) - 1)
 
 
 def _measure_shared(found: Vote) -> float:

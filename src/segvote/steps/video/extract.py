@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VIDEO_VERSION = 3  # raised when key frames are chosen or joined in another way
 POSTER_QUALITY = 95
-PER_SEGMENT = ("areas", "border", "colours")
+PER_SEGMENT = ("areas", "border", "centres", "colours")
 GEOMETRY = (*PER_SEGMENT, "edges", "lengths", "parents", "altitudes", "shape")
 FRAMES = ("frame_indices", "frame_times", "key_indices", "poster", "problem")
 
