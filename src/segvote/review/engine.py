@@ -20,6 +20,7 @@ import numpy as np
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation
 from segvote.io.encodings.rle import encode_rle
+from segvote.io.images import resize_labels
 from segvote.review.estimate import Estimate, Overlaps
 from segvote.review.frames import Frames
 from segvote.review.instances import check_divides, encode_instances, find_joined
@@ -39,6 +40,7 @@ from segvote.review.snapshot import (
 from segvote.review.strokes import Stroke, draw_stroke, snap_to_superpixels
 from segvote.review.user_input import UserReader
 from segvote.review.voting import Voting
+from segvote.review.wider import find_wider
 from segvote.review.written import find_written, read_written
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
@@ -46,6 +48,7 @@ from segvote.run.instances import label_instances
 from segvote.run.log_rescue import rescue_log
 from segvote.run.run import Run
 from segvote.steps.drawing.superpixels import fetch_superpixels
+from segvote.steps.extent import check_level
 from segvote.steps.reopening import Voted
 from segvote.types import WITH, WITHOUT
 
@@ -85,6 +88,7 @@ class Engine:
         user, corrections = self._read_log()
         self.snapshot = note_written(self.snapshot, find_written(run, actions, corrections, user))
         self._waiting = False  # for a vote
+        self._offer = (0, 0)  # the last stroke, and the extent that would have added the same
         self._thread = threading.Thread(target=self._work, name="segvote-review", daemon=True)
         self._voter = threading.Thread(target=self._vote_on, name="segvote-vote", daemon=True)
 
@@ -124,7 +128,8 @@ class Engine:
             # The log keeps pixels of the key frame: what is carried to other frames follows from them.
             frame, labels = self.frames.find_key(bag, frame, segments[0])
             pixels = np.isin(labels, segments)
-        return self._append(replace(self._make_stroke("set", bag, value, pixels), frame=frame))
+        action = replace(self._make_stroke("set", bag, value, pixels), frame=frame)
+        return self._append_region(action, bag, labels, pixels)
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
         """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
@@ -135,7 +140,8 @@ class Engine:
         pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
         if stroke.snap and stroke.tool != "fill":
             pixels = snap_to_superpixels(pixels, stroke, self._read_superpixels(bag))
-        return self._append(self._make_stroke("paint", bag, value, pixels))
+        labels = self.run.read_segments(bag)["labels"]
+        return self._append_region(self._make_stroke("paint", bag, value, pixels), bag, labels, pixels)
 
     def _read_superpixels(self, bag: int) -> np.ndarray:
         """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
@@ -191,6 +197,35 @@ class Engine:
             if positive.all() or not positive.any():
                 raise BadInputError("the last image of a folder cannot be moved: a vote needs both kinds")
             return self._append(*(self._make_action("move", bag, int(bag_label == WITH)) for bag in bags))
+
+    def choose_extent(self, level: int, bags: Sequence[int] = ()) -> int:
+        """Choose how much of the object the masks cover, 1 to `N_LEVELS`; of all images where `bags` is empty."""
+        check_level(level)
+        return self._append(
+            *([self._make_action("extent", bag, level) for bag in bags] or [Action("extent", value=level)])
+        )
+
+    def list_levels(self) -> np.ndarray:
+        """(n_bags,) extent of each image."""
+        digests = [record.digest for record in self.run.bags]
+        return self.corrections.list_levels(digests, self.run.settings.extent)
+
+    def get_wider(self, action: int) -> int:
+        """The extent that would have added what the last action added, see `find_wider`; 0: none, or another action."""
+        number, wider = self._offer
+        return wider if number == action else 0
+
+    def _append_region(self, action: Action, bag: int, labels: np.ndarray, pixels: np.ndarray) -> int:
+        """Append a stroke (h, w) on the segments (h, w) of an image, and note the wider extent that has the same."""
+        wider = 0
+        if action.value == 1 and self.voting.is_open:
+            n_segments, part = self.run.bags[bag].n_segments, self.snapshot.get_slice(bag)
+            added = np.bincount(labels[resize_labels(pixels, labels.shape)], minlength=n_segments)  # type: ignore[arg-type]
+            levels = self.voting.get_voted().corrected.extents.levels[part]
+            wider = find_wider(levels, self.snapshot.decisions[part], int(self.list_levels()[bag]), added)
+        number = self._append(action)
+        self._offer = (number, wider)
+        return number
 
     def undo(self, expected: int) -> int:
         """Take back the last action; `expected` is the last one the page knew of."""

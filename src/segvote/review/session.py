@@ -15,6 +15,7 @@ from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError, Seg
 from segvote.evaluation.doctor import diagnose_run
 from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
 from segvote.io import EXPORTS
+from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
@@ -30,7 +31,7 @@ MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
 MAX_BAGS = 1 << 14
 # Actions that are kept while the run folder is away; undo and redo refer to a number, which may be another's by then.
-KEPT = frozenset({"accept", "clear", "cut", "join", "move", "paint", "set"})
+KEPT = frozenset({"accept", "clear", "cut", "extent", "join", "move", "paint", "set"})
 
 
 class Session:
@@ -57,6 +58,7 @@ class Session:
             "cut": self._cut,
             "export": self._export,
             "export-format": self._export_format,
+            "extent": self._choose_extent,
             "join": self._join,
             "move": self._move,
             "paint": self._paint,
@@ -139,6 +141,7 @@ class Session:
             "uncertainFrom": UNCERTAIN,
             "images": images,
             "problems": self.run.record["problems"],
+            "nExtents": N_LEVELS,
             "commands": self._list_commands(),
             "classes": self.classes,
             "classNumber": self.number,
@@ -157,6 +160,7 @@ class Session:
             "action": engine.corrections.last,
             "nUndo": engine.corrections.n_undo,
             "nRedo": engine.corrections.n_redo,
+            **self._describe_extents(),
             "lastVoted": engine.last_voted,
             "votes": engine.status,
             "problem": engine.problem,
@@ -164,6 +168,13 @@ class Session:
             "export": self.export_step,
             "estimate": asdict(estimate) if (estimate := engine.estimate_rest()) else None,
         }
+
+    def _describe_extents(self) -> dict[str, Any]:
+        """The extent of all images, and numbers of images to those chosen for them alone."""
+        corrections = self.engine.corrections
+        chosen = {index: corrections.extents.get(bag.digest) for index, bag in enumerate(self.run.bags)}
+        own = {index: level for index, level in chosen.items() if level} if corrections.extents else {}
+        return {"extent": corrections.extent or self.run.settings.extent, "extents": own}
 
     def _describe_unsaved(self) -> dict[str, Any] | None:
         """How many actions wait in memory for a folder, and why; None where all are saved."""
@@ -237,13 +248,20 @@ class Session:
         bag, segments, value, frame = _take(message, bag=int, segments=list, value=int, frame=int)
         if len(segments) > MAX_SEGMENTS or not all(type(one) is int for one in segments):
             raise BadInputError(f"segments must be at most {MAX_SEGMENTS} whole numbers")
-        return {"action": self.engine.set_segments(bag, segments, value, frame)}
+        return self._offer_wider(self.engine.set_segments(bag, segments, value, frame))
+
+    def _offer_wider(self, action: int) -> dict[str, Any]:
+        return {"action": action, "wider": self.engine.get_wider(action)}
+
+    def _choose_extent(self, message: Any) -> dict[str, Any]:
+        bags, level = _take(message, bags=list, level=int)
+        return {"action": self.engine.choose_extent(level, _check_bags(bags) if bags else ())}
 
     def _paint(self, message: Any) -> dict[str, Any]:
         bag, tool, points, radius, snap, value = _take(
             message, bag=int, tool=str, points=list, radius=(int, float), snap=bool, value=int
         )
-        return {"action": self.engine.paint(bag, check_stroke(tool, _check_points(points), radius, snap), value)}
+        return self._offer_wider(self.engine.paint(bag, check_stroke(tool, _check_points(points), radius, snap), value))
 
     def _cut(self, message: Any) -> dict[str, Any]:
         bag, points = _take(message, bag=int, points=list)
@@ -308,9 +326,10 @@ class Session:
         """Undo or redo; the page is told in which images."""
         before = self.engine.corrections
         number = act(*_take(message, expected=int))
-        changed = self.engine.corrections.list_changed(before)
-        bags = [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]
         left = self.engine.corrections
+        # An extent for all images is seen everywhere.
+        changed = left.list_changed(before) if left.extent == before.extent else set()
+        bags = [index for index, bag in enumerate(self.run.bags) if bag.digest in changed]
         return {"action": number, "bags": bags, "nUndo": left.n_undo, "nRedo": left.n_redo}
 
     def _export(self, message: Any) -> dict[str, Any]:

@@ -10,12 +10,13 @@ import numpy as np
 
 from segvote.errors import BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment
+from segvote.method.extents import find_extents
 from segvote.method.vote import vote_by_scores
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
+from segvote.steps.outcome import Corrected
 from segvote.steps.reopening import Reopened, Voted, apply_corrections, list_segmented_images, reopen, vote
-from segvote.steps.vote import join_frames
 from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Voting:
         self.is_final = True
         self._counting = threading.Lock()  # held through a vote, which takes long: one at a time
         self._voted: Voted | None = None
+        self._unlabelled: Corrected | None = None
 
     def open(self) -> None:
         """Fit the method to the run's segments, or restore it, with the user labels."""
@@ -121,10 +123,12 @@ class Voting:
         self._voted = apply_corrections(opened, voted.held, refitted)
 
     def vote_without_labels(self) -> Vote:
-        """The vote as if the user had labelled no segment; bag labels are those of the last vote."""
+        """The vote as if the user had labelled no segment; bag labels and extents are those of the last vote."""
         with self.lock:
             voted = self.get_voted()
-            return join_frames(voted.opened.table, voted.held.vote)
+            if self._unlabelled is None or self._unlabelled.vote is not voted.held.vote:
+                self._unlabelled = Corrected(voted.held.vote, voted.held.vote, find_extents(voted.held.vote))
+            return replace(voted, corrected=self._unlabelled).result
 
     def explain(self, bag: int, segment: int) -> SegmentExplanation:
         """Contributions to the score of a segment."""

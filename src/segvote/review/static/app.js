@@ -2,6 +2,7 @@
 
 import { decodeUpdate, getBytes, getJson, listen, post } from "./api.js";
 import { countStrokes, draw, fit, getCursor, getHovered, getRegions, getView, imageToScreen, preload, removeStroke, show, toScreen, zoomBy } from "./canvas.js";
+import { setUpExtent } from "./extent.js";
 import { openFinish } from "./finish.js";
 import { closeGrid, isGridOpen, setUpGrid } from "./grid.js";
 import { setUpClasses } from "./classes.js";
@@ -96,8 +97,8 @@ function onStatus(status) {
   // A server that was started again counts from the beginning.
   if (status.version < store.version) store.version = 0;
   // An event may have been on its way before the last answer: actions are counted up, never down.
-  const { action, nUndo, nRedo } = before;
-  store.status = status.action < action ? { ...status, action, nUndo, nRedo } : status;
+  const { action, nUndo, nRedo, extent, extents } = before;
+  store.status = status.action < action ? { ...status, action, nUndo, nRedo, extent, extents } : status;
   const opened = before.votes === "loading" && status.votes === "ready";
   opening ||= opened;
   showSaved();
@@ -199,12 +200,13 @@ watch("label", ({ segments, value, segment }) => {
   const bag = store.current;
   labelHere(bag, segments, value);
   asked = segment;
-  act("set", { bag, segments, value, frame: store.frame }).then(() => showVotes(bag, segment));
+  act("set", { bag, segments, value, frame: store.frame }).then((answer) => { showVotes(bag, segment); if (answer) tell("corrected", answer); });
 });
 watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
   const flat = points.flat().map((one) => Math.round(1000 * one) / 1000);
   const answer = await act("paint", { bag: store.current, tool, points: flat, radius, snap, value });
   if (!answer && stroke) removeStroke(stroke);
+  if (answer) tell("corrected", answer);
 });
 watch("cut", async ({ points, stroke }) => {
   await act("cut", { bag: store.current, points: points.flat().map((one) => Math.round(1000 * one) / 1000) });
@@ -318,6 +320,7 @@ async function start() {
   setUpHint();
   setUpButtons();
   setUpUnsaved(act, toast);
+  setUpExtent(act, toast);
   tell("labels", "toggle");
   tell("snap", true);
   await fetchUpdate();

@@ -21,8 +21,8 @@ export function lookUpMask(index, regions) {
     const row = Math.floor(((y + 0.5) * regions.height) / height) * regions.width;
     for (let x = 0; x < width; x++, i++) {
       const segment = regions.labels[row + columns[x]], now = state[segment];
-      // Labels that came after the mask was drawn.
-      if (!drawn || (labelOf(now) >= 0 && before[segment] !== now)) pixels[i] = Number(isSelected(now));
+      // Labels, and another extent, that came after the mask was drawn.
+      if (!drawn || (labelOf(now) >= 0 && before[segment] !== now) || isSelected(now) !== isSelected(before[segment])) pixels[i] = Number(isSelected(now));
     }
   }
   return { width, height, pixels };

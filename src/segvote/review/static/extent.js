@@ -1,0 +1,69 @@
+// How much of the object the masks cover: one choice for all images, or for the image shown.
+
+import { make } from "./elements.js";
+import { store, tell, watch } from "./store.js";
+
+const byId = (id) => document.getElementById(id);
+const OFFER_MS = 12000;
+let timer = 0;
+
+export const levelOf = (index) => store.status.extents?.[index] ?? store.status.extent;
+
+// In words: of six, the first is the part, the last the whole.
+const describe = (level) => `${level} of ${store.run.nExtents}${level === 1 ? ", the most telling part" : level === store.run.nExtents ? ", the whole object" : ""}`;
+
+function show() {
+  const { extent } = store.status;
+  if (!extent) return;
+  for (const button of byId("extents").children) button.setAttribute("aria-pressed", Number(button.dataset.level) === extent);
+  byId("tighter").disabled = extent <= 1;
+  byId("wider").disabled = extent >= store.run.nExtents;
+  const own = store.status.extents?.[store.current];
+  byId("image-extent").textContent = own ? `extent ${own}, this image only` : "";
+}
+
+// At once: three quick steps are three.
+function choose(act, toast, level, bag = null) {
+  if (level < 1 || level > store.run.nExtents) { toast(level < 1 ? "This is the tightest extent." : "This is the widest extent."); return; }
+  const { status } = store;
+  if (bag === null) Object.assign(status, { extent: level, extents: {} });
+  else status.extents = { ...status.extents, [bag]: level };
+  show();
+  hideOffer();
+  const where = bag === null ? "in all images" : "in this image";
+  act("extent", { bags: bag === null ? [] : [bag], level }).then((answer) => { if (answer) toast(`Extent ${describe(level)}, ${where}. Undo: Z`); });
+}
+
+function hideOffer() {
+  clearTimeout(timer);
+  byId("offer").hidden = true;
+}
+
+// A correction added what a wider extent has: one click does it everywhere.
+function offer(level) {
+  byId("offer").querySelector("span").textContent = `Extent ${level} would have added this.`;
+  byId("offer").querySelector("button").textContent = "Wider in all images";
+  byId("offer").querySelector("button").dataset.level = level;
+  byId("offer").hidden = false;
+  clearTimeout(timer);
+  timer = setTimeout(hideOffer, OFFER_MS);
+}
+
+export function setUpExtent(act, toast) {
+  for (let level = 1; level <= store.run.nExtents; level++) {
+    const button = make("button", "", String(level));
+    button.dataset.level = level;
+    button.title = `Extent ${describe(level)}`;
+    byId("extents").append(button);
+  }
+  byId("extents").addEventListener("click", (event) => {
+    const level = Number(event.target.closest("button")?.dataset.level);
+    if (level) choose(act, toast, level);
+  });
+  byId("offer").querySelector("button").addEventListener("click", (event) => choose(act, toast, Number(event.target.dataset.level)));
+  for (const [name, step] of [["tighter", -1], ["wider", 1]]) byId(name).addEventListener("click", () => tell("extent", { step, all: true }));
+  watch("extent", ({ step, all }) => (all ? choose(act, toast, store.status.extent + step) : choose(act, toast, levelOf(store.current) + step, store.current)));
+  watch("corrected", ({ wider }) => { if (wider) offer(wider); else hideOffer(); });
+  watch("status", show);
+  watch("current", () => { hideOffer(); show(); });
+}

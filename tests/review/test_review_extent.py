@@ -1,0 +1,159 @@
+"""The extent of the masks on the review page: one choice for all images, or for one."""
+
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.method.extents import N_LEVELS
+from segvote.review.engine import Engine
+from segvote.review.exporting import export_run
+from segvote.review.session import Session
+from segvote.review.wider import find_wider
+from segvote.run.correction_log import read_actions
+from segvote.run.run import Run
+from segvote.steps.annotate import annotate
+from segvote.steps.extent import change_extent, decide_extents
+from segvote.steps.update import update
+
+
+def wait_for(engine, action):
+    """Until the vote on an action is published."""
+    deadline = time.monotonic() + 600
+    while engine.last_voted < action:
+        assert engine.status != "failed", engine.problem
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return engine.snapshot
+
+
+@pytest.fixture
+def engine(run):
+    engine = Engine(run)
+    engine.start()
+    wait_for(engine, 0)
+    yield engine
+    engine.stop()
+
+
+def decide(run, level):
+    return decide_extents(run, np.broadcast_to(level, len(run)), None)[2]
+
+
+def read_files(folder):
+    names = ["annotations.coco.json", "masks", "heatmaps", "votes/votes.npz"]
+    paths = [path for name in names for path in [folder / name, *sorted((folder / name).glob("*"))] if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def test_a_choice_changes_the_masks_of_all_images(engine):
+    for level in (1, 3, N_LEVELS):
+        after = wait_for(engine, engine.choose_extent(level))
+        np.testing.assert_array_equal(after.decisions, decide(engine.run, level))
+        assert set(engine.list_levels()) == {level}
+
+
+def test_a_choice_holds_no_new_vote(engine, monkeypatch):
+    monkeypatch.setattr("segvote.review.voting.apply_corrections", lambda *_: pytest.fail("voted again"))
+    after = wait_for(engine, engine.choose_extent(4))
+    np.testing.assert_array_equal(after.decisions, decide(engine.run, 4))
+
+
+def test_a_choice_is_undone_and_redone(engine):
+    first = engine.snapshot.decisions.copy()
+    wider = wait_for(engine, engine.choose_extent(N_LEVELS)).decisions
+    assert (wider != first).any()
+    back = wait_for(engine, engine.undo(1))
+    np.testing.assert_array_equal(back.decisions, first)
+    assert (back.change == 0).all()
+    np.testing.assert_array_equal(wait_for(engine, engine.redo(2)).decisions, wider)
+
+
+def test_a_choice_for_one_image_leaves_the_others(engine):
+    first = engine.snapshot.decisions.copy()
+    after = wait_for(engine, engine.choose_extent(N_LEVELS, [1]))
+    part = after.get_slice(1)
+    np.testing.assert_array_equal(after.decisions[part], decide(engine.run, N_LEVELS)[part])
+    first[part] = after.decisions[part]
+    np.testing.assert_array_equal(after.decisions, first)
+    assert engine.list_levels().tolist() == [2, N_LEVELS] + [2] * (len(engine.run) - 2)
+
+
+def test_a_choice_for_all_replaces_those_for_one(engine):
+    engine.choose_extent(N_LEVELS, [1])
+    after = wait_for(engine, engine.choose_extent(3))
+    np.testing.assert_array_equal(after.decisions, decide(engine.run, 3))
+
+
+def test_user_labels_hold_at_every_extent(engine):
+    best = int(np.argmax(engine.snapshot.scores[engine.snapshot.get_slice(0)]))
+    wait_for(engine, engine.set_segments(0, [best], 0))
+    for level in range(1, N_LEVELS + 1):
+        assert not wait_for(engine, engine.choose_extent(level)).decisions[best]
+
+
+@pytest.mark.parametrize("level", [0, -1, N_LEVELS + 1])
+def test_an_extent_that_does_not_exist_is_refused(engine, level):
+    with pytest.raises(BadInputError, match=f"from 1 .tightest. to {N_LEVELS} .widest.; got {level}"):
+        engine.choose_extent(level)
+    assert read_actions(engine.run.folder.corrections_path) == []
+
+
+def test_the_next_review_opens_with_the_choice(run, engine):
+    wait_for(engine, engine.choose_extent(4))
+    again = Engine(Run(run.folder.path))
+    again.start()
+    try:
+        np.testing.assert_array_equal(wait_for(again, 1).decisions, engine.snapshot.decisions)
+    finally:
+        again.stop()
+
+
+def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finished_run, tmp_path):
+    wait_for(engine, engine.choose_extent(4))
+    wait_for(engine, engine.choose_extent(1, [2]))
+    export_run(engine.settle())
+    written = read_files(run_copy)
+    assert Run(run_copy).extent == 4
+    by_command = Path(shutil.copytree(finished_run.folder.path, tmp_path / "command"))
+    change_extent(by_command, 4)
+    change_extent(by_command, 1, run.bags[2].name)
+    assert read_files(by_command) == written
+    inputs = Run(by_command).inputs.folders
+    for name in ("masks", "votes", "model"):
+        shutil.rmtree(by_command / name)
+    annotate(inputs["with"], inputs["without"], by_command, run.settings)
+    assert read_files(by_command) == written
+    update(by_command)
+    assert read_files(by_command) == written
+
+
+def test_wider_is_the_first_extent_with_most_of_what_was_added():
+    levels, decisions = np.array([1, 3, 4, 7]), np.array([True, False, False, False])
+    assert find_wider(levels, decisions, 2, np.array([9, 1, 0, 0])) == 3
+    assert find_wider(levels, decisions, 2, np.array([9, 1, 1, 0])) == 4
+    assert find_wider(levels, decisions, 2, np.array([9, 1, 1, 5])) == 0
+    assert find_wider(levels, decisions, 2, np.array([9, 0, 0, 0])) == 0
+    assert find_wider(levels, decisions, 4, np.array([0, 0, 1, 0])) == 0
+
+
+def test_a_correction_that_a_wider_extent_has_offers_it(run):
+    session = Session(run)
+    session.start()
+    try:
+        wait_for(session.engine, 0)
+        levels = session.engine.voting.get_voted().corrected.extents.levels
+        flat = int(np.flatnonzero((levels > 2) & (levels <= N_LEVELS))[0])
+        bag = int(np.searchsorted(run.offsets, flat, side="right") - 1)
+        segment = flat - int(run.offsets[bag])
+        message = {"bag": bag, "segments": [segment], "value": 1}
+        assert session.actions["set"](message)["wider"] == levels[flat]
+        assert session.actions["set"]({**message, "value": 0})["wider"] == 0
+        session.actions["extent"]({"bags": [bag], "level": 3})
+        status = session.describe_status()
+        assert (status["extent"], status["extents"]) == (2, {bag: 3})
+    finally:
+        session.close()
