@@ -123,7 +123,7 @@ def test_the_report_explains_empty_masks_and_thresholds(finished_run):
 
 
 def test_a_stack_of_which_one_page_was_read_is_not_left_out(capsys):
-    bag = SimpleNamespace(name="with/a.tif", bag_label="with", excluded=False)
+    bag = SimpleNamespace(name="with/a.tif", bag_label="with", excluded=False, n_frames=0)
     problems = [{"name": "with/a.tif", "reason": "one page"}, {"name": "with/b.tif", "reason": "damaged"}]
     folder = RunFolder("out")
     print_outcome(SimpleNamespace(bags=[bag], record={"problems": problems}, folder=folder, format_confidence=str))

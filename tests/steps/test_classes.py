@@ -30,6 +30,7 @@ from segvote.steps.classes.annotate import annotate_classes
 from segvote.steps.classes.masks import join_masks
 from segvote.steps.export import export
 from segvote.steps.prediction.predict import predict
+from segvote.steps.table import Table
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -148,10 +149,8 @@ def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tm
 
 
 def test_neighbours_are_looked_for_once(own_root, tmp_path, monkeypatch):
-    from segvote.kernels import Neighbours
-
-    calls, search = [], Neighbours.search
-    monkeypatch.setattr(Neighbours, "search", lambda *arguments: calls.append(1) or search(*arguments))
+    calls, find = [], Table.find_neighbours
+    monkeypatch.setattr(Table, "find_neighbours", lambda *arguments: calls.append(1) or find(*arguments))
     annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
     assert len(calls) == 1
 
@@ -335,7 +334,7 @@ def test_the_run_of_a_class_opens_where_it_lies_now(runs_copy, tmp_path):
 def test_all_classes_are_exported_together(class_runs, tmp_path):
     from pycocotools.coco import COCO
 
-    written = export(class_runs.folder.path, "coco", tmp_path / "coco")
+    written = export(class_runs.folder.path, "coco", tmp_path / "coco", val_share=0)
     judge = COCO(written)
     assert [one["name"] for one in judge.loadCats(judge.getCatIds())] == ["blue", "red"]
     for number, image in enumerate(class_runs.images, start=1):
@@ -344,7 +343,8 @@ def test_all_classes_are_exported_together(class_runs, tmp_path):
             mask[judge.annToMask(one) == 1] = one["category_id"]
         np.testing.assert_array_equal(mask, class_runs.read_mask(number - 1))
     voc = export(class_runs, "voc", tmp_path / "voc")
-    with Image.open(voc / "SegmentationClass" / f"{class_runs.images[0].stem}.png") as picture:
+    flat = class_runs.images[0].stem.replace("/", "_")
+    with Image.open(voc / "SegmentationClass" / f"{flat}.png") as picture:
         np.testing.assert_array_equal(np.asarray(picture), class_runs.read_mask(0))
 
 

@@ -9,6 +9,7 @@ from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_csv, read_json, write_json
+from segvote.method.vote import link_unseen, score_linked
 from segvote.metrics import measure_auc, measure_iou
 from segvote.steps.annotate import annotate
 from segvote.steps.prediction.model import read_model
@@ -91,7 +92,8 @@ def test_training_images_score_as_in_the_run(finished_run):
     """The stored voter, asked about its own segments with their bags named, repeats the run's votes."""
     model = read_model(finished_run.folder.path)
     bags = model.arrays["bags"]
-    scores = model.restore().decision_function(model.arrays["X"].astype(np.float32), bags)
+    X, found = model.arrays["X"].astype(np.float32), model.restore().vote
+    scores = score_linked(found, X, link_unseen(found, X, bags.astype(np.int64)))
     # Half precision can exchange two neighbours that are equally far.
     gaps = np.abs(scores - finished_run.votes["votes"])
     assert np.quantile(gaps, 0.95) < 1e-3
@@ -158,7 +160,7 @@ def change_words(folder, **words):
     path.write_text(json.dumps({**json.loads(path.read_text()), **words}))
 
 
-@pytest.mark.parametrize(("version", "advice"), [(1, "repeat"), (99, "newer")])
+@pytest.mark.parametrize(("version", "advice"), [(1, "annotate again"), (99, "newer")])
 def test_a_model_of_another_version_says_what_to_do(run_copy, version, advice):
     change_words(run_copy, version=version)
     with pytest.raises(BadInputError, match=advice):
@@ -174,7 +176,7 @@ def test_damaged_models_are_refused(run_copy):
             read_model(run_copy)
 
 
-STATE = ["method.voting", "method.direction", "method.held_out"]
+STATE = ["method.labels", "method.direction", "method.held_out"]
 
 
 @pytest.mark.parametrize("name", ["bags", "edges", "range", "contrasts", *STATE])
@@ -212,7 +214,7 @@ def test_too_many_neighbours_asked_for_gives_all(run_copy, finished_run):
         {**words, "settings": {**words["settings"], "n_segments": 2**31, "voter_options": {}}},
     )
     n_segments = len(finished_run.votes["scores"])
-    assert read_model(run_copy).restore().n_neighbors == n_segments
+    assert read_model(run_copy).restore().vote.params.n_neighbors == n_segments
 
 
 def test_other_features_than_those_learned_with_are_refused(run_copy):

@@ -142,7 +142,7 @@ def test_segments_of_one_video_do_not_vote_for_each_other(run):
 
 def test_thresholds_of_key_frames_become_one_of_the_video(run):
     voted = vote(reopen(run))
-    result, first = voted.result, voted.untaught.correct(None)
+    result, first = voted.result, voted.held.vote
     table = voted.opened.table
     assert len(first.thresholds) == 26 and len(result.thresholds) == len(run)
     np.testing.assert_array_equal(result.selected, first.selected)

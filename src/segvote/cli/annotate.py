@@ -81,20 +81,15 @@ def annotate(
         **choice(FRAMES, "kind of frames"),
     ),
     every: int = option(DEFAULTS.every, panel=INPUT, min=1, help="Of a video, every n-th frame."),
-    fps: float = option(DEFAULTS.fps, panel=INPUT, min=0.0, help="Of a video, frames per second; 0: all."),
-    detail: str = option(
-        DEFAULTS.detail, panel=METHOD, help=f"Size of the network's input: {', '.join(DETAILS)}, or pixels."
-    ),
+    fps: float = research(DEFAULTS.fps, min=0.0, help="Of a video, frames per second; 0: all."),
+    detail: str = option(DEFAULTS.detail, panel=METHOD, help=f"Network input: {', '.join(DETAILS)}, or pixels."),
     unsure: bool = option(DEFAULTS.unsure, panel=INPUT, help="Images of WITH may show nothing, and come out empty."),
     pages: str = option(
         DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
     ),
-    channels: str = option(
-        DEFAULTS.channels, panel=INPUT, metavar="R,G,B", help="Channels, from 0, to show as colours."
-    ),
-    window: str = option(
+    channels: str = research(DEFAULTS.channels, metavar="R,G,B", help="Channels, from 0, to show as colours."),
+    window: str = research(
         DEFAULTS.window,
-        panel=INPUT,
         metavar="NAME",
         help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}, or LOW,HIGH.",
     ),
@@ -121,7 +116,7 @@ def annotate(
         panel=METHOD,
         min=1,
         max=N_LEVELS,
-        help=f"How much of the object, 1 (its most telling part) to {N_LEVELS} (all of it).",
+        help=f"How much of the object: 1 (a part) to {N_LEVELS} (the whole).",
     ),
     draw: str = option(
         DEFAULTS.draw,

@@ -79,6 +79,7 @@ def take_bags(table: Table, bags: np.ndarray) -> Table:
         lengths=[table.lengths[bag] for bag in bags],
         contrasts=[table.contrasts[bag] for bag in bags],
         centres=None if table.centres is None else table.centres[rows],
+        frames=table.frames[rows] if len(table.frames) else table.frames,
     )
 
 

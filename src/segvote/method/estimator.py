@@ -199,11 +199,9 @@ class SegmentAnnotator(BaseEstimator):
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """(n_segments, 2) background and object; one half at the threshold of the run, as ``vote_.weights``."""
-        posterior = self._posterior(X)
+        scores = self.decision_function(X)
+        posterior = self.vote_.soften(scores)
         return np.column_stack([1 - posterior, posterior])
-
-    def _posterior(self, X: np.ndarray) -> np.ndarray:
-        return self.vote_.soften(self.decision_function(X))
 
     def explain(self, segment: int) -> Explanation:
         """Which segments voted for a training segment before smoothing; the amounts and the constant sum to it."""

@@ -353,14 +353,13 @@ class _Round:
         """(n_segments,) smoothed share of selected neighbours, by walks that the segment's image had no part in."""
         table, hypothesis = self.table, self.params.hypotheses[agreement.best]
         prior = self.border * (1 - hypothesis.connectivity * self.connectivity)
-        selected, shares = agreement.labels > 0.5, np.empty(len(table))
-        folds = make_folds(table, self.params.n_folds)
+        folds, shares = make_folds(table, self.params.n_folds), np.empty(len(table))
         for fold in np.unique(folds):
             out = (folds == fold)[table.images]
             graph = exclude_voters(self.graph, out)
             voters = self.voters[~out[self.voters]]
-            labels = _label_others(graph, table, prior, voters, hypothesis.balance, selected, self.params)
-            shares[out] = graph[out] @ (labels & ~out).astype(np.float64)
+            labels = _label_others(graph, table, prior, voters, hypothesis.balance, out, self.params)
+            shares[out] = graph[out] @ labels.astype(np.float64)
         return table.smooth(shares, self.params.smoothing)
 
     def select_seeded(self) -> np.ndarray:
@@ -544,7 +543,8 @@ def _label_without(found: Vote, graph: sparse.csr_matrix, out: np.ndarray) -> np
     border = table.prior * measure_border_prior(table.border, params.border_prior)
     prior = border * (1 - hypothesis.connectivity * found.connectivity)
     voters = np.flatnonzero(candidates & ~out)
-    return _label_others(graph, table, prior, voters, hypothesis.balance, found.labels, params) & ~out
+    labels = _label_others(graph, table, prior, voters, hypothesis.balance, out, params)
+    return apply_labels(labels, found.user_labels) & ~out
 
 
 def _label_others(
@@ -553,22 +553,19 @@ def _label_others(
     prior: np.ndarray,
     voters: np.ndarray,
     balance: float,
-    selected: np.ndarray,
+    out: np.ndarray,
     params: VoteParams,
 ) -> np.ndarray:
-    """(n_segments,) bool: what a short walk among the voters selects, as many of each image as `selected`."""
+    """(n_segments,) bool: what a short walk among the voters selects in images without a segment left out.
+
+    Even how many segments of an image the whole vote selected depends on the images that are left out.
+    """
+    others = replace(table, positive=table.positive & (table.sum_by_image(out) == 0))
+    if not others.positive.any():
+        return np.zeros(len(table), dtype=bool)
     balanced = ImageBalance(table.images[voters], table.shares[voters], balance)
-    return _select_as_many(walk(graph, prior, voters, balanced, params.n_held_out_steps), selected, table)
-
-
-def _select_as_many(votes: np.ndarray, selected: np.ndarray, table: SegmentTable) -> np.ndarray:
-    """By other votes (n_segments,), as many of the best of each image as were selected."""
-    counts = table.sum_by_image(selected)
-    order = np.lexsort((-votes, table.images))
-    chosen = np.zeros(len(votes), dtype=bool)
-    ranks = np.arange(len(order)) - table.offsets[table.images[order]]
-    chosen[order] = ranks < counts[table.images[order]]
-    return chosen
+    votes = walk(graph, prior, voters, balanced, params.n_held_out_steps)
+    return select_separable(others, table.smooth(votes, params.smoothing))
 
 
 def link_unseen(found: Vote, X: np.ndarray, images: np.ndarray | None = None) -> sparse.csr_matrix:
