@@ -107,7 +107,7 @@ def test_one_hypothesis_alone_has_all_the_weight():
 
 
 def test_images_in_the_wrong_folder_are_excluded():
-    X, y, images, geometry, truth = make_scene(n_images=60, n_segments=10, noise=0.3)
+    X, y, images, geometry, truth = make_scene(n_images=60, n_segments=10, noise=0.15)
     wrong = y.copy()
     wrong[images < 2] = False
     wrong[images >= 58] = True

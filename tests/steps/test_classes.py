@@ -343,7 +343,7 @@ def test_all_classes_are_exported_together(class_runs, tmp_path):
             mask[judge.annToMask(one) == 1] = one["category_id"]
         np.testing.assert_array_equal(mask, class_runs.read_mask(number - 1))
     voc = export(class_runs, "voc", tmp_path / "voc")
-    flat = class_runs.images[0].stem.replace("/", "_")
+    flat = class_runs.images[0].stem.rsplit("/", 1)[-1]
     with Image.open(voc / "SegmentationClass" / f"{flat}.png") as picture:
         np.testing.assert_array_equal(np.asarray(picture), class_runs.read_mask(0))
 
