@@ -16,7 +16,6 @@ from segvote.io.overlays import blend_mask, encode_jpeg
 from segvote.method.extents import N_LEVELS
 from segvote.report.markup import escape
 from segvote.report.thumbnails import Thumbnail, try_image
-from segvote.run.corrections import read_corrections
 from segvote.run.run import Run
 from segvote.steps.extent import decide_extents
 from segvote.types import WITH
@@ -32,10 +31,9 @@ def format_extents(run: Run) -> str:
         return ""
     try:
         selections = list_selections(run)
-        levels = read_corrections(run.folder).list_levels([bag.digest for bag in run.bags], run.extent)
     except SegvoteError as error:
         return f'<p class="problem">extents cannot be shown: {escape(error)}</p>\n'
-    body = "".join(_format_image(run, index, selections, int(levels[index])) for index in choose_images(run))
+    body = "".join(_format_image(run, index, selections) for index in choose_images(run))
     heads = "".join(map(partial(_format_head, run.extent), range(1, N_LEVELS + 1)))
     other = run.extent + 1 if run.extent < N_LEVELS else run.extent - 1
     return (
@@ -57,21 +55,26 @@ def choose_images(run: Run) -> list[int]:
 
 
 def list_selections(run: Run) -> np.ndarray:
-    """(N_LEVELS, n_segments) bool: what each extent selects, with the user labels that the votes were written with."""
-    user_labels = run.votes.get("user_labels")
+    """(N_LEVELS, n_segments) bool: what each extent selects; user labels took part in the selections."""
     levels = range(1, N_LEVELS + 1)
-    return np.array([decide_extents(run, np.full(len(run), level), user_labels)[2] for level in levels])
+    return np.array([decide_extents(run, np.full(len(run), level), None)[2] for level in levels])
 
 
 def _format_head(chosen: int, level: int) -> str:
-    word = WORDS.get(level, "")
+    words = [WORDS.get(level, ""), "chosen" if level == chosen else ""]
     mark = ' class="chosen" aria-current="true"' if level == chosen else ""
-    now = " · chosen" if level == chosen else ""
-    return f'<th scope="col"{mark}>{level}<span>{word}{now}</span></th>'
+    return f'<th scope="col"{mark}>{level}<span>{" · ".join(filter(None, words))}</span></th>'
 
 
-def _format_image(run: Run, index: int, selections: np.ndarray, chosen: int) -> str:
-    name = escape(run.bags[index].name)
+def find_chosen(run: Run, index: int, selections: np.ndarray) -> int:
+    """The extent that an image was written at: that of the run, unless another one was chosen for it alone."""
+    part = run.get_slice(index)
+    same = np.flatnonzero((selections[:, part] == run.votes["decisions"][part]).all(axis=1)) + 1
+    return run.extent if run.extent in same or not len(same) else int(same[0])
+
+
+def _format_image(run: Run, index: int, selections: np.ndarray) -> str:
+    name, chosen = escape(run.bags[index].name), find_chosen(run, index, selections)
     cells = []
     for level, picture in enumerate(draw_levels(run, index, selections), start=1):
         mark = ' class="chosen"' if level == chosen else ""
