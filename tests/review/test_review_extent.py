@@ -157,3 +157,19 @@ def test_a_correction_that_a_wider_extent_has_offers_it(run):
         assert (status["extent"], status["extents"]) == (2, {bag: 3})
     finally:
         session.close()
+
+
+@pytest.mark.parametrize("step", ["write_votes", "write_pictures", "write_model_extent"])
+def test_a_change_that_was_interrupted_can_be_repeated(run_copy, finished_run, tmp_path, monkeypatch, step):
+    calm = Path(shutil.copytree(finished_run.folder.path, tmp_path / "calm"))
+    change_extent(calm, 4, n_jobs=1)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(f"segvote.steps.extent.{step}", interrupt)
+        change_extent(run_copy, 4, n_jobs=1)
+    change_extent(run_copy, 4, n_jobs=1)
+    assert read_files(run_copy) == read_files(calm)
+    assert Run(run_copy).record == Run(calm).record
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt

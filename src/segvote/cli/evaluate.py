@@ -74,9 +74,19 @@ def format_evaluation(evaluation: Evaluation) -> str:
         ("images", f"{figures['n_images']}", "", ""),
         *_list_video_rows(figures),
     ]
-    return "\n".join(
-        f"{name:13}{value:>7}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows
-    )
+    lines = [f"{name:13}{value:>7}  {interval:>16}  {limit:>22}".rstrip() for name, value, interval, limit in rows]
+    return "\n".join([*lines, *_list_extent_lines(evaluation)])
+
+
+def _list_extent_lines(evaluation: Evaluation) -> list[str]:
+    """CorLoc and mean IoU at every extent; nothing for runs with videos."""
+    if not evaluation.extents:
+        return []
+    lines = ["", "extent          CorLoc  mean IoU  (by whole segments; masks are drawn finer)"]
+    for one in evaluation.extents:
+        name = f"{one.level}{' (chosen)' if one.chosen else ''}"
+        lines.append(f"{name:13}{one.corloc:>9.3f}{one.miou:>10.3f}")
+    return lines
 
 
 def _format_known(figure: float | None) -> str:

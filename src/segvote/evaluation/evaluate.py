@@ -22,6 +22,7 @@ from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, li
 from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
+from segvote.method.extents import N_LEVELS
 from segvote.metrics.bootstrap import Interval, bootstrap_mean
 from segvote.metrics.boundary import has_outline, measure_boundary_f
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
@@ -31,6 +32,7 @@ from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
 from segvote.progress import Progress, count_along
 from segvote.run.instances import label_instances
 from segvote.run.run import Run, open_run
+from segvote.steps.extent import decide_extents
 from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH
 
@@ -74,6 +76,16 @@ class Ranking:
 
 
 @dataclass(frozen=True)
+class ExtentResult:
+    """Figures of one extent by whole segments, which masks are drawn finer than; `chosen` is that of the run."""
+
+    level: int
+    corloc: float
+    miou: float
+    chosen: bool
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Figures of a run over all *with* images that have truth.
 
@@ -87,12 +99,15 @@ class Evaluation:
         Overlap above which an image counts as found.
     criterion
         ``"mask"`` or ``"box"``.
+    extents
+        One result per extent, by whole segments; empty for runs with videos.
     """
 
     images: list[ImageResult]
     ranking: Ranking
     threshold: float = IMAGE_THRESHOLD
     criterion: str = "mask"
+    extents: list[ExtentResult] = field(default_factory=list)
 
     @property
     def n_images(self) -> int:
@@ -156,6 +171,7 @@ class Evaluation:
             "criterion": self.criterion,
             **self._measure_instances(),
             **self._measure_videos(),
+            "extents": [asdict(extent) for extent in self.extents],
         }
 
     def _measure_instances(self) -> dict[str, Any]:
@@ -253,7 +269,36 @@ def _evaluate_run(run: Run, truth: Path | str, label: str | None, threshold: flo
         counted.append(segments)
         scores.append(run.votes["scores"][run.get_slice(index)])
     criterion = "box" if any(isinstance(segments, BoxedFrames) for segments in counted) else "mask"
-    return Evaluation(results, rank_segments(scores, counted), threshold, criterion)
+    extents = [] if videos else measure_extents(run, dict(zip(readers, counted, strict=True)), threshold)
+    return Evaluation(results, rank_segments(scores, counted), threshold, criterion, extents)
+
+
+def measure_extents(run: Run, counted: Mapping[int, CountedTruth], threshold: float) -> list[ExtentResult]:
+    """CorLoc and mean IoU of a run at every extent, by whole segments.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run of images.
+    counted : dict of int to CountedTruth
+        Number of each image with truth to its truth, counted per segment.
+    threshold : float
+        Overlap above which an image counts as found.
+
+    Returns
+    -------
+    list of ExtentResult
+        Empty where the run has no nested selections, or has videos.
+    """
+    if any(bag.n_frames for bag in run.bags) or not run.folder.extents_path.is_file():
+        return []
+    results = []
+    for level in range(1, N_LEVELS + 1):
+        selected = decide_extents(run, np.full(len(run), level), None)[2]
+        overlaps = [one.measure(selected[run.get_slice(index)]) for index, one in counted.items()]
+        ious = measure_ious(np.array(overlaps))
+        results.append(ExtentResult(level, measure_corloc(ious, threshold), float(ious.mean()), level == run.extent))
+    return results
 
 
 def _summarise_video(run: Run, index: int, video: VideoResult) -> ImageResult:

@@ -29,6 +29,7 @@ def format_evaluation_page(evaluation: Evaluation, title: str) -> str:
         f"({evaluation.criterion} criterion)",
         [
             ("Figures", _format_figures(evaluation)),
+            *_list_extents(evaluation),
             ("Precision over recall", figure),
             ("Images, the worst first", _format_images(evaluation)),
         ],
@@ -54,6 +55,16 @@ def _format_figures(evaluation: Evaluation) -> str:
         "high limit is the voter's fault, a low limit the segmenter's.</p>"
     )
     return format_grid(["", "result", "95 % interval", "limit of the segments"], rows) + note
+
+
+def _list_extents(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """A table of all extents; nothing for runs with videos."""
+    rows = [
+        [f"{one.level}{' (chosen)' if one.chosen else ''}", f"{one.corloc:.3f}", f"{one.miou:.3f}"]
+        for one in evaluation.extents
+    ]
+    table = format_grid(["extent", "CorLoc", "mean IoU"], rows)
+    return [("Extents, by whole segments", table)] if rows else []
 
 
 def _list_instance_rows(counts: InstanceCounts | None) -> list[list[str]]:

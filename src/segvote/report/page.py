@@ -15,6 +15,7 @@ from pathlib import Path
 
 from segvote.io.atomic import atomic_path
 from segvote.io.names import PERCENT
+from segvote.report.extents import format_extents
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, read_static
@@ -105,7 +106,7 @@ def _format_header(run: Run, title: str) -> str:
         '<header><div><p class="over">segvote report</p>\n'
         f"<h1>{escape(title)}</h1>\n<p>{escape(method)}</p></div>\n"
         '<button type="button" id="theme" hidden>Dark</button></header>\n<main>\n'
-        f"{format_confidence(run)}{format_drawing(run)}{format_tiles(run)}{format_left_out(run)}"
+        f"{format_confidence(run)}{format_extents(run)}{format_drawing(run)}{format_tiles(run)}{format_left_out(run)}"
     )
 
 

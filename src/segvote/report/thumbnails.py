@@ -68,7 +68,7 @@ def make_triplet(run: Run, index: int, size: int, max_bytes: int) -> Triplet:
     Quality is lowered until all three take at most `max_bytes` base64 characters.
     """
     bag = run.bags[index]
-    image, image_problem = _try_image(run.find_image(index), (bag.height, bag.width), size)
+    image, image_problem = try_image(run.find_image(index), (bag.height, bag.width), size)
     heat, heat_problem = _try_read(run.folder.heatmap_path(bag.stem), size, "the heat map")
     mask, mask_problem = _try_mask(run, index, image, size) if bag.n_selected else (None, "")
     problem = "; ".join(filter(None, [image_problem, heat_problem, mask_problem]))
@@ -83,7 +83,8 @@ def _try_read(path: Path, size: int, what: str) -> tuple[np.ndarray | None, str]
         return None, f"{what} cannot be shown: {str(error).removeprefix(f'{path}: ')}"
 
 
-def _try_image(path: Path, shape: tuple[int, int], size: int) -> tuple[np.ndarray | None, str]:
+def try_image(path: Path, shape: tuple[int, int], size: int) -> tuple[np.ndarray | None, str]:
+    """An image, its longest side at most `size` pixels; None, and why, where it is gone or not of that `shape`."""
     if not path.exists():
         return None, "the image is no longer where it was during the run"
     image, problem = _try_read(path, size, "the image")

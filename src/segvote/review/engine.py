@@ -467,6 +467,10 @@ class Engine:
         """The mask of an image as an export would write it now, the longer side at most `longest`."""
         return self.masks.encode(*self._get_drawn(bag), bag, longest)
 
+    def encode_small_mask(self, bag: int) -> bytes:
+        """The mask of an image at the size of a thumbnail; by whole segments until it has been drawn."""
+        return self.masks.encode_small(*self._get_drawn(bag), bag)
+
     def draw_mask(self, bag: int) -> np.ndarray:
         """(height, width) bool: the same at the size of the image."""
         return self.masks.draw(*self._get_drawn(bag), bag)

@@ -15,7 +15,7 @@ from segvote.masks import Decided
 from segvote.review.encoding import scale_bag
 from segvote.review.snapshot import Snapshot
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas
+from segvote.run.corrections import Canvas, lay_over
 from segvote.run.run import Run
 from segvote.steps.drawing.superpixels import draw_stored
 
@@ -124,6 +124,14 @@ class Masks:
         """The mask for the page, the longer side at most `longest`."""
         mask = self.draw(snapshot, strokes, bag)
         return encode_mask(resize_labels(mask, fit_size(mask.shape, longest)))
+
+    def encode_small(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> bytes:
+        """The mask for a thumbnail; by whole segments, which is quick, until it has been drawn and measured."""
+        if snapshot.is_measured[bag]:
+            return self.encode(snapshot, strokes, bag, THUMB_SIZE)
+        record, labels = self.run.bags[bag], self.run.read_segments(bag)["labels"]
+        small = resize_labels(labels, fit_size((record.height, record.width), THUMB_SIZE))
+        return encode_mask(lay_over(snapshot.decisions[snapshot.get_slice(bag)][small], strokes))
 
     def measure(self, snapshot: Snapshot, strokes: Sequence[Action], bag: int) -> tuple[float, float]:
         """Share of the image that the mask covers, and in which it differs from the mask on the disk.

@@ -20,7 +20,7 @@ from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
 from segvote.review.exporting import check_unchanged, export_run, is_written
-from segvote.review.masks import PAGE_SIZE, THUMB_SIZE
+from segvote.review.masks import PAGE_SIZE
 from segvote.review.pictures import Pictures
 from segvote.review.strokes import check_stroke
 from segvote.run.run import Run
@@ -206,7 +206,7 @@ class Session:
 
     def get_small_mask(self, bag: int) -> bytes:
         """The same at the size of the thumbnail."""
-        return self.engine.encode_mask(bag, THUMB_SIZE)
+        return self.engine.encode_small_mask(bag)
 
     def describe_votes(self, bag: int, segment: int) -> dict[str, Any]:
         explanation = self.engine.explain(bag, segment)

@@ -26,7 +26,7 @@ def find_wider(levels: np.ndarray, decisions: np.ndarray, level: int, added: np.
     int
         0 where there is none, or nothing is added.
     """
-    new = np.where(decisions, 0, added)
+    new = np.where(decisions | (levels <= level), 0, added)
     for wider in range(level + 1, N_LEVELS + 1):
         if 2 * new[levels <= wider].sum() > new.sum():
             return wider
