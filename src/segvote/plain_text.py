@@ -1,4 +1,4 @@
-"""Text of strangers on a terminal: names of files may hold line ends, colours, text that runs backwards, raw bytes."""
+"""Untrusted text on a terminal: file names may hold line ends, colours, right-to-left marks, raw bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ STRANGE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def make_plain(text: object) -> str:
-    r"""One line without anything a terminal obeys: such characters are written as ``\n`` and ``\x1b``.
+    r"""One line without terminal control characters, which are written as ``\n`` and ``\x1b``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Progress as a callback: the pipeline reports steps, whoever called it decides how to show them."""
+"""Progress as a callback: the pipeline reports steps, the caller decides how to show them."""
 
 from __future__ import annotations
 

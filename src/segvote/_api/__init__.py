@@ -64,7 +64,7 @@ def annotate(
     strict : bool
         An unreadable image is an error instead of a line in the report.
     progress : callable, optional
-        Called with step, done, total; default: a bar where somebody watches, in a terminal or a notebook.
+        Called with step, done, total; default: a bar in a terminal or a notebook.
 
     Returns
     -------

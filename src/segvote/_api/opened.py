@@ -42,7 +42,7 @@ class RunImage:
 
     @property
     def record(self) -> BagRecord:
-        """All that `run.json` says of it."""
+        """Contents of its `run.json`."""
         return self.run.bags[self.index]
 
     @property

@@ -226,7 +226,7 @@ def choose_folders(
 
 
 def check_out(out: PathOrUri | None) -> PathOrUri:
-    """The run folder; asked for after the images, so that each mistake is told as what it is."""
+    """The run folder; checked after the images, so that each mistake gets its own message."""
     if out is None:
         raise BadInputError("expected a run folder to write to; add -o DIR")
     return out
@@ -247,7 +247,7 @@ def print_outcome(run: Any) -> None:
     for problem in run.record["problems"]:
         what = "read in part" if problem["name"] in used else "left out"
         typer.echo(f"{what}: {make_plain(problem['reason'])}", err=True)
-    if sum(bag.bag_label == WITH for bag in bags) == 1:  # what occurs once cannot be told from clutter
+    if sum(bag.bag_label == WITH for bag in bags) == 1:  # an object that occurs once cannot be told from clutter
         typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
     if n_videos := sum(bag.n_frames > 0 for bag in bags):
         counts = f"{n_videos} video{'s' * (n_videos != 1)}, {len(bags) - n_videos} images"

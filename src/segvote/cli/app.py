@@ -96,7 +96,7 @@ def load_commands(names: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def name_module(name: str) -> str:
-    # `import` is a word of Python, which a module cannot be called.
+    # `import` is a keyword of Python, no name for a module.
     return f"segvote.cli.{name}{'_' * keyword.iskeyword(name)}"
 
 
@@ -150,10 +150,10 @@ def run_app() -> None:
 
 
 def is_stop(error: BaseException) -> bool:
-    """Whether a command ended because somebody asked it to.
+    """Whether a command ended because a stop was requested.
 
     Libraries turn an interruption into errors of their own: those of compiled code, being imported, into ImportError.
-    What went wrong after the stop, such as sending corrections to a store, is told as what it is.
+    What went wrong after the stop, such as sending corrections to a store, is reported as such.
     """
     if isinstance(error, SystemExit):  # typer turns Ctrl-C into the exit code that shells know it by
         return error.code == EXIT_INTERRUPTED or (was_asked() and error.code not in (None, 0))

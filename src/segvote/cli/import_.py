@@ -1,4 +1,4 @@
-"""`segvote import`: corrections made in another tool come back. (``import`` itself is a word of Python.)"""
+"""`segvote import`: corrections made in another tool. (The module cannot be named ``import``, a keyword of Python.)"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def import_(
         help="What CVAT, Label Studio, labelme or a COCO tool exported; a ZIP or a folder of labelme files too.",
     ),
     label: str | None = typer.Option(None, help="The class that counts; default: the run's, or the only one."),
-    confirm: bool = typer.Option(False, "--confirm", help="Accept masks that nobody changed, too."),
+    confirm: bool = typer.Option(False, "--confirm", help="Accept unchanged masks, too."),
 ) -> None:
     """Take over masks that were corrected in another tool, to the pixel; the segments in them vote from then on.
 

@@ -15,7 +15,7 @@ from segvote.errors import BadInputError
 from segvote.io.images import list_images
 from segvote.types import WITH, WITHOUT
 
-VOID: Colour = (0, 0, 0)  # in all three: pixels that nobody labelled
+VOID: Colour = (0, 0, 0)  # in all three: unlabelled pixels
 MIN_AREA = 0.01
 
 FACADE_COLOURS: dict[str, Colour] = {

@@ -174,7 +174,7 @@ def place_inside(sprite: Sprite, height: int, width: int, rng: np.random.Generat
 def scatter(
     sprites: list[Sprite], placed: list[Sprite], height: int, width: int, rng: np.random.Generator
 ) -> list[Sprite]:
-    """Sprites put down beside those already placed, which come first; one that finds no room is left out."""
+    """Sprites put down beside those already placed, which come first; one that does not fit is left out."""
     placed = list(placed)
     taken = np.zeros((height, width), dtype=np.float32)
     for sprite in placed:

@@ -198,8 +198,8 @@ def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
         return "\n".join([f"{len(diagnosis.images)} images, none of them likely mislabelled", *confidence])
     lines = [f"{len(serious)} of {len(diagnosis.images)} images should be looked at:"]
     for flagged in serious[:n_lines]:
-        told = make_plain(f"{flagged.name}: {flagged.kind}; {flagged.reason}")
-        lines.append(f"  {min(flagged.suspicion, 1):5.2f}  {told}")
+        text = make_plain(f"{flagged.name}: {flagged.kind}; {flagged.reason}")
+        lines.append(f"  {min(flagged.suspicion, 1):5.2f}  {text}")
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
     return "\n".join([*lines, *confidence])

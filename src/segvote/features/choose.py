@@ -92,7 +92,7 @@ def make_features(name: str, **options: Any) -> FeatureExtractor:
         A name of `FEATURES`, the path of a user's backbone (ending in ``.onnx``), ``hf:`` and the name or folder of a
         Hugging Face model, or several of them joined by ``+``.
     options
-        Parameters of the extractor. In a join each part takes those that it knows; one that nobody knows is an error.
+        Parameters of the extractor. In a join each part takes those that it knows; one that no part knows is an error.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class Standardiser:
         if X.ndim != 2 or X.shape[1] != len(self.mean):
             raise BadInputError(f"expected features of {len(self.mean)} dimensions, got shape {X.shape}")
         scale = np.divide(1.0, self.std, out=np.zeros_like(self.std), where=self.std > 0)
-        # Scales of a damaged model lead beyond float32; who votes with it refuses what is not finite.
+        # Scales of a damaged model lead beyond float32; voters reject values that are not finite.
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = ((X - self.mean) * scale).astype(np.float32)
             for start, size in zip(np.cumsum((0, *self.blocks)), self.blocks, strict=False):

@@ -2,8 +2,8 @@
 
     python -m segvote.integrations.label_studio out --port 9090
 
-It prints the address to give to Label Studio: with a secret in it, because whoever can ask for masks can have pictures
-of this machine read, and other addresses fetched. Needs ``pip install label-studio-ml``. The project's page needs an
+It prints the address to give to Label Studio: with a secret in it, because requests for masks can make it read
+pictures of this machine and fetch other addresses. Needs ``pip install label-studio-ml``. The project's page needs an
 ``Image`` and ``BrushLabels`` for it, with a label called like the run's (``--label``), or like the classes of a run on
 several; `segvote export --format label-studio` writes such a page.
 """

@@ -18,8 +18,8 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 class TokenGuard:
     """A WSGI application in front of another, which is asked for what follows the token in the path.
 
-    `hosts` are the names under which the server may be called; empty: any. A page of a stranger that has its own name
-    point to this machine is stopped by it.
+    `hosts` are the names under which the server may be called; empty: any. This stops pages of other
+    sites whose own name points to this machine (DNS rebinding).
     """
 
     def __init__(self, application: Application, token: str, hosts: Collection[str] = ()) -> None:

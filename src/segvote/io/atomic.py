@@ -17,7 +17,7 @@ from segvote.errors import SegvoteError, UnwritableFileError
 from segvote.io.names import PERCENT
 
 _PREFIX = ".tmp-"  # hidden, so that folder listings never take a half-written picture for an input
-_LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # nobody else's file, should one begin like ours
+_LEFTOVER = re.compile(r"\.tmp-[0-9a-f]{16}(\..*)?")  # long enough not to match files of other programs
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def atomic_path(path: Path | str, durable: bool = True) -> Iterator[Path]:
 
 
 def _refuse_device(path: Path) -> None:
-    """Who may replace anything, as root may, would replace /dev/null for the whole machine."""
+    """Raise for devices: root could otherwise replace /dev/null for the whole machine."""
     # A link is replaced itself, whatever it leads to.
     if path.exists() and not path.is_symlink() and not path.is_file():
         raise UnwritableFileError(f"{path} is no regular file; choose another name for what is to be written")
@@ -55,7 +55,7 @@ def _refuse_device(path: Path) -> None:
 
 @contextlib.contextmanager
 def explain_failure(path: Path) -> Iterator[None]:
-    """Turn what the system says of a failed write into `UnwritableFileError` with the name of the file."""
+    """Turn the system error of a failed write into `UnwritableFileError` with the name of the file."""
     try:
         yield
     except SegvoteError:

@@ -1,4 +1,4 @@
-"""The one door through which strangers' picture files come in.
+"""Decodes untrusted picture files; all pictures are read through this module.
 
 `open_picture` admits regular files of the known formats below a size limit, keeps every warning and every decoder's
 exception inside, and turns them into `UnreadableImageError` with a reason of a few words. Nothing here hangs: a FIFO, a

@@ -17,7 +17,7 @@ from segvote.errors import UnwritableFileError
 def open_regular(path: Path | str) -> io.BufferedReader:
     """Open a file for reading; `OSError` where it is a pipe, a socket, a device or a folder, without waiting for it.
 
-    A pipe would wait for ever, a device has no end.
+    Reading a pipe may block, a device may have no end.
     """
     # Without waiting, and asked after opening: what lies there may be exchanged between a look and the opening.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

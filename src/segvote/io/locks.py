@@ -61,14 +61,14 @@ def _noted_holder(file: BinaryIO) -> Iterator[None]:
 
 
 def _note(file: BinaryIO, text: bytes) -> None:
-    with contextlib.suppress(OSError):  # a full disk is told by whoever has something to write
+    with contextlib.suppress(OSError):  # a full disk is reported by the next write
         file.seek(0)
         file.truncate()
         file.write(text)
 
 
 def _describe_holder(file: BinaryIO) -> str:
-    """Which process holds a lock, as it wrote down itself; nothing where it did not, or somebody else did."""
+    """Process that holds a lock, as written in it; empty where nothing valid is written."""
     with contextlib.suppress(OSError):
         found = HOLDER.fullmatch(file.read(MAX_NOTE).decode(errors="replace"))
         if found:
@@ -78,7 +78,7 @@ def _describe_holder(file: BinaryIO) -> str:
 
 
 def refuse_links(entries: Iterable[Path], folder: Path) -> None:
-    """Writing into a run that a stranger made must not write anywhere else."""
+    """Raise for links: writing into an untrusted run must not write anywhere else."""
     for entry in entries:
         if entry.is_symlink() and not entry.resolve().is_relative_to(folder.resolve()):
             raise BadInputError(f"{entry} is a link out of the run folder; put what it stands for in its place")

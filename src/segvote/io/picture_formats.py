@@ -45,7 +45,7 @@ PLUGIN_FORMATS = (
 
 @functools.cache
 def _register(plugin: PluginFormat) -> bool:
-    """Whether Pillow reads a format, of itself or by its plugin, which is then loaded."""
+    """Whether Pillow reads a format, alone or by its plugin, which is then loaded."""
     if plugin.name == "AVIF" and "avif" in features.modules and features.check("avif"):
         return True
     if not plugin.module or importlib.util.find_spec(plugin.module) is None:
@@ -79,14 +79,14 @@ def count_extensions(folder: Path) -> Counter[str]:
 
 def describe_skipped(counts: Mapping[str, int]) -> dict[str, str]:
     """Format to the sentence about its files, for every known format that is not read here: count and what to do."""
-    told = {}
+    hints = {}
     for plugin in PLUGIN_FORMATS:
         n_files = sum(counts.get(extension, 0) for extension in plugin.extensions)
         if n_files and not _register(plugin):
-            told[plugin.name] = (
+            hints[plugin.name] = (
                 f"{n_files} {plugin.name} {'file' if n_files == 1 else 'files'} skipped; {plugin.advice}"
             )
-    return told
+    return hints
 
 
 def describe_found(counts: Mapping[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""Progress where somebody watches, a terminal or a notebook: step, count, rate and time left; quiet elsewhere."""
+"""Progress bar in a terminal or a notebook: step, count, rate and time left; quiet elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stranger's record may hold: every name known, every value of the kind declared, paths that can be paths."""
+"""Validates JSON records: known names only, values of the declared types, paths that are valid paths."""
 
 from __future__ import annotations
 

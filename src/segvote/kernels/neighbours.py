@@ -214,7 +214,7 @@ def build_vote_graph(squared_distances: np.ndarray, indices: np.ndarray, n_voter
 
     Returns
     -------
-    (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty where nobody is near.
+    (n_queries, n_voters) float64 sparse matrix; rows sum to one, or are empty without neighbours.
     """
     n_neighbours = [(indices[rows] >= 0).sum(axis=1) for rows in list_blocks(len(indices), ROWS_PER_BLOCK)]
     pointers = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, dtype=np.int64), *n_neighbours]))])

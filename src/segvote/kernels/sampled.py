@@ -65,7 +65,7 @@ class SampledKernel:
         drawn = self._strata.drawn
         drawn_bags = None if voter_bags is None else voter_bags[drawn]
         self._far = fill_kernel(queries, voters[drawn], bandwidth, query_bags, drawn_bags)
-        # Who is near is not far, too.
+        # Near segments are not sampled again as far ones.
         places = np.full(len(voters) + 1, -1)
         places[drawn] = np.arange(len(drawn))
         rows, columns = np.nonzero(places[indices] >= 0)
@@ -97,7 +97,7 @@ class _Strata:
         groups, rng = _group(voters, seed), np.random.default_rng(seed)
         sizes = np.bincount(groups, minlength=N_STRATA)
         wanted = np.ceil(n_sampled * sizes / max(len(voters), 1)).astype(int)
-        # A spread cannot be told from one.
+        # One value has no spread.
         self._n_drawn = np.minimum(sizes, np.maximum(wanted, 2))
         parts = [
             np.sort(rng.choice(np.flatnonzero(groups == group), size=n, replace=False))

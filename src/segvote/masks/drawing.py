@@ -62,7 +62,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Decided:
-    """What the vote says of the segments of one image.
+    """Result of the vote for the segments of one image.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def draw_mask(
     Parameters
     ----------
     decided : Decided
-        Its segments and what the vote says of them.
+        Its segments and the result of the vote for them.
     superpixels : SuperpixelMap or None
         Along which regions are drawn; None: whole segments.
     drawing : Drawing

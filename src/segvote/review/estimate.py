@@ -1,4 +1,4 @@
-"""How good are the masks that nobody has looked at? Judged by those that were accepted."""
+"""Estimated quality of the masks not reviewed yet, from those that were accepted."""
 
 from __future__ import annotations
 

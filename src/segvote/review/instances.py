@@ -1,4 +1,4 @@
-"""Single objects of an image: what a line divides, what is joined, and how the page is told of them."""
+"""Single objects of an image: cut by lines, joined, and sent to the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from segvote.review.masks import fit_size
 from segvote.run.correction_log import Action
 from segvote.run.instances import label_instances
 
-# Instances that the page is told of; a mask in crumbs has more, and nobody reads so long a list.
+# Most instances that are sent to the page: a fragmented mask has more, and the list would be too long to read.
 MAX_LISTED = 1000
 
 

@@ -110,13 +110,13 @@ class Session:
         finally:
             self._listeners.discard(event)
 
-    def say_goodbye(self) -> None:
+    def close_streams(self) -> None:
         """End every event stream."""
         self.closing = True
         self._wake_listeners()
 
     def close(self) -> None:
-        self.say_goodbye()
+        self.close_streams()
         self.engine.stop()
 
     # Answers.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-# A score may drift this share of the run's range before the page is told.
+# A score may drift by this share of the run's range before it is sent to the page again.
 QUIET = 1e-4
 
 
@@ -30,7 +30,7 @@ class UserInput:
         (n_bags,) bool: the bag label is *with*; it is not that of the bag's folder; the mask was accepted.
     painted_shares
         (n_segments,) share of each segment that was painted, see `SegmentAnnotator.correct`; None: as it was, for
-        whoever does not vote.
+        readers that hold no vote.
     """
 
     action: int
@@ -316,7 +316,7 @@ def _mark_changes(old: Snapshot, new: Snapshot) -> Snapshot:
 
 
 def _estimate_masks(old: Snapshot, new: Snapshot) -> Snapshot:
-    """Where a mask may have changed, count whole segments until somebody has drawn it.
+    """Where a mask may have changed, count whole segments until it has been drawn.
 
     Masks are redrawn along the picture's edges: what changes by segments is added to what the written mask covers.
     """

@@ -18,8 +18,8 @@ from segvote.types import WITH
 def find_written(run: Run, actions: Sequence[Action], corrections: Corrections, user: UserInput) -> Written:
     """What a run was written from, when it is opened.
 
-    Its key tells whether that was with the corrections of now; if not, nobody knows what the images that the log speaks
-    of were written with.
+    Its key tells whether that was with the corrections of now; if not, it is unknown what the images named in the
+    log were written with.
     """
     key = make_result_key(run.settings, list_segmented_images(run, corrections), corrections)
     if key == run.record.get("key"):

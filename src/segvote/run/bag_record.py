@@ -1,4 +1,4 @@
-"""What `run.json` says of one bag."""
+"""The entry of one bag in `run.json`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = re.compile(r"[0-9a-f]{0,64}")  # names of files by content
 
 @dataclass(frozen=True)
 class BagRecord:
-    """What `run.json` says of one bag.
+    """The entry of one bag in `run.json`.
 
     Attributes
     ----------

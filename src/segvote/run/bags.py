@@ -84,7 +84,7 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
 
 def _list_folder(bag_label: str, folder: Path, frames: str, reading: Reading | None) -> list[Bag]:
     bags = [_make_bag(bag_label, source) for source in list_sources(folder, frames, reading)]
-    # Pictures that nothing here reads are told of like images that cannot be read: once for each format.
+    # Pictures of unsupported formats are reported like unreadable images: once for each format.
     for kind, reason in describe_skipped(count_extensions(folder)).items():
         bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))
     return bags

@@ -1,4 +1,4 @@
-"""From a log of actions to what `annotate` is told: user labels of segments, exact pixels, images that changed folders.
+"""A log of actions as corrections: user labels of segments, exact pixels, images that changed folders.
 
 Corrections are kept as pixels, so they outlive the segments they were made on. Segments that were clicked (*set*) give
 their label to every segment of another segmentation that they cover by more than half. What was painted (*paint*) is

@@ -16,7 +16,7 @@ from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
 from segvote.run.correction_log import Action
 
-# A line may leave a few pixels on the rim alone: fewer than this are no object that anybody cut off.
+# A line may leave a few pixels on the rim alone: fewer than this are not counted as an object.
 SLIVER = 8
 
 

@@ -1,7 +1,7 @@
-"""What a stranger's log of corrections may be: a regular file of bounded size that holds one table, and no program.
+"""Checks of an untrusted log of corrections: a regular file of bounded size with one table, no views and no triggers.
 
-A database can name a view or a trigger like a table of ours; to read it would then be to run it, for ever if it says
-so.
+A database can name a view or a trigger like one of our tables; both are rejected, because reading them executes SQL that
+need not end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check_log_tables(connection: sqlite3.Connection, path: Path, schema: str) ->
     for kind, name, sql in _list_all(connection):
         # Tables of older versions have fewer columns; a table runs nothing, whatever its columns.
         if (kind, name) not in known or (kind == "trigger" and sql != known[kind, name]):
-            raise DamagedFileError(f"{path}: holds a {kind} {name!r:.40} of somebody else; move it away")
+            raise DamagedFileError(f"{path}: holds a {kind} {name!r:.40} that segvote did not make; move the file away")
 
 
 def _list_all(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:

@@ -25,7 +25,7 @@ FOLDERS = ("masks", "heatmaps", "films", "tracks")
 
 
 def name_stems(names: Sequence[str], videos: Collection[str] = ()) -> dict[str, str]:
-    """Bag name to the stem of its output files: without the extension, where that is nobody else's.
+    """Bag name to the stem of its output files: without the extension, where no other bag has it.
 
     A bag that would meet another has its whole name for a stem, and if that is taken, a number besides; the order of
     the names does not matter. `videos` are those that are videos.

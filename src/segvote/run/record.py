@@ -1,4 +1,4 @@
-"""What `run.json` says of a run: what was asked, of what, with which versions, and the name of its result."""
+"""Contents of `run.json`: settings, inputs, versions, and the name of the result."""
 
 from __future__ import annotations
 

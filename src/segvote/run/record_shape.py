@@ -1,4 +1,4 @@
-"""What a record on disk must look like before anybody works with it: run folders are handed around."""
+"""Schema of `run.json`, validated on reading: run folders may come from elsewhere."""
 
 from __future__ import annotations
 

@@ -100,11 +100,11 @@ class RunFolder:
         if record_path.is_file() or not self.path.exists():
             return record_path.is_file()
         names = sorted(entry.name for entry in self.path.iterdir())
-        # What a command leaves before its record is nobody's yet.
-        strangers = [name for name in names if name not in (".lock", self.log_path.name) and not is_leftover(name)]
-        if strangers:
+        # Files that a command leaves before its record belong to no run yet.
+        others = [name for name in names if name not in (".lock", self.log_path.name) and not is_leftover(name)]
+        if others:
             raise BadInputError(
-                f"{self.path} is not empty and {otherwise} (it holds {strangers[0]}); choose another -o folder"
+                f"{self.path} is not empty and {otherwise} (it holds {others[0]}); choose another -o folder"
             )
         return False
 

@@ -54,12 +54,12 @@ def _split_file(folder: Path, path: Path, reading: Reading) -> Iterator[Source]:
 
 
 def _describe_rest(path: Path, layout: StackLayout, reading: Reading) -> str:
-    told = []
+    notes = []
     if layout.n_slices > 1 and reading.pages == "first":
-        told.append(
+        notes.append(
             f"only the first of {layout.n_slices} pages was read; --pages all makes every page an image, --pages max "
             "takes their maximum"
         )
     if layout.n_channels > 1 and not reading.channels:
-        told.append(f"not all of {layout.n_channels} channels were read; choose up to three, as in --channels 0,2,1")
-    return f"{path}: {'; '.join(told)}" if told else ""
+        notes.append(f"not all of {layout.n_channels} channels were read; choose up to three, as in --channels 0,2,1")
+    return f"{path}: {'; '.join(notes)}" if notes else ""

@@ -40,7 +40,7 @@ def annotate(
     _check_owner(run, inputs)
     bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames, settings.reading)
     with run.lock():
-        _check_owner(run, inputs)  # again: somebody else may have begun there meanwhile
+        _check_owner(run, inputs)  # again: another process may have begun there meanwhile
         return annotate_bags(
             run, bags, inputs, settings, LabelMaps.open(segments), resources=resources, strict=strict, progress=progress
         )

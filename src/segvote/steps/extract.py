@@ -221,7 +221,7 @@ class _LazyImage:
         return self._bag.name
 
     def read(self, size: int) -> np.ndarray:
-        """Enough of the picture for whoever scales it down to `size`."""
+        """Enough of the picture to scale it down to `size`."""
         return self._get(size)[0]
 
     @property

@@ -126,7 +126,7 @@ class _Reader:
         bag = self.run.bags[self.numbers[name]]
         if bag.n_frames:
             return "it is a video; correct videos with `segvote review`"
-        if not annotation.height:  # nobody drew anything, and the file does not tell the size
+        if not annotation.height:  # nothing was drawn, and the file has no size
             return ""
         ratio = annotation.width * bag.height / (annotation.height * bag.width)
         if abs(np.log(ratio)) > RATIO:

@@ -82,7 +82,7 @@ def _keep(run: RunFolder, name: str, found: Neighbours) -> None:
     # Numbers of segments fit into four bytes, as in the graph made of them.
     indices, squared = found.indices.astype(np.int32), found.squared
     if (indices < 0).any():
-        # Files hold finite numbers only; that there is no neighbour is told by the index.
+        # Files hold finite numbers only; a missing neighbour is marked in the index.
         squared = np.where(indices < 0, 0.0, squared)
     recall = np.array([found.recall])
     write_arrays(_find_path(run), name=_encode(name), recall=recall, squared=squared, indices=indices)

@@ -66,7 +66,7 @@ def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], re
     with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
-            # A few at a time: whoever stops us waits for those that were begun, not for all.
+            # A few at a time: an interrupt waits for those that were begun, not for all.
             if len(waiting) > 2 * n_jobs:
                 yield waiting.popleft().result()
         while waiting:
@@ -131,7 +131,7 @@ class _IgnoredWarning:
     """While a pool works, one warning of joblib's is ignored; the filters are as before when the last pool ends.
 
     It is given when an idle worker ended just as there was work again; another takes its place. Where warnings are
-    errors, it would end the thread that hands out the work, and the pool would wait for ever.
+    errors, it would end the thread that hands out the work, and the pool would never end.
     """
 
     def __init__(self, message: str) -> None:

@@ -117,7 +117,7 @@ class Written:
     area
         Share of the image, or of all frames, that the mask covers.
     shapes
-        Of an image, what the COCO file says of its mask; nothing if that is empty.
+        COCO entry of an image's mask; none if the mask is empty.
     """
 
     area: float

@@ -181,7 +181,7 @@ class BaseVoter(BaseEstimator):
         return self.classes_[(self.scores_ > 0).astype(int)]
 
     def explain(self, segment: int | np.ndarray) -> Explanation:
-        """Who voted for and against a segment: a training segment by number, or the features of a new one.
+        """Contributions to the score of a segment: a training segment by number, or the features of a new one.
 
         The amounts and the constant sum to the score.
         """

@@ -16,7 +16,7 @@ N_TYPICAL = 10
 
 
 def check_pairs(voter: str, n_segments: int, n_voters: int, max_pairs: int) -> None:
-    """Refuse more than `max_pairs` pairs, in a sentence that begins with `voter`, instead of running for ever."""
+    """Raise for more than `max_pairs` pairs, in a message that begins with `voter`."""
     if n_segments * n_voters > max_pairs:
         raise TooLargeError(
             f"{voter} looks at all pairs of segments, at most {max_pairs:.0e}; got {n_segments} x {n_voters}. "

@@ -27,5 +27,5 @@ class NeighbourVoter(BaseVoter):
     def _split_row(self, row: sparse.csr_matrix, weights: np.ndarray) -> Votes:
         """Every neighbour j adds ``M_xj (w_j - threshold)``."""
         amounts = row.data * (weights[row.indices] - self.threshold_)
-        # A segment that nobody votes for still has to reach the threshold.
+        # A segment without votes still has to reach the threshold.
         return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())

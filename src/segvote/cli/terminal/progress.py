@@ -1,4 +1,4 @@
-"""Progress of a command, which ends at the next report once somebody asked it to stop."""
+"""Progress of a command; a command that was interrupted ends at the next report."""
 
 from __future__ import annotations
 

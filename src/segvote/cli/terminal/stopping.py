@@ -24,12 +24,12 @@ def listen_for_stop() -> None:
 
 
 def was_asked() -> bool:
-    """Whether somebody asked to stop."""
+    """Whether a stop was requested."""
     return bool(_asked)
 
 
 def check_stop() -> None:
-    """Raise KeyboardInterrupt if somebody asked to stop."""
+    """Raise KeyboardInterrupt if a stop was requested."""
     if was_asked():
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Networks of strangers as files: read without following them anywhere but to weights that lie beside them."""
+"""Untrusted network files: external weights are read only from files beside them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_DEPTH = 60  # of messages within messages: a graph within a graph is four
 
 
 def read_onnx(path: str) -> Any:
-    """A network without the weights that lie in other files; whatever goes wrong is told in one line."""
+    """A network without the weights that lie in other files; an error is reported in one line."""
     import onnx
 
     try:

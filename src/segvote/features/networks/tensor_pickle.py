@@ -81,7 +81,7 @@ def read_pickle(file: BinaryIO) -> Any:
 
 
 def _check_opcodes(file: BinaryIO) -> None:
-    """Go through a pickle without obeying it."""
+    """Parse a pickle without executing it."""
     tuples: set[int] = set()  # places in the memo that hold tuples
     n_kept, before = 0, ""
     for n_done, (opcode, argument, _) in enumerate(pickletools.genops(file)):
@@ -94,7 +94,7 @@ def _check_opcodes(file: BinaryIO) -> None:
             (tuples.add if before in TUPLES else tuples.discard)(place)
             n_kept += 1
         elif opcode.name in GETS and argument in tuples:
-            raise _refuse("a tuple twice")  # hashing a tuple of tuples that are shared can take for ever
+            raise _refuse("a tuple twice")  # hashing nested shared tuples takes exponential time
         before = opcode.name
 
 

@@ -83,7 +83,7 @@ def _find_box(rings: Sequence[np.ndarray], height: int, width: int) -> tuple[sli
 def _fill_box(rings: Sequence[np.ndarray], box: tuple[slice, slice]) -> np.ndarray:
     n_rows, n_columns = (side.stop - side.start for side in box)
     toggles = np.zeros((n_rows, n_columns + 1), np.uint8)
-    step = max(1, _MAX_CROSSINGS // n_rows)  # a stranger's ring may zigzag over all rows a million times
+    step = max(1, _MAX_CROSSINGS // n_rows)  # an untrusted ring may cross all rows a million times
     for ring in rings:
         following = np.roll(ring, -1, axis=0)
         for first in range(0, len(ring), step):

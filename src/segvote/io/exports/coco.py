@@ -21,7 +21,7 @@ from segvote.types import Annotation, Part
 
 @dataclass(frozen=True)
 class Shape:
-    """What COCO says of one part of an image: far smaller than its mask."""
+    """COCO entry of one part of an image, far smaller than its mask."""
 
     label: str
     area: int  # pixels

@@ -1,8 +1,6 @@
 """What all importers share: limits, the cleaning and matching of names, and errors that say where.
 
-Files come from strangers: nothing in them
-is trusted, a name can never lead outside a folder, and what is not a mask or a polygon is refused by name instead of
-being taken for something else.
+Files are untrusted: a name can never lead outside a folder, and anything but a mask or a polygon is rejected by name.
 """
 
 from __future__ import annotations
@@ -149,7 +147,7 @@ def read_score(value: Any, where: str) -> float:
 
 
 def read_number(value: Any, where: str, what: str = "a number") -> float:
-    """A finite number; whole ones of any length are told from those that a float can hold."""
+    """A finite number; whole numbers too long for a float are rejected."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise BadInputError(f"{where}: expected {what}, got {_shorten(value)}; export the file again")
     return float(value)

@@ -1,6 +1,6 @@
 """CVAT for images 1.1: masks and polygons of ``annotations.xml``, read as a stream.
 
-XML from a stranger can be made to grow without end or to read other files through its document type; CVAT writes none,
+Untrusted XML can grow without bound or read other files through its document type; CVAT writes none,
 so a file that declares one is refused.
 """
 
@@ -32,7 +32,7 @@ def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
             yield from _parse(file, builder)
     except SegvoteError:
         raise
-    except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two for encodings nobody knows
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two for unknown encodings
         raise BadInputError(f"{path}: expected XML, but {error}; export the file again") from error
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read ({error.strerror}); check the name") from error

@@ -25,7 +25,7 @@ _MAX_RATIO = 1000  # an archive that unpacks to more than this many times its si
 def read_any(path: Path | str) -> Iterator[Annotation]:
     """Annotations of a COCO, CVAT, Label Studio or labelme file, a folder of COCO or labelme files, or a ZIP of one.
 
-    What it is is told by its content, not by its name.
+    The format is recognised by content, not by name.
     """
     path = Path(path)
     if path.is_dir():
@@ -85,7 +85,7 @@ def _is_annotations(member: zipfile.ZipInfo) -> bool:
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, path: Path) -> Path:
-    """The member under a name of ours: the one in the archive is a stranger's."""
+    """The member under a name of ours: the one in the archive is untrusted."""
     if member.file_size > MAX_BYTES or member.file_size > _MAX_RATIO * max(member.compress_size, 1024):
         raise BadInputError(f"{path}: {member.filename} would unpack to {member.file_size} bytes; unpack it yourself")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

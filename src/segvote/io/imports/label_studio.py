@@ -108,6 +108,6 @@ def _read_polygon(value: dict[str, Any], height: int, width: int, where: str) ->
     except (TypeError, ValueError) as error:
         raise BadInputError(f"{where}: a polygon must be pairs of numbers ({error}); export the task again") from error
     with np.errstate(over="ignore"):  # what grows beyond all bounds is refused when it is filled
-        # Percentages of whole pixels do not come back whole; a millionth of a pixel is nobody's drawing.
+        # Percentages of whole pixels do not come back whole; a millionth of a pixel is a rounding error.
         points = (percent * [width / 100, height / 100]).round(6)
     return fill_polygons([points], height, width, where)

@@ -20,7 +20,7 @@ from segvote.io.atomic import atomic_path
 from segvote.io.decoding import check_regular_file
 
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
-FRAME_RATE = 25  # what a written film says of itself; every frame has a time of its own
+FRAME_RATE = 25  # nominal rate of a written film; every frame has its own time
 CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate
 # The same bytes every time: x264's macroblock tree reads memory it never wrote, and two threads share work by chance.
 ENCODING = {"crf": "23", "preset": "veryfast", "threads": "1", "mbtree": "0"}

@@ -1,7 +1,7 @@
 """Videos on disk to a stream of frames: a film file or a folder of numbered pictures, read once, one frame at a time.
 
 A frame is (h, w, 3) uint8 RGB as it is displayed, with its number in the source and its time. What is damaged is left
-out and told in `VideoStream.problem`; a video without a single readable frame raises `UnreadableImageError`.
+out and reported in `VideoStream.problem`; a video without a single readable frame raises `UnreadableImageError`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _order_naturally(path: Path) -> tuple[list[tuple[int, int | str]], str]:
 
 
 def read_frame_folder(folder: Path, problems: list[str], wanted: Container[int] | None = None) -> Iterator[Frame]:
-    """All frames of a folder; an unreadable one is left out and told, one of another size is brought to the first's."""
+    """All frames of a folder, resized to the first; unreadable ones are left out and reported."""
     size: tuple[int, int] | None = None
     for index, path in enumerate(list_frames(folder)):
         if size and wanted is not None and index not in wanted:

@@ -24,11 +24,11 @@ class ClassSessions:
         self.sessions = [Session(run, runs.names, number, command) for number, run in enumerate(runs.runs.values())]
 
     def start(self) -> None:
-        """Nothing: a class is voted on when somebody looks at it."""
+        """Nothing: a class is voted on when its page is opened."""
 
-    def say_goodbye(self) -> None:
+    def close_streams(self) -> None:
         for session in self.sessions:
-            session.say_goodbye()
+            session.close_streams()
 
     def close(self) -> None:
         for session in self.sessions:
@@ -42,7 +42,7 @@ def make_class_app(classes: ClassSessions) -> Starlette:
 
 
 class _StartedApp:
-    """The application of one class; whoever opens its page sets its engine to work."""
+    """The application of one class; opening its page starts its engine."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.app = session, make_app(session)

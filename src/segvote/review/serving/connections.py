@@ -1,4 +1,4 @@
-"""Connections that send nothing, or do not read their answers, are closed: hundreds of them lock nobody out."""
+"""Closes connections that send nothing or do not read their answers, so that hundreds of them do not block others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADER_SECONDS = 10.0
 UNREAD_SECONDS = 30.0
 # Connections without a request under way; above that the oldest is closed.
 MAX_IDLE = 300
-# All together; a browser takes six. The one above the limit is told so (503).
+# All together; a browser takes six. Those above the limit get a 503.
 MAX_CONNECTIONS = 600
 
 

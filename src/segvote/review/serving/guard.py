@@ -35,7 +35,7 @@ Send = Callable[[dict[str, Any]], Any]
 
 
 class Guard:
-    """ASGI application that passes on what may pass.
+    """ASGI application that forwards permitted requests.
 
     Parameters
     ----------

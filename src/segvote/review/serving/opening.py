@@ -20,7 +20,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="refer
 
 
 def write_redirect(address: str, folder: Path | str) -> Path:
-    """A file that leads a browser to an address, and that nobody but its owner can read."""
+    """A file that redirects a browser to an address, readable by its owner only."""
     path = Path(folder) / "review.html"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -101,7 +101,7 @@ def _make_server(uvicorn: Any, config: Any, session: Any) -> Any:
         """Lets the open event streams end by themselves before it closes the connections."""
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            session.say_goodbye()
+            session.close_streams()
             await super().shutdown(sockets)
 
     return Server(config)
@@ -125,7 +125,7 @@ def make_guarded_app(run: Run | ClassRuns, token: str | None = None) -> tuple[An
     session.start()
 
     def log(reason: str, path: str) -> None:
-        # A full disk is no reason to answer a stranger otherwise.
+        # A full disk does not change the answer to a rejected request.
         with contextlib.suppress(SegvoteError, OSError):
             run.folder.log(step="review refused", reason=reason, path=path)
 

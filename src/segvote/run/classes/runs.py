@@ -27,7 +27,7 @@ from segvote.types import Annotation
 
 @dataclass(frozen=True)
 class ClassRecord:
-    """What `classes.json` says of one image."""
+    """The entry of one image in `classes.json`."""
 
     name: str  # class folder and path below it
     stem: str  # name of its index mask
@@ -137,7 +137,7 @@ def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Anno
 
 
 def find_class_record(folder: RunFolder) -> Path:
-    """The file that says of a folder that it holds several classes."""
+    """The file that marks a folder of several classes."""
     return folder.path / "classes.json"
 
 

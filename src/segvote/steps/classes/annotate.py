@@ -65,7 +65,7 @@ def annotate_classes(
     _check_owner(folder, root)
     found = list_class_images(root, settings.frames, settings.reading)
     with folder.lock():
-        _check_owner(folder, root)  # again: somebody else may have begun there meanwhile
+        _check_owner(folder, root)  # again: another process may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
         job = _Job(folder, root, settings, extractor, resources, progress)

@@ -65,7 +65,7 @@ def draw_stored(
     image_path : Path
         The image file.
     decided, drawing : Decided, Drawing
-        What the vote says of the image; the way of the run.
+        Result of the vote for the image; how the run draws.
     size : int
         Longer side of the image.
     """

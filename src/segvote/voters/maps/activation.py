@@ -31,7 +31,7 @@ class AggregationMap(BaseVoter):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # It is not told what to look for: of the labels it uses where the negatives lie, no more.
+        # No target is given: of the labels only the positions of the negatives are used.
         tags.classifier_tags.poor_score = True
         return tags
 

@@ -14,7 +14,7 @@ from segvote.voters.segments import Segments
 QUERIES_PER_BLOCK = 1024
 # Float32 products know a squared distance to about this fraction of the squared norms.
 PRODUCT_ERROR = 2e-6
-# Who is as near as the nearest *with* segment draws the penalty too: the same pair measured twice may differ by this.
+# Segments as near as the nearest *with* segment are penalised too: the same pair measured twice may differ by this.
 SAME_DISTANCE = 1e-9
 # Candidates for the nearest *with* segment whose distance is measured in double precision.
 N_MEASURED = 4
@@ -31,7 +31,7 @@ class CRANE(BaseVoter):
     Parameters
     ----------
     s_cut
-        A *without* segment farther than this from its nearest *with* segment penalises nobody; None: no cut-off.
+        A *without* segment farther than this from its nearest *with* segment penalises no segment; None: no cut-off.
     ties
         ``"none"``: the count alone, as printed; ``"distance"``, ours: equal counts are ordered by the distance to the
         nearest negative, which never outweighs one penalty.

@@ -212,7 +212,7 @@ class WeightedNegatives(KernelVoter):
         self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
         votes_for, against = (self._average(segments, side) for side in (segments.positive, ~segments.positive))
         total = votes_for + against
-        # Where nobody votes, nothing says that a negative is not background.
+        # Without votes there is no evidence that a negative is not background.
         self.negative_weights_ = np.divide(against, total, out=np.ones(len(total)), where=total > 0)
         self._amounts = -(self.negative_weights_**self.power)
         return self._score(X, bags, segments.prior)
