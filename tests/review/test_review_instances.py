@@ -96,7 +96,7 @@ def test_export_writes_the_instances_that_were_cut_and_joined(run, tmp_path):
 
 def count_objects(run, folder):
     """Objects of the first image in an export with instances."""
-    path = export(run, "coco", folder, instances=True)
+    path = export(run, "coco", folder, instances=True, val_share=0)
     content = json.loads(path.read_text())
     number = next(image["id"] for image in content["images"] if image["file_name"] == run.bags[0].name)
     return sum(one["image_id"] == number for one in content["annotations"])

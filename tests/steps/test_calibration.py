@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segvote.errors import BadInputError
-from segvote.method.table import make_folds
 from segvote.run.settings import Settings
 from segvote.steps.prediction.calibration import calibrate, score_by_refits, score_images
 
@@ -62,11 +61,6 @@ def test_scores_that_say_the_opposite_say_nothing():
 def test_one_kind_of_images_cannot_be_calibrated():
     with pytest.raises(BadInputError, match="one kind only"):
         calibrate(np.zeros(3), np.ones(3, bool))
-
-
-def test_every_fold_has_its_share_of_both_kinds():
-    folds = make_folds(TAGS, 5)
-    assert np.bincount(folds[TAGS]).tolist() == np.bincount(folds[~TAGS]).tolist() == [2] * 5
 
 
 def test_the_score_of_an_image_is_that_of_its_best_segment():
