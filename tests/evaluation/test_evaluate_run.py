@@ -62,7 +62,7 @@ def test_instances_that_the_user_cut_and_joined_are_those_of_the_export(run_copy
                 Action(kind, run.bags[0].digest, run.bags[0].name, 0, *mask.shape, str(encode_rle(pixels)["counts"]))
             )
         counts.append(count_marked(run, scenes))
-        exported = json.loads(export(run, "coco", tmp_path / kind, instances=True).read_text())
+        exported = json.loads(export(run, "coco", tmp_path / kind, instances=True, val_share=0).read_text())
         number = next(image["id"] for image in exported["images"] if image["file_name"] == run.bags[0].name)
         assert counts[-1] == sum(one["image_id"] == number for one in exported["annotations"])
     assert counts[1] > counts[0] >= counts[2] == 1
