@@ -76,10 +76,11 @@ def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], re
 def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
     from joblib import Parallel, delayed, parallel_config
 
-    with _IGNORED, parallel_config(backend="loky", inner_max_num_threads=1):
+    with parallel_config(backend="loky", inner_max_num_threads=1):
         pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
     there = _InFolder(function, os.getcwd())
-    yield from pool(delayed(there)(item) for item in items)
+    with _IGNORED:
+        yield from pool(delayed(there)(item) for item in items)
 
 
 def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:

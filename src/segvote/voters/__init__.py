@@ -54,8 +54,8 @@ FINISHERS = Registry("finisher", {"finish": "segvote.voters.finished:Finished"})
 
 def check_system(name: str) -> None:
     """Raise `UnknownNameError` for a name that is neither the method's nor a voter's; nothing is imported."""
-    if name not in SYSTEMS:
-        raise UnknownNameError(f"unknown voter {name!r}; the known ones are: {', '.join(SYSTEMS)}")
+    if name != METHOD and name not in VOTERS:
+        raise UnknownNameError(f"unknown voter {name!r}; the known ones are: {', '.join((METHOD, *VOTERS))}")
 
 
 def keeps_lengths(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,8 @@ def add_frame_pictures(annotations: Iterable[Annotation]) -> Iterator[Annotation
     """Give each frame of a film file a picture, a PNG that exists until the next annotation is asked for."""
     film: Path | None = None
     frames: Iterator[Frame] = iter(())
-    with open_scratch() as scratch:
-        picture = scratch / "frame.png"
+    with contextlib.ExitStack() as stack:
+        picture: Path | None = None
         for annotation in annotations:
             source = annotation.properties.get("source")
             if annotation.image_path is not None or not isinstance(source, Path):
@@ -27,6 +28,8 @@ def add_frame_pictures(annotations: Iterable[Annotation]) -> Iterator[Annotation
                 continue
             if source != film:
                 film, frames = source, iter(open_video(source))
+            if picture is None:
+                picture = stack.enter_context(open_scratch()) / "frame.png"
             picture.unlink(missing_ok=True)  # an export may have linked it: writing into it would change that file
             Image.fromarray(_find_frame(frames, annotation).image).save(picture, compress_level=1)
             yield replace(annotation, image_path=picture)
