@@ -1,7 +1,6 @@
 """Checks of an untrusted log of corrections: a regular file of bounded size with one table, no views and no triggers.
 
-A database can name a view or a trigger like one of our tables; both are rejected, because reading them executes SQL that
-need not end.
+A database can name a view or a trigger like one of our tables; both are rejected, because reading them executes SQL.
 """
 
 from __future__ import annotations
