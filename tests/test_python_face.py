@@ -24,14 +24,14 @@ from segvote._api import in_memory, opened, reviewing
 from segvote.errors import BadInputError, MissingPartError
 from segvote.io.images import read_image
 from segvote.io.progress_bar import draw_progress
-from segvote.method import annotator, table
+from segvote.method import estimator, table
 from segvote.run import run as run_module
 from segvote.run import settings
 
 QUICK = segvote.Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
 # Modules of the public names.
-EXAMPLES = [_api, in_memory, opened, registry, annotator, table, run_module, settings]
+EXAMPLES = [_api, in_memory, opened, registry, estimator, table, run_module, settings]
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,8 @@ def test_a_run_names_every_bad_file_in_one_line_each(stage, world, ledger):
     listed = {path.relative_to(folder).as_posix() for path in list_images(folder)}
     missing = [name for name in listed if to_json(f"with/{name}") not in {*named, *kept}]
     silent = [one for one in exhibits if one.is_bad and f"with/{one.path.name}" in kept]
-    lines = done["errors"].splitlines()
+    # A damaged copy of a picture may be the near-duplicate of one in the other folder.
+    lines = [line for line in done["errors"].splitlines() if not line.startswith("near-duplicates")]
     ledger.note("bad files in the folders of `annotate`, each named", len(exhibits), len(missing) + len(silent))
     assert len(lines) == len(named) and all(line.startswith("left out: ") for line in lines)
     assert "\x1b" not in done["errors"]

@@ -133,7 +133,8 @@ def test_it_works_in_pipelines_and_grid_search(planted):
 def test_bags_travel_by_metadata_routing(planted):
     X, y, bags, _ = planted
     with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(make_pipeline(StandardScaler(), Walk()), {"walk__n_neighbors": [20]}, cv=GroupKFold(3))
+        voter = make_pipeline(StandardScaler(), Walk())
+        search = GridSearchCV(voter, {"walk__n_neighbors": [20]}, cv=GroupKFold(3), scoring="roc_auc")
         search.fit(X, y, groups=bags, bags=bags)
     best = search.best_estimator_[-1]
     assert len(np.unique(best._segments.bags)) == len(np.unique(bags))
