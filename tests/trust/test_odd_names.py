@@ -77,7 +77,7 @@ def run_all(stage, folder, names):
     run("evaluate", out, "--truth", folder / "masks", "--csv", folder / "table.csv", "--html", folder / "page.html")
     run("predict", out, folder / "with", "-o", folder / "predicted", "--jobs", "1")
     for format in segvote.EXPORTS:
-        run("export", out, "--format", format, "-o", folder / format, "--images", "copy")
+        run("export", out, "--format", format, "-o", folder / format, "--images", "copy", "--val-share", "0")
     for format, file in FORMATS.items():
         run("import", out, folder / format / file)
     run("evaluate", out, "--truth", folder / "coco" / FORMATS["coco"])
