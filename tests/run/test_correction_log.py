@@ -103,7 +103,7 @@ def test_a_log_with_programs_in_it_is_refused(tmp_path, kind):
     CorrectionLog(path).close()
     begin(path, *HOSTILE[kind])
     for use in (read_actions, CorrectionLog):
-        with pytest.raises(DamagedFileError, match="somebody else"):
+        with pytest.raises(DamagedFileError, match="segvote did not make"):
             use(path)
 
 
