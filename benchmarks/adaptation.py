@@ -21,7 +21,7 @@ from paper_sets import N_IMAGES, N_SEGMENTS, SETS, Job
 from segvote.evaluation.compare_stage import Stage, prepare_stage
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_truth import list_truth
-from segvote.method.second_opinion import stretch
+from segvote.method.graph import stretch
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes

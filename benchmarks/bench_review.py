@@ -1,6 +1,6 @@
-"""What corrections are worth: CorLoc and mean IoU of the drawn masks after 0, 10, 25, 50 and 100 actions.
+"""What corrections are worth: CorLoc and mean IoU of the drawn masks after 0, 1, 10, 25, 50 and 100 actions.
 
-    python benchmarks/bench_review.py SET [SET ...] [--runs build/suite] [--ways segments-vote,pixels-vote] [--fail]
+    python benchmarks/bench_review.py SET [SET ...] [--runs build/suite] [--ways segments-vote,pixels-vote] [--choose]
 
 A simulated person (`simulated_person.py`) takes the next image of the queue, sees its mask as the page draws it, and
 corrects the worst error, or accepts the image when no correction gains a hundredth of its IoU; both are actions. A way
@@ -11,12 +11,11 @@ pixels     a lasso is drawn around the worst error;
 
 vote       it takes part in the vote, as on the page: it is passed on at once, and a vote is held after every fifth
            correction (``--every``), as of a person who does not wait for it;
-passed-on  it is only passed on to what is like it (`SegmentAnnotator.correct`);
+passed-on  it is only propagated to similar segments;
 nobody     nothing follows from it for any other segment.
 
-Runs are those of `suite.py`; use a copy where they must not change. ``--fail`` is a start that failed: no geometry and
-no smoothing, so that the method does not know where an image's border is. The truth is used by the person and by the
-measure, nowhere else. The last line is JSON.
+Runs are those of `suite.py`; use a copy where they must not change. With ``--choose`` the first action is the choice of
+an extent for all images. The truth is used by the person and by the measure, nowhere else. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from segvote.steps.voting.corrected import apply_corrections
-from segvote.steps.voting.making import make_annotator
 
 from segvote.io.encodings.rle import encode_rle
-from segvote.method import SegmentAnnotator
+from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, apply_levels, find_extents
+from segvote.method.vote import Vote
 from segvote.review.masks import draw_segments, measure_redrawn
 from segvote.review.ranking import rank_images
 from segvote.review.snapshot import Snapshot, apply_user, apply_votes, make_snapshot, measure_disagreement, note_signs
@@ -47,14 +45,8 @@ DATA = Path(os.environ.get("SEGVOTE_DATA", "../shared/data"))
 TOOLS, CONSEQUENCES = ("segments", "pixels"), ("vote", "passed-on", "nobody")
 WAYS = tuple(f"{tool}-{consequence}" for consequence in CONSEQUENCES for tool in TOOLS)
 # After how many actions masks are drawn and measured.
-DRAWN_AT = (0, 10, 25, 50, 100)
+DRAWN_AT = (0, 1, 10, 25, 50, 100)
 FOUND = 0.5  # IoU from which an image counts for CorLoc
-
-
-def fit_failing(opened: Reopened) -> SegmentAnnotator:
-    """The method without all that tells it where the background lies."""
-    table, settings = opened.table, replace(opened.run.settings, smoothing=0.0)
-    return make_annotator(settings).fit(table.X, table.positive[table.bags], images=table.bags)
 
 
 class Review:
@@ -64,25 +56,23 @@ class Review:
     ----------
     run, masks
         The run, in which nothing was corrected, and the folder of its truth.
-    fails
-        Whether to begin with a vote that fails.
+    choose
+        Whether the first action is the choice of an extent.
     """
 
-    def __init__(self, run: Run, masks: Path, fails: bool = False) -> None:
-        self.run, self.person = run, Person(run, masks)
+    def __init__(self, run: Run, masks: Path, choose: bool = False) -> None:
+        self.run, self.person, self.choose = run, Person(run, masks), choose
         opened = reopen(run)
-        self.images = opened.table.bags
-        self.annotator = fit_failing(opened) if fails else vote(opened).untaught
-        self.first = self._open(opened, fails)
+        self.held = vote(opened).held
+        self.first = self._open(opened)
 
-    def _open(self, opened: Reopened, fails: bool) -> Snapshot:
+    def _open(self, opened: Reopened) -> Snapshot:
         """What the page shows at first."""
-        table, result = opened.table, self.annotator.correct(None)
+        table, result = opened.table, self.held.vote
         votes = (result.scores, result.selected, result.thresholds)
         shown = make_snapshot(table.offsets, table.areas, table.positive, *votes, uncertainty=result.uncertainty)
-        # The masks on the disk are not those of a vote that fails.
-        redrawn = None if fails else measure_redrawn(self.run, shown)
-        return note_signs(shown, disagreement=measure_disagreement(shown, self.annotator.graph_), redrawn=redrawn)
+        redrawn = measure_redrawn(self.run, shown)
+        return note_signs(shown, disagreement=measure_disagreement(shown, result.graph), redrawn=redrawn)
 
     def spend(self, way: str, n_actions: int, every: int) -> Iterator[tuple[int, float, float]]:
         """Spend the actions one way: how many, CorLoc and mean IoU, whenever masks are measured."""
@@ -100,7 +90,8 @@ class Corrector:
     def __init__(self, review: Review, way: str, every: int) -> None:
         self.tool, self.consequence = way.split("-", 1)
         self.review, self.every, self.person = review, every, review.person
-        self.shown, self.annotator, self.n_corrections = review.first, review.annotator, 0
+        self.shown, self.refitted, self.n_corrections = review.first, review.held.vote, 0
+        self.level, self.waits = DEFAULT_LEVEL, review.choose
         self.canvases: dict[int, Canvas] = {}
         self.strokes: dict[int, list[Action]] = {}
         self.painted_shares = np.zeros(len(review.first.scores))
@@ -117,6 +108,10 @@ class Corrector:
 
     def act(self) -> None:
         """Correct, or accept, the next image of the queue; nothing where all were accepted."""
+        if self.waits:
+            self.waits, self.level = False, self._choose_level()
+            self._show(self.review.held.vote)
+            return
         waiting = np.flatnonzero(self.shown.positive & ~self.shown.accepted)
         if len(waiting) == 0:
             return
@@ -128,6 +123,20 @@ class Corrector:
             self.shown = apply_user(self.shown, replace(self.shown.user, accepted=accepted))
         else:
             self._vote(user_labels)
+
+    def _choose_level(self) -> int:
+        """The extent whose masks are best, as a person sees it on the strip of the report."""
+        found = []
+        for self.level in range(1, N_LEVELS + 1):
+            self._show(self.review.held.vote)
+            found.append(self.measure()[1])
+        return int(np.argmax(found)) + 1
+
+    def _show(self, found: Vote) -> None:
+        """Show a vote with corrections at the extent that was chosen."""
+        result = apply_levels(found, find_extents(found), self.level)
+        votes = (result.scores, result.selected, result.thresholds, found.graph, result.uncertainty)
+        self.shown = apply_votes(self.shown, *votes)
 
     def _click(self, bag: int, mask: np.ndarray) -> np.ndarray | None:
         worst = self.person.find_worst(bag, mask)
@@ -161,11 +170,8 @@ class Corrector:
         if self.consequence == "nobody":
             return
         if self.consequence == "vote" and self.n_corrections % self.every == 0:
-            self.annotator = self.review.annotator.teach(user_labels)
-        annotators = (self.review.annotator, self.annotator)
-        result = apply_corrections(*annotators, self.review.images, user_labels, self.painted_shares)
-        votes = (result.scores, result.selected, result.thresholds, self.annotator.graph_, result.uncertainty)
-        self.shown = apply_votes(self.shown, *votes)
+            self.refitted = self.review.held.refit(user_labels)
+        self._show(self.review.held.correct(user_labels, self.painted_shares, self.refitted))
 
 
 def main() -> None:
@@ -175,14 +181,12 @@ def main() -> None:
     parser.add_argument("--ways", default=",".join(WAYS), help="which ways to correct, joined by commas")
     parser.add_argument("--actions", type=int, default=DRAWN_AT[-1])
     parser.add_argument("--every", type=int, default=5, help="corrections from one vote to the next")
-    parser.add_argument("--fail", action="store_true", help="begin with a vote that fails")
+    parser.add_argument("--choose", action="store_true", help="the first action chooses an extent")
     arguments = parser.parse_args()
     figures: dict[str, dict[str, list[tuple[int, float, float]]]] = {}
     for name in arguments.sets:
-        review = Review(Run(arguments.runs / name), DATA / name / "masks", arguments.fail)
-        print(
-            f"{name}, {review.first.positive.sum()} images, confidence {review.annotator.confidence_.level}", flush=True
-        )
+        review = Review(Run(arguments.runs / name), DATA / name / "masks", arguments.choose)
+        print(f"{name}, {review.first.positive.sum()} images, confidence {review.held.confidence.level}", flush=True)
         for way in arguments.ways.split(","):
             rows = figures.setdefault(name, {})[way] = []
             for n_spent, corloc, iou in review.spend(way, arguments.actions, arguments.every):
