@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from segvote.io.encodings.rle import encode_rle
+from segvote.io.images import resize_labels
 from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, apply_levels, find_extents
 from segvote.method.vote import Vote
 from segvote.review.masks import draw_segments, measure_redrawn
@@ -103,7 +104,8 @@ class Corrector:
 
     def draw(self, bag: int) -> np.ndarray:
         """(h, w) bool at working size, as the page shows it."""
-        mask = draw_segments(self.review.run, self.shown, bag)
+        drawn = draw_segments(self.review.run, self.shown, bag)
+        mask = resize_labels(drawn, self.person.labels[bag].shape)
         return self.canvases[bag].override(mask) if bag in self.canvases else mask
 
     def act(self) -> None:
