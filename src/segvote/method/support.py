@@ -11,8 +11,8 @@ MAX_P_VALUE = 0.05
 def measure_p_value(scores: np.ndarray, negatives: np.ndarray) -> np.ndarray:
     """(n,) share of images without the object that score at least as high, the image itself counted among them.
 
-    An image without the object, of the same kind as the others, has a p-value of at most `a` with a probability of at
-    most `a` (a conformal p-value).
+    Where the image and the others are scored by the same vote, which none of them took part in, the p-value of an image
+    without the object is at most `a` with a probability of at most `a` (a conformal p-value).
 
     Parameters
     ----------
