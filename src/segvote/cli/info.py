@@ -101,5 +101,5 @@ def format_extra(extra: str, packages: dict[str, str | None]) -> str:
     """One line: complete, or what is missing and how to get it."""
     missing = [name for name, number in packages.items() if number is None]
     if not missing:
-        return f"  {extra:<10}installed"
-    return f"  {extra:<10}missing: {', '.join(missing)}; get it: pip install 'segvote[{extra}]'"
+        return f"  {extra:<11}installed"
+    return f"  {extra:<11}missing: {', '.join(missing)}; get it: pip install 'segvote[{extra}]'"
