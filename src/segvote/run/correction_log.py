@@ -116,8 +116,8 @@ class CorrectionLog:
         # Reading never waits for writing: each has its own connection.
         self._writing, self._reading = threading.Lock(), threading.Lock()
         check_log_file(self.path)
-        with _explain_failure(self.path):
-            self._writer = _connect(self.path, patience)
+        with _explain_failure(self.path), contextlib.ExitStack() as opened:
+            self._writer = opened.enter_context(contextlib.closing(_connect(self.path, patience)))
             # No write-ahead log: it shares memory between processes, which network file systems cannot.
             self._writer.execute("PRAGMA journal_mode=DELETE")
             # EXTRA: a commit waits for the disk, so that "saved" is true even if the power fails.
@@ -126,6 +126,7 @@ class CorrectionLog:
             self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
             self._writer.execute(f"PRAGMA user_version={FORMAT}")
             self._reader = _connect(self.path, patience)
+            opened.pop_all()  # closed here only where the file was refused
         # The open connections keep these numbers from being given to another file.
         self._identity = _identify(self.path)
         self._seen: list[Action] = []  # what was read last
