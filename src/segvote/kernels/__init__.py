@@ -1,6 +1,5 @@
 """Kernel sums and neighbour graphs: arrays in, arrays out; numpy, scipy and faiss only."""
 
-from segvote.kernels.approximate import estimate_lists
 from segvote.kernels.gaussian import KernelMatrix, sum_kernel
 from segvote.kernels.neighbours import Neighbours, build_vote_graph, search_neighbours, search_with_recall
 from segvote.kernels.otsu import otsu_threshold
@@ -11,7 +10,6 @@ __all__ = [
     "Neighbours",
     "SampledKernel",
     "build_vote_graph",
-    "estimate_lists",
     "make_kernel",
     "otsu_threshold",
     "search_neighbours",

@@ -271,14 +271,6 @@ def _find_axes(voters: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(axes @ turn, dtype=np.float32)
 
 
-def estimate_lists(n_voters: int, n_dims: int) -> tuple[int, int]:
-    """Bytes of what may lie on disk, nothing; of what is held."""
-    # The lists grow by doubling. While they are learned, the components of the sample, of which faiss makes a copy.
-    codes, numbers = min(n_dims, N_COMPONENTS), 8
-    learned = 8 * N_COMPONENTS * -(-n_voters // _find_step(n_voters))
-    return 0, max(2 * (codes + numbers) * n_voters, learned) + 32 * n_voters
-
-
 def _count_codes(n_voters: int, n_dims: int) -> int:
     """Codes of a voter of so many components, as many to each."""
     return n_dims if n_voters >= MANY_VOTERS or n_dims % COMPONENTS_PER_CODE else n_dims // COMPONENTS_PER_CODE
