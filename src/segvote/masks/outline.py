@@ -1,8 +1,8 @@
 """The outline of a mask at the resolution of the photograph, in a band around the outline at working size.
 
-Pixels farther from the coarse outline keep its decision. In the band, a guided filter decides (He, Sun and Tang 2013; at
+Pixels farther from the coarse outline keep its decision. In the band, a guided filter decides (He, Sun, Tang 2013; at
 two resolutions, He and Sun 2015): around each pixel of the working size the mask is fitted by a linear function of the
-colours, which is then evaluated on the colours of the photograph. Where the colours do not tell the two sides apart, the
+colours, which is then evaluated on the colours of the photograph. Where colours do not tell the two sides apart, the
 function is nearly constant and the outline stays where it was. The fit sees the band alone, so that its time grows with
 the length of the outline and not with the photograph.
 """
