@@ -59,7 +59,7 @@ class LineEvidence:
         return (
             f"selected segments are {self.width:.2f} segments wide, {self.share:.0%} of their pixels have a local "
             f"contrast that is {1 / FALSE_SHARES[1]:.0f} times rarer in WITHOUT images, lines there are "
-            f"{self.elongation:.1f} times longer than wide and {self.thickness:.2f} of the width of the selected segments"
+            f"{self.elongation:.1f} times longer than wide and {self.thickness:.2f} as wide as the selected segments"
         )
 
 
