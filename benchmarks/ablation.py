@@ -31,13 +31,12 @@ USUAL = VoteParams()
 ROWS: dict[str, VoteParams] = {
     "as it is": USUAL,
     "plain walk only": replace(USUAL, hypotheses=USUAL.hypotheses[:1]),
-    "balanced walk only": replace(USUAL, hypotheses=USUAL.hypotheses[1:2]),
-    "balanced, connectivity only": replace(USUAL, hypotheses=USUAL.hypotheses[2:]),
+    "balanced walk with connectivity only": replace(USUAL, hypotheses=USUAL.hypotheses[1:]),
     "no contrast in the weights": replace(USUAL, contrast_weight=0.0),
+    "contrast counts without limit": replace(USUAL, full_contrast=10.0),
     "no smoothing": replace(USUAL, smoothing=0.0),
     "no border prior": replace(USUAL, border_prior=1.0),
     "likely mislabelled kept": replace(USUAL, exclude_mislabelled=False),
-    "no re-votes": replace(USUAL, n_revotes=0),
     "10 steps": replace(USUAL, n_steps=10),
 }
 
@@ -52,7 +51,7 @@ def change_hypotheses(name: str, value: float) -> VoteParams:
 CONSTANTS: dict[str, dict[float, VoteParams]] = {
     "temperature": {value: replace(USUAL, temperature=value) for value in (0.01, 0.02, 0.04)},
     "contrast_weight": {value: replace(USUAL, contrast_weight=value) for value in (0.1, 0.2, 0.3)},
-    "n_revotes": {value: replace(USUAL, n_revotes=value) for value in (1, 2, 3)},
+    "full_contrast": {value: replace(USUAL, full_contrast=value) for value in (1.5, 2.0, 2.5)},
     "connectivity": {value: change_hypotheses("connectivity", value) for value in (0.2, 0.3, 0.4)},
     "balance": {value: change_hypotheses("balance", value) for value in (0.15, 0.25, 0.35)},
 }

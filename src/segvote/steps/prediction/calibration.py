@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from segvote.errors import BadInputError
-from segvote.method.support import measure_p_value
+from segvote.method.held_out import measure_p_value
 from segvote.run.settings import Settings
 from segvote.voters import make_voter
 

@@ -19,9 +19,10 @@ from segvote.io.tables import format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
+from segvote.method.held_out import link_unseen, score_held_out, score_linked
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table, smooth_along
-from segvote.method.vote import Vote, VoteParams, link_unseen, score_held_out, score_linked, vote_by_scores
+from segvote.method.vote import Vote, VoteParams, vote_by_scores
 from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
