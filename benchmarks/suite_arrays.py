@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from segvote.evaluation.evaluate_segments import MaskedSegments, count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.kernels import Neighbours
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.second_opinion import Judged, vote_and_judge
-from segvote.method.table import Geometry, make_table
+from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
@@ -48,11 +49,14 @@ class SuiteArrays:
     truth: tuple[MaskedSegments | None, ...]
     neighbours: Neighbours | None = None
 
+    def prepare(self) -> tuple[SegmentTable, sparse.csr_matrix]:
+        """What the method takes: the table and the votes of nearest neighbours."""
+        known = self.neighbours or Neighbours.search(self.X, N_NEIGHBORS, self.images)
+        return make_table(self.X, self.positive, self.images, self.geometry), known.build_graph()
+
     def vote(self) -> Judged:
         """The vote with the method's defaults, and its confidence."""
-        table = make_table(self.X, self.positive, self.images, self.geometry)
-        known = self.neighbours or Neighbours.search(self.X, N_NEIGHBORS, self.images)
-        return vote_and_judge(table, known.build_graph())
+        return vote_and_judge(*self.prepare())
 
     def measure(self, selected: np.ndarray) -> np.ndarray:
         """Overlap of selected segments (n_segments,) with the truth, of each *with* image whose truth is known."""

@@ -87,7 +87,7 @@ def label_others(
         return np.zeros(len(table), dtype=bool)
     balanced = ImageBalance(table.images[voters], table.shares[voters], balance)
     votes = walk(graph, prior, voters, balanced, params.n_held_out_steps)
-    return select_separable(others, table.smooth(votes, params.smoothing))
+    return select_separable(others, table.smooth(votes, params.smoothing), params.powers)
 
 
 # Images never seen ---------------------------------------------------------------------------------------------------

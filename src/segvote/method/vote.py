@@ -74,6 +74,8 @@ class VoteParams:
     hypotheses : tuple of Hypothesis
         No single one is right for every folder: dogs on lawns need the prior against the border and balanced images,
         faces that fill the image and rare defects are hurt by them.
+    powers : tuple of float
+        Exponents that are tried on the votes of a walk, which span orders of magnitude for objects that vary.
     temperature : float
         Difference of judgement that makes one hypothesis e times as heavy as another.
     contrast_weight : float
@@ -98,6 +100,7 @@ class VoteParams:
     exclude_mislabelled: bool = True
     allow_empty: bool = False
     hypotheses: tuple[Hypothesis, ...] = (Hypothesis(0.0, 0.0), Hypothesis(0.25, 0.3))
+    powers: tuple[float, ...] = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
     temperature: float = 0.02
     contrast_weight: float = 0.2
     full_contrast: float = 2.0
@@ -332,7 +335,7 @@ class _Round:
         """Judgement, selection and consistency of one hypothesis."""
         table, graph = self.table, self.graph if self.walk_graph is None else self.walk_graph
         prior = self.border * (1 - hypothesis.connectivity * self.connectivity)
-        free = select_separable(table, self._walk(graph, prior, hypothesis.balance))
+        free = select_separable(table, self._walk(graph, prior, hypothesis.balance), self.params.powers)
         selected = apply_labels(free, self.user_labels)
         found = measure_consistency(table, selected, self.graph @ selected.astype(np.float64))
         contrast = value_contrast(table, selected, self.params)
@@ -362,7 +365,7 @@ class _Round:
         """
         votes = walk_from_labels(self.graph, self.table.is_candidate, self.user_labels, self.params.n_steps)
         smoothed = self.table.smooth(votes, self.params.smoothing)
-        return apply_labels(select_separable(self.table, smoothed), self.user_labels)
+        return apply_labels(select_separable(self.table, smoothed, self.params.powers), self.user_labels)
 
 
 def value_contrast(table: SegmentTable, selected: np.ndarray, params: VoteParams) -> float:
