@@ -23,7 +23,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
 from segvote.steps.table import Table
 from segvote.voters.bandwidths import GRID, READINGS, choose_bandwidths
-from segvote.voters.segments import check_segments
+from segvote.voters.base import check_segments
 
 Pair = tuple[float, float]
 TINY = np.finfo(float).tiny

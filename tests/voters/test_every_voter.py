@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from segvote.errors import BadInputError
 from segvote.voters import VOTERS
-from segvote.voters.mil.learning_bags import BagVoter
+from segvote.voters.bags import BagVoter
 
 pytestmark = pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
 

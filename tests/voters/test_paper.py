@@ -10,8 +10,8 @@ from segvote.errors import BadInputError
 from segvote.method.decide import decide
 from segvote.voters import bandwidths
 from segvote.voters.bandwidths import GRID, choose_bandwidths, measure_unit, search_window
+from segvote.voters.base import check_segments
 from segvote.voters.paper import PaperEKDE
-from segvote.voters.segments import check_segments
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,26 @@
+"""Maps of activation against their formulas."""
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.voters.activation import ActivationMask, AggregationMap
+
+
+def test_the_aggregation_map_sums_what_channels_show_above_the_negatives(planted):
+    fitted = AggregationMap().fit(planted.X, planted.y, bags=planted.bags)
+    expected = np.maximum(planted.X - planted.X[planted.y == 0].mean(axis=0), 0).sum(axis=1)
+    np.testing.assert_allclose(fitted.scores_, expected - expected[planted.y == 1].mean())
+
+
+def test_every_layer_has_the_same_say(planted):
+    fitted = ActivationMask(blocks=(2, 4)).fit(planted.X, planted.y, bags=planted.bags)
+    rise = np.maximum(planted.X - planted.X[planted.y == 0].mean(axis=0), 0)
+    layers = np.column_stack([rise[:, :2].mean(axis=1), rise[:, 2:].mean(axis=1)])
+    expected = layers.mean(axis=1)
+    np.testing.assert_allclose(fitted.scores_, expected - expected[planted.y == 1].mean())
+
+
+def test_layers_that_do_not_fill_the_features_are_refused(planted):
+    with pytest.raises(BadInputError, match="sum to the 6 features"):
+        ActivationMask(blocks=(2, 3)).fit(planted.X, planted.y, bags=planted.bags)

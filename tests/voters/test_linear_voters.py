@@ -1,0 +1,51 @@
+"""Linear classifiers of bags: the map read per segment adds up to the bag, and OBoW's selection is its classifier's."""
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from segvote.voters.bags import sort_bags
+from segvote.voters.linear import CAM, OBoW
+
+
+def test_the_mean_of_the_votes_of_a_bag_is_the_logit_of_the_image_classifier(planted):
+    means = np.array([planted.X[planted.bags == bag].mean(axis=0) for bag in range(20)])
+    scaled = StandardScaler().fit_transform(means)
+    classifier = LogisticRegression(class_weight="balanced", tol=1e-8, max_iter=10_000)
+    logits = classifier.fit(scaled, np.arange(20) < 10).decision_function(scaled)
+    fitted = CAM().fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_allclose(fitted.decision_bags(planted.X, planted.bags), logits, atol=1e-2)
+    votes = fitted.scores_ + fitted.threshold_
+    per_bag = np.bincount(planted.bags, weights=votes) / 12
+    np.testing.assert_allclose(per_bag, fitted.decision_bags(planted.X, planted.bags))
+
+
+def test_the_map_is_linear_in_the_features_as_they_come(planted):
+    fitted = CAM().fit(planted.X, planted.y, bags=planted.bags)
+    expected = planted.X @ fitted.coef_ + fitted.intercept_ - fitted.threshold_
+    np.testing.assert_allclose(fitted.decision_function(planted.X), expected)
+
+
+def test_the_selection_at_the_end_is_the_one_its_classifier_makes(planted):
+    fitted = OBoW().fit(planted.X, planted.y, bags=planted.bags)
+    bags = sort_bags(planted.X, planted.bags, planted.y == 1)
+    votes = bags.X @ fitted.coef_ + fitted.intercept_
+    expected = ~bags.positive | (votes > 0)
+    expected[bags.find_best(votes)] = True
+    np.testing.assert_array_equal(fitted.selected_, expected)
+    assert fitted.n_iter_ < 50
+
+
+def test_every_bag_keeps_a_segment_and_without_bags_keep_all(planted):
+    fitted = OBoW().fit(planted.X, planted.y, bags=planted.bags)
+    bags = sort_bags(planted.X, planted.bags, planted.y == 1)
+    kept = bags.sum(fitted.selected_.astype(int))
+    assert (kept[bags.labels] >= 1).all()
+    assert (kept[~bags.labels] == 12).all()
+
+
+def test_one_round_is_an_svm_on_the_means_of_whole_bags(planted):
+    fitted = OBoW(max_iter=1).fit(planted.X, planted.y, bags=planted.bags)
+    means = np.array([planted.X[planted.bags == bag].mean(axis=0) for bag in range(20)])
+    votes = means @ fitted.coef_ + fitted.intercept_
+    assert ((votes > 0) == (np.arange(20) < 10)).mean() > 0.9

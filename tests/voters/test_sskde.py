@@ -1,0 +1,99 @@
+"""SSKDE, along the manifold too: the iteration against the closed form and plain formulas."""
+
+import numpy as np
+import pytest
+
+from segvote.errors import BadInputError
+from segvote.kernels import search_neighbours
+from segvote.voters.sskde import SSKDE, ManifoldSSKDE, learn_tangents, spread_labels
+
+
+def test_the_iteration_ends_at_the_closed_form(planted):
+    fitted = SSKDE(n_neighbors=15).fit(planted.X, planted.y, bags=planted.bags)
+    K = fitted._build_graph(planted.X, planted.bags).toarray()
+    T = np.diag(np.where(planted.y == 1, 0.9, 0.0))
+    eye = np.eye(len(K))
+    closed = np.linalg.solve(eye - T @ K, (eye - T) @ planted.y)
+    np.testing.assert_allclose(fitted.labels_, closed, atol=1e-8)
+    np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, K @ closed, atol=1e-8)
+
+
+def test_labels_that_do_not_follow_their_neighbours_stay(planted):
+    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_array_equal(fitted.labels_[planted.y == 0], 0)
+
+
+def test_a_segment_called_object_is_a_label_wherever_it_lies(planted):
+    user_labels = np.full(len(planted.X), -1)
+    user_labels[[0, 200]] = 1
+    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags, user_labels=user_labels)
+    np.testing.assert_array_equal(fitted.labels_[[0, 200]], 1)
+
+
+def test_the_number_of_rounds_is_told(planted):
+    graph = SSKDE().fit(planted.X, planted.y, bags=planted.bags)
+    assert graph.n_iter_ > 1
+    _, n_rounds = spread_labels(
+        graph._build_graph(planted.X, planted.bags), planted.y.astype(float), np.zeros(len(planted.X))
+    )
+    assert n_rounds == 1
+
+
+def test_a_trust_of_one_is_refused(planted):
+    with pytest.raises(BadInputError, match="trust_votes"):
+        SSKDE(trust_votes=1.0).fit(planted.X, planted.y, bags=planted.bags)
+
+
+@pytest.mark.parametrize("labelled", [0.0, 0.3])
+def test_the_closed_form_is_the_printed_equation_and_the_iteration_agrees(planted, labelled):
+    options = {"n_neighbors": 15, "trust_votes": 0.8, "trust_votes_labelled": labelled}
+    closed = SSKDE(**options, solver="closed").fit(planted.X, planted.y, bags=planted.bags)
+    K = closed._build_graph(planted.X, planted.bags).toarray()
+    T = np.diag(np.where(planted.y == 1, 0.8, labelled))
+    expected = np.linalg.inv(np.eye(len(K)) - T @ K) @ (np.eye(len(K)) - T) @ planted.y
+    np.testing.assert_allclose(closed.labels_, expected, atol=1e-9)
+    iterated = SSKDE(**options).fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_allclose(iterated.labels_, expected, atol=1e-8)
+
+
+def test_an_unknown_solver_is_refused(planted):
+    with pytest.raises(BadInputError, match="solver must be one of iterate, closed"):
+        SSKDE(solver="fast").fit(planted.X, planted.y, bags=planted.bags)
+
+
+def test_the_distance_is_that_of_the_covariance_of_the_neighbours(rng):
+    X = rng.normal(size=(30, 5))
+    squared, indices = search_neighbours(X, X, 8, np.arange(30), np.arange(30))
+    found = learn_tangents(X, indices, 2).shorten(X, X, squared, indices)
+    for i in (0, 7):
+        for place, j in enumerate(indices[i]):
+            gaps = X[indices[j]] - X[j]
+            values, axes = np.linalg.eigh(gaps.T @ gaps / 8)
+            rest = values[:-2].sum() / (8 - 2)
+            covariance = rest * np.eye(5) + (axes[:, -2:] * values[-2:]) @ axes[:, -2:].T
+            gap = X[i] - X[j]
+            assert found[i, place] == pytest.approx(rest * gap @ np.linalg.inv(covariance) @ gap, rel=1e-4)
+
+
+def test_without_directions_it_is_sskde(planted):
+    data = planted.X, planted.y, planted.bags
+    np.testing.assert_allclose(ManifoldSSKDE(n_tangent=0).fit(*data).scores_, SSKDE().fit(*data).scores_, atol=1e-6)
+
+
+def test_labels_spread_farther_along_a_line_than_across_it(rng):
+    """Two parallel lines of segments: beside a point of one line lies the other line, nearer than its own next ones."""
+    along = np.arange(40) / 10
+    lines = np.concatenate([np.column_stack([along, np.full(40, gap)]) for gap in (0.0, 0.25)])
+    bags = np.arange(80)
+    indices = search_neighbours(lines, lines, 6, bags, bags)[1]
+    own = np.array([[other if other // 40 == one // 40 else -1 for other in row] for one, row in enumerate(indices)])
+    tangents = learn_tangents(lines, own, 1)
+    pairs = np.array([[25, 60]])  # 0.5 along the line of segment 20; 0.25 across
+    gaps = ((lines[20] - lines[pairs[0]]) ** 2).sum(axis=1)[None]
+    here, across = tangents.shorten(lines[[20]], lines, gaps, pairs)[0]
+    assert gaps[0, 0] > gaps[0, 1] and here < across
+
+
+def test_directions_below_zero_are_refused(planted):
+    with pytest.raises(BadInputError, match="n_tangent"):
+        ManifoldSSKDE(n_tangent=-1).fit(planted.X, planted.y, bags=planted.bags)
