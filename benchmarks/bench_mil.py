@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 from harness import Given, run_parts
 from segvote.voters import VOTERS
-from segvote.voters.base import BaseVoter
 from segvote.voters.bags import BagVoter
+from segvote.voters.base import BaseVoter
 
 DATA = Path("../shared/data/mil")
 N_FOLDS, N_REPEATS = 10, 3

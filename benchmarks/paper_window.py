@@ -27,8 +27,8 @@ from segvote.report.experiment_tables import format_markdown
 from segvote.report.line_charts import Line, draw_lines
 from segvote.run.settings import Settings
 from segvote.voters.bandwidths import BANDWIDTH_RULES, WINDOW, search_window
-from segvote.voters.paper import PaperEKDE
 from segvote.voters.base import Segments, check_segments
+from segvote.voters.paper import PaperEKDE
 
 SHOWN_SCALE = 0.6  # of the figure
 SETTINGS = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", draw="segments")
