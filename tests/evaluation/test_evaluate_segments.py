@@ -5,7 +5,7 @@ import pytest
 
 from segvote.evaluation.evaluate_segments import count_segments, find_main_box, measure_ious
 from segvote.evaluation.evaluate_truth import Truth
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
 from segvote.metrics import measure_iou, measure_limit
 
 

@@ -17,6 +17,10 @@ def clustered():
     return X.astype(np.float32), np.arange(3000) // 20
 
 
+def make_search(X, bags, k=10):
+    return approximate._ListSearch(approximate._Lists.make(X), X, X, (bags, bags), k)
+
+
 def test_most_neighbours_are_found_and_none_of_the_own_bag(clustered, monkeypatch):
     X, bags = clustered
     exact = search_neighbours(X, X, 10, bags, bags)
@@ -92,19 +96,6 @@ def test_where_there_are_too_few_voters_all_pairs_say_so():
     X = np.eye(3, dtype=np.float32)
     found = approximate.search_all(X, X, 4, np.arange(3), np.arange(3))
     assert (np.sort(found) == [[-1, -1, 1, 2], [-1, -1, 0, 2], [-1, -1, 0, 1]]).all()
-
-
-def test_vectors_mapped_from_a_file_are_searched_alike(clustered, monkeypatch, tmp_path):
-    X, bags = clustered
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
-    found, expected = (search_neighbours(one, one, 10, bags, bags) for one in (mapped, X))
-    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-
-
-def make_search(X, bags, k=10):
-    return approximate._ListSearch(approximate._Lists.make(X), X, X, (bags, bags), k)
 
 
 def test_the_lists_looked_at_hold_most_neighbours(clustered):

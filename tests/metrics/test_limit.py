@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from segvote.errors import BadInputError
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
 from segvote.metrics import label_by_truth, measure_areas, measure_iou, measure_limit
 
 LABELS = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 2, 3]])

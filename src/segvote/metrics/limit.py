@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segvote.errors import BadInputError
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
 from segvote.metrics.overlap import measure_iou, split_truth
 
 
