@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from segvote.evaluation.compare_rules import decide_by_rules
-from segvote.evaluation.compare_stage import Stage, prepare_stage
+from segvote.evaluation.compare_stage import Stage, decide_by_rules, prepare_stage
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.evaluation.evaluate_truth import list_truth

@@ -9,7 +9,7 @@ import pytest
 
 from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.compare_results import Combination, Comparison, Result
-from segvote.evaluation.compare_rules import RULES
+from segvote.evaluation.compare_stage import RULES
 from segvote.voters import VOTERS
 from segvote.voters.paper import PaperEKDE
 

@@ -18,7 +18,7 @@ from segvote.evaluation.benchmark import Benchmark, RowFeatures, benchmark, make
 from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Comparison, Result
-from segvote.evaluation.compare_rules import RULES
+from segvote.evaluation.compare_stage import RULES
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.report.experiment_pages import (
     list_benchmark_notes,

@@ -5,13 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError, TooLargeError, UnknownNameError
+from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Result, read_result, wants_lengths, write_result
-from segvote.evaluation.compare_rules import decide_by_rules, vote_twice
-from segvote.evaluation.compare_stage import choose_detail, measure_segments, scale_table
-from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
+from segvote.evaluation.compare_stage import (
+    choose_detail,
+    count_votes,
+    decide_by_rules,
+    measure_segments,
+    scale_table,
+    vote_twice,
+)
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
 from segvote.run.run import Run
@@ -101,46 +106,6 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
     assert first.results[3].reason == "ZeroDivisionError: a bug"
     monkeypatch.setattr(compare_module, "count_votes", count_votes)
     assert [one.is_good for one in run(scenes, tmp_path / "out", plan).results] == [False, False, True, True]
-
-
-def test_a_vote_that_was_too_large_is_tried_again_only_with_more_time(scenes, tmp_path, monkeypatch):
-    calls = []
-
-    def give_up(ballot, settings, time_limit, n_threads):
-        calls.append(time_limit)
-        raise TooLargeError("too slow")
-
-    monkeypatch.setattr(compare_module, "count_votes_within", give_up)
-    for time_limit in (5.0, 5.0, 9.0):
-        run(scenes, tmp_path / "out", replace(PLAN, voters=("negmin",), time_limit=time_limit))
-    assert calls == [5.0, 9.0]
-    assert not (tmp_path / "out/ballot.npz").exists()
-
-
-def test_a_vote_in_its_own_process_gives_the_same_and_can_be_ended(finished_run, tmp_path):
-    table = reopen(finished_run).table
-    write_ballot(tmp_path / "ballot.npz", table)
-    settings = Settings(voter="negmin")
-    apart = count_votes_within(tmp_path / "ballot.npz", settings, 60)
-    np.testing.assert_array_equal(apart.votes, count_votes(table, settings).votes)
-    with pytest.raises(TooLargeError, match="took longer"):
-        count_votes_within(tmp_path / "ballot.npz", settings, 0.01)
-
-
-def test_votes_counted_several_at_a_time_are_the_same(scenes, comparison, tmp_path):
-    arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out")
-    several = compare(*arguments, replace(PLAN, time_limit=60), QUICK, n_jobs=2)
-    assert [one.combination for one in several.results] == [one.combination for one in comparison.results]
-    for one, other in zip(several.results, comparison.results, strict=True):
-        assert one.overlaps == other.overlaps
-        assert one.key == other.key
-
-
-def test_an_error_in_the_child_comes_back_as_one_line(finished_run, tmp_path):
-    write_ballot(tmp_path / "ballot.npz", reopen(finished_run).table)
-    settings = Settings(voter="negmin", voter_options={"reading": "wrong"})
-    with pytest.raises(Exception, match="reading must be one of"):
-        count_votes_within(tmp_path / "ballot.npz", settings, 60)
 
 
 def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
@@ -238,17 +203,6 @@ def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, 
     path.write_text(path.read_text()[:100])
     assert read_result(tmp_path, result.key) is None
     assert read_result(tmp_path, "absent") is None
-
-
-def test_a_vote_in_a_process_of_its_own_knows_of_key_frames(finished_run, tmp_path):
-    table = reopen(finished_run).table
-    frames = np.concatenate([2 * np.arange(count) // count for count in np.diff(table.offsets)])
-    nothing = {"edges": np.empty((0, 2), np.int64), "lengths": np.empty(0), "contrasts": np.empty(0)}
-    table = replace(table, frames=frames, **{name: [one] * len(table.positive) for name, one in nothing.items()})
-    write_ballot(tmp_path / "ballot.npz", table)
-    settings = measure_segments(QUICK)
-    within = count_votes_within(tmp_path / "ballot.npz", settings, time_limit=60)
-    np.testing.assert_allclose(within.votes, count_votes(table, settings).votes, rtol=1e-6)
 
 
 def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
-from segvote.evaluation.duplicates import find_duplicates, hash_picture
+from segvote.evaluation.doctor import diagnose_folders, diagnose_run, find_duplicates, format_diagnosis, hash_picture
 from segvote.io.images import read_image
 from segvote.run.bags import Bag
 from segvote.run.run import format_confidence

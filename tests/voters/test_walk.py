@@ -248,9 +248,8 @@ def test_annotate_and_predict_finish_a_voter(scenes, tmp_path):
         annotate(scenes / "with", scenes / "without", tmp_path / "no", replace(settings, voter="ekde"), n_jobs=1)
 
 
-@pytest.mark.parametrize("time_limit", [None, 60.0])
-def test_compare_has_voters_bare_and_finished(scenes, tmp_path, time_limit):
-    plan = Plan(add_finished(("negmin",)), ("color",), time_limit=time_limit)
+def test_compare_has_voters_bare_and_finished(scenes, tmp_path):
+    plan = Plan(add_finished(("negmin",)), ("color",))
     done = compare(scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out", plan, QUICK, n_jobs=1)
     bare, finished = done.good
     assert [one.combination.voter for one in (bare, finished)] == ["negmin", "negmin+finish"]

@@ -13,13 +13,15 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_segments import (
     BoxedFrames,
     CountedTruth,
+    VideoResult,
     count_segments,
     fit_mask,
+    list_video_truth,
     measure_box_overlap,
     measure_ious,
+    measure_video,
 )
 from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
-from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
 from segvote.method.extents import N_LEVELS
