@@ -1,4 +1,10 @@
-"""Segment truth of shots of YouTube-Objects, as Tang and others labelled 151 of them for CRANE.
+"""Sets of videos: DAVIS, and segment truth of shots of YouTube-Objects.
+
+DAVIS 2016 and 2017 hold ``JPEGImages/480p/SEQUENCE/00000.jpg``, ``Annotations/480p/SEQUENCE/00000.png``. The set has no classes; sequences are grouped here by what is masked in them. Only the main object of a sequence is
+masked: a car that stands at the roadside of another sequence is label noise. In 2017 a mask numbers its objects; all
+count.
+
+Segment truth of shots of YouTube-Objects, as Tang and others labelled 151 of them for CRANE.
 
 The layout of the published files is not known to us with certainty: this is our reading of what the paper describes, an
 over-segmentation of every shot in space and time, and for every segment whether it is the concept::
@@ -17,16 +23,68 @@ from pathlib import Path
 
 import numpy as np
 
-from segvote.datasets.base import DataItem, DataSet, oppose_classes
-from segvote.datasets.youtube_v1 import list_classes, list_shots, match_frames, name_shot
+from segvote.datasets.base import DataItem, DataSet, find_folder, oppose_classes
+from segvote.datasets.youtube import list_classes, list_shots, match_frames, name_shot
 from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
 from segvote.io.images import list_images
-from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
+from segvote.io.masks import BACKGROUND, IGNORE, OBJECT, read_mask
 from segvote.types import WITH
 
+# How the names of a group's sequences begin; every other sequence is a group of its own.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "bird": ("blackswan", "flamingo", "mallard"),
+    "boat": ("boat",),
+    "bus": ("bus",),
+    "camel": ("camel",),
+    "car": ("car-", "classic-car", "drift", "night-race", "rallye"),
+    "dog": ("dog", "libby"),
+    "horse": ("horsejump",),
+    "motorbike": ("motocross", "motorbike", "mbike", "scooter-black", "scooter-gray"),
+}
 BELOW = "data/*/shots/*/labels.txt"
 MEANING = {1: OBJECT, 0: BACKGROUND, -1: IGNORE}
+
+
+def load_davis(root: Path | str, class_name: str | None = None, resolution: str = "480p") -> DataSet:
+    """Load DAVIS.
+
+    Parameters
+    ----------
+    root
+        The folder that holds ``JPEGImages`` and ``Annotations``.
+    class_name
+        A key of `GROUPS`, or the name of a sequence that is in no group; None for the groups on disk.
+    resolution
+        ``"480p"``, ``"1080p"`` or ``"Full-Resolution"``.
+    """
+    folder = find_folder(root, "JPEGImages", "Annotations")
+    sequences = sorted(path for path in (folder / "JPEGImages" / resolution).glob("*") if path.is_dir())
+    if not sequences:
+        raise BadInputError(f"expected sequences in {folder / 'JPEGImages' / resolution}, got none; unpack DAVIS again")
+    by_group: dict[str, list[DataItem]] = {}
+    for sequence in sequences:
+        item = _make_item(sequence, folder / "Annotations" / resolution / sequence.name)
+        by_group.setdefault(_find_group(sequence.name), []).append(item)
+    everything = oppose_classes("davis", by_group, class_name)
+    if class_name is not None:
+        return everything
+    return DataSet("davis", {name: items for name, items in everything.items.items() if name in GROUPS})
+
+
+def _find_group(sequence: str) -> str:
+    """The group of a sequence, or its own name."""
+    return next((group for group, starts in GROUPS.items() if sequence.startswith(starts)), sequence)
+
+
+def _make_item(sequence: Path, annotations: Path) -> DataItem:
+    frames = tuple(list_images(sequence))
+    masks = {
+        number: partial(read_mask, annotations / f"{frame.stem}.png")
+        for number, frame in enumerate(frames)
+        if (annotations / f"{frame.stem}.png").is_file()
+    }
+    return DataItem(sequence.name, WITH, frames, is_video=True, masks=masks)
 
 
 def load_tang(root: Path | str, class_name: str | None = None) -> DataSet:
@@ -49,10 +107,10 @@ def load_tang(root: Path | str, class_name: str | None = None) -> DataSet:
 
 def _list_labelled(folder: Path, name: str) -> list[DataItem]:
     shots = [shot for shot in list_shots(folder / name, None) if (shot / "labels.txt").is_file()]
-    return [_make_item(shot, folder) for shot in shots]
+    return [_make_shot(shot, folder) for shot in shots]
 
 
-def _make_item(shot: Path, folder: Path) -> DataItem:
+def _make_shot(shot: Path, folder: Path) -> DataItem:
     frames = tuple(path for path in list_images(shot) if path.parent == shot)
     maps = match_frames(frames, shot / "segments")
     masks = {place: partial(_read_mask, path, shot / "labels.txt") for place, path in maps.items()}

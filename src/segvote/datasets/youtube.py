@@ -1,7 +1,8 @@
-"""YouTube-Objects v1.0, and the masks of Jain and Grauman, which lie in the same tree of classes, videos and shots.
+"""YouTube-Objects v1.0 (with the masks of Jain and Grauman), v2.2 and v2.3.
 
 A shot is a bag. The experiment of a class has the shots of that class as *with* and the shots of all other classes as
-*without*. Boxes and masks exist for a few frames of a shot only.
+*without*. Boxes and masks exist for a few frames of a shot only. v2.2 has frames, ranges of shots and boxes in MATLAB
+files; v2.3 holds the annotated frames alone in VOC's layout, so there every frame is a bag.
 """
 
 from __future__ import annotations
@@ -13,11 +14,22 @@ from pathlib import Path
 
 import numpy as np
 
-from segvote.datasets.base import DataItem, DataSet, Reader, oppose_classes
-from segvote.datasets.truth_files import read_stick_boxes, read_threshold_mask
+from segvote.datasets.base import (
+    DataItem,
+    DataSet,
+    Reader,
+    find_folder,
+    oppose_classes,
+    order_corners,
+    pick_classes,
+    read_stick_boxes,
+    read_threshold_mask,
+    read_voc_boxes,
+)
 from segvote.errors import BadInputError
 from segvote.io.images import list_images, read_image_size
-from segvote.types import WITH
+from segvote.io.matlab import read_mat
+from segvote.types import WITH, WITHOUT
 
 CLASSES = ("aeroplane", "bird", "boat", "car", "cat", "cow", "dog", "horse", "motorbike", "train")
 
@@ -144,3 +156,82 @@ def find_number(path: Path) -> int:
     if not found:
         raise BadInputError(f"{path}: expected a frame number in the file's name; rename it")
     return int(found[-1])
+
+
+def load_youtube_objects_v22(root: Path | str, class_name: str | None = None) -> DataSet:
+    """Load v2.2: ``CLASS/00000001.jpg``, ``Ranges/ranges_CLASS.mat``, ``GroundTruth/CLASS/bb_gtTest_CLASS.mat``.
+
+    Parameters
+    ----------
+    root
+        The folder that holds ``Ranges`` and the class folders.
+    class_name
+        One class, or None for all on disk.
+    """
+    folder = find_folder(root, "Ranges")
+    known = [name for name in CLASSES if (folder / "Ranges" / f"ranges_{name}.mat").is_file()]
+    return oppose_classes("youtube-objects-v2.2", {name: _list_ranges(folder, name) for name in known}, class_name)
+
+
+def _list_ranges(folder: Path, class_name: str) -> list[DataItem]:
+    """The shots of a class; frames of a range that are not on disk are left out, and so are shots without any."""
+    on_disk = {find_number(path): path for path in (folder / class_name).glob("*.jpg")}
+    boxes = _read_range_boxes(folder / "GroundTruth" / class_name, class_name)
+    ranges = read_mat(folder / "Ranges" / f"ranges_{class_name}.mat", "ranges")
+    ranges = ranges if len(ranges) == 3 else ranges.T
+    items = []
+    for shot, (start, end, video) in enumerate(ranges.T.astype(int)):
+        numbers = [number for number in range(start, end + 1) if number in on_disk]
+        readers = {place: partial(np.array, boxes[number]) for place, number in enumerate(numbers) if number in boxes}
+        if numbers:
+            frames = tuple(on_disk[number] for number in numbers)
+            items.append(DataItem(f"{class_name}/{video:04d}/{shot:04d}", WITH, frames, is_video=True, boxes=readers))
+    return items
+
+
+def _read_range_boxes(folder: Path, class_name: str) -> dict[int, np.ndarray]:
+    """Frame number to boxes; a record is the class and frame number in one word, then the boxes."""
+    boxes: dict[int, np.ndarray] = {}
+    for part in ("Training", "Test"):
+        path = folder / f"bb_gt{part}_{class_name}.mat"
+        if not path.is_file():
+            continue
+        for record in read_mat(path, f"bb_gt{part}").ravel():
+            name, corners = (record[field] for field in record.dtype.names[:2])
+            boxes[int(str(np.ravel(name)[0]).removeprefix(class_name).strip("_"))] = order_corners(corners)
+    return boxes
+
+
+def load_youtube_objects_v23(root: Path | str, class_name: str | None = None) -> DataSet:
+    """Load v2.3: Pascal VOC's ``Annotations/NAME.xml`` and ``JPEGImages/NAME.jpg`` in ``YTOdevkit/YTO``.
+
+    Parameters
+    ----------
+    root
+        ``YTO``, ``YTOdevkit`` or the folder around them.
+    class_name
+        One class, or None for all that are annotated.
+    """
+    root = Path(root)
+    folder = find_folder(root / "YTOdevkit" if (root / "YTOdevkit").is_dir() else root, "Annotations", "JPEGImages")
+    annotations = sorted((folder / "Annotations").rglob("*.xml"))
+    if not annotations:
+        raise BadInputError(f"expected annotations in {folder / 'Annotations'}, got none; unpack YTOAnnotations.tar.gz")
+    by_image = {path: read_voc_boxes(path) for path in annotations}
+    known = sorted({name for boxes in by_image.values() for name in boxes})
+    items = {wanted: _make_voc_items(folder, by_image, wanted) for wanted in pick_classes(known, class_name)}
+    return DataSet("youtube-objects-v2.3", items)
+
+
+def _make_voc_items(folder: Path, by_image: dict[Path, dict[str, np.ndarray]], wanted: str) -> tuple[DataItem, ...]:
+    shown, absent = [], []
+    for annotation, boxes in by_image.items():
+        name = annotation.relative_to(folder / "Annotations").with_suffix(".jpg").as_posix()
+        image = folder / "JPEGImages" / name
+        if not image.is_file():
+            continue
+        if wanted in boxes:
+            shown.append(DataItem(name, WITH, (image,), boxes={0: partial(np.array, boxes[wanted])}))
+        else:
+            absent.append(DataItem(name, WITHOUT, (image,)))
+    return (*shown, *absent)
