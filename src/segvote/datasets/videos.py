@@ -1,8 +1,8 @@
 """Sets of videos: DAVIS, and segment truth of shots of YouTube-Objects.
 
-DAVIS 2016 and 2017 hold ``JPEGImages/480p/SEQUENCE/00000.jpg``, ``Annotations/480p/SEQUENCE/00000.png``. The set has no classes; sequences are grouped here by what is masked in them. Only the main object of a sequence is
-masked: a car that stands at the roadside of another sequence is label noise. In 2017 a mask numbers its objects; all
-count.
+DAVIS 2016 and 2017 hold ``JPEGImages/480p/SEQUENCE/00000.jpg`` and ``Annotations/480p/SEQUENCE/00000.png``. The set has
+no classes; sequences are grouped here by what is masked in them. Only the main object of a sequence is masked: a car
+that stands at the roadside of another sequence is label noise. In 2017 a mask numbers its objects; all count.
 
 Segment truth of shots of YouTube-Objects, as Tang and others labelled 151 of them for CRANE.
 
