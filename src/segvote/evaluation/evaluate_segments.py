@@ -18,8 +18,7 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
-from segvote.metrics.limit import label_by_truth, measure_areas
-from segvote.metrics.overlap import find_box, measure_box_iou, measure_iou, split_truth
+from segvote.metrics.overlap import find_box, label_by_truth, measure_areas, measure_box_iou, measure_iou, split_truth
 from segvote.run.run import Run
 from segvote.run.video.annotations import get_frame_mask_path
 from segvote.run.video.frames import list_frame_stems
