@@ -3,8 +3,9 @@
 Truth is an array of 255 (object), 128 (ignore) and 0 (background), or bool. Ignored pixels count neither for nor
 against. Boxes are (x0, y0, x1, y1) with the ends left out, so that ``x1 - x0`` is the width.
 
-The limit of a segmentation is what a perfect voter could reach with its segments. Beside a result it tells whether segments or votes are to blame. Truth may have another size than the label
-map, because work is done at a working size: labels are then resized to the truth, never the other way round.
+The limit of a segmentation is what a perfect voter could reach with its segments. Beside a result it tells whether
+segments or votes are to blame. Truth may have another size than the label map, because work is done at a working size:
+labels are then resized to the truth, never the other way round.
 """
 
 from __future__ import annotations
