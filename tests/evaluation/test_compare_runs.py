@@ -59,7 +59,7 @@ def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison,
     assert result.pixel_ap == pytest.approx(figures.ranking.pixel_ap)
 
 
-def test_ekde_is_first_on_the_scenes_and_the_paired_bootstrap_says_so(comparison):
+def test_ekde_is_first_on_the_scenes_by_paired_bootstrap(comparison):
     ranked = comparison.rank()
     assert ranked[0].combination.voter == "ekde"
     assert comparison.measure_difference(ranked[0]) is None
@@ -118,7 +118,7 @@ def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
     np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
 
 
-def test_features_with_lengths_share_segments_and_count_with_those_without(scenes, tmp_path):
+def test_features_with_and_without_lengths_share_segments(scenes, tmp_path):
     plan = Plan(voters=("cam",), features=("color:unit", "color:lengths"))
     unit, kept = run(scenes, tmp_path / "out", plan).results
     assert unit.is_good
@@ -140,7 +140,7 @@ def test_every_voter_gets_the_features_that_suit_it(scenes, tmp_path):
     assert reference is found.find("ekde", "color")
 
 
-def test_words_are_compared_with_length_one_whatever_the_voter_wants(scenes, tmp_path):
+def test_words_are_compared_with_length_one(scenes, tmp_path):
     plan = Plan(voters=("cam", "ekde"), features=("bow", "bow:unit"))
     found = run(scenes, tmp_path / "out", plan, feature_options={"n_words": 8})
     for voter in plan.voters:
@@ -170,7 +170,7 @@ def test_the_rules_select_what_they_say(finished_run):
     assert not any(one[~shown].any() for one in (*own.values(), *best.values()))
 
 
-def test_the_second_voting_as_printed_is_the_mean_of_the_adjacent_segments(finished_run):
+def test_the_second_voting_is_the_mean_of_adjacent_segments(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
     expected = votes.copy()
@@ -195,7 +195,7 @@ def test_frames_join_to_videos():
         joined.measure_ious("other")
 
 
-def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, tmp_path):
+def test_results_come_back_and_half_a_file_is_none(comparison, tmp_path):
     result = comparison.results[0]
     write_result(tmp_path, result)
     assert read_result(tmp_path, result.key) == result
@@ -230,7 +230,7 @@ def test_equation_2_takes_one_segment_without_smoothing(scenes, tmp_path):
         assert chosen.tolist() == best
 
 
-def test_the_own_rule_of_scda_is_the_largest_component_above_the_mean(comparison):
+def test_scda_keeps_the_largest_component_above_the_mean(comparison):
     table = reopen(Run(comparison.folder / "run")).table
     votes = np.random.default_rng(0).random(len(table.X))
     selected = decide_by_rules(table, votes, Settings(voter="scda"), 5)[2]["own"]

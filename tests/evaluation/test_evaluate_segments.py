@@ -42,7 +42,7 @@ def test_nothing_found_where_nothing_is_counts_as_right():
     assert measure_ious([segments.measure(np.array([True]))])[0] == 0
 
 
-def test_boxes_are_scaled_to_the_label_map_and_the_best_one_counts():
+def test_boxes_are_scaled_and_the_best_one_counts():
     labels = np.zeros((10, 20), dtype=int)
     labels[2:6, 4:10] = 1
     boxes = np.array([[8.0, 4.0, 20.0, 12.0], [0.0, 0.0, 2.0, 2.0]])

@@ -20,7 +20,7 @@ def table(finished_run):
     return reopen(finished_run).table
 
 
-def test_the_same_bags_are_wrong_at_a_higher_level_and_as_many_of_each_kind(table):
+def test_bags_wrong_at_a_level_are_wrong_at_a_higher_one(table):
     few, _ = flip_labels(table, 0.2, np.random.default_rng(0))
     more, _ = flip_labels(table, 0.5, np.random.default_rng(0))
     wrong_few, wrong_more = few.positive != table.positive, more.positive != table.positive
@@ -69,7 +69,7 @@ def test_levels_are_said_as_people_say_them():
     assert STRESSES["segments"].format_level(200) == "200"
 
 
-def test_curves_have_a_point_for_every_level_and_are_not_measured_twice(scenes, tmp_path, monkeypatch):
+def test_curves_have_a_point_per_level_measured_once(scenes, tmp_path, monkeypatch):
     plan = Plan(voters=("ekde", "negmin"), features=("color",))
     arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out", plan, QUICK)
     curves = stress(*arguments, kinds=("labels", "images", "features"), n_draws=1, n_jobs=1)

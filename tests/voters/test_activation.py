@@ -7,7 +7,7 @@ from segvote.errors import BadInputError
 from segvote.voters.activation import ActivationMask, AggregationMap
 
 
-def test_the_aggregation_map_sums_what_channels_show_above_the_negatives(planted):
+def test_the_aggregation_map_sums_rises_above_negatives(planted):
     fitted = AggregationMap().fit(planted.X, planted.y, bags=planted.bags)
     expected = np.maximum(planted.X - planted.X[planted.y == 0].mean(axis=0), 0).sum(axis=1)
     np.testing.assert_allclose(fitted.scores_, expected - expected[planted.y == 1].mean())

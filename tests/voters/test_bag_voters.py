@@ -38,7 +38,7 @@ def test_the_best_of_equals_is_the_first(small_bags):
     np.testing.assert_array_equal(small_bags.find_best(np.zeros(len(small_bags.X))), small_bags.starts)
 
 
-def test_corrections_become_bags_of_one_and_an_explained_bag_learns_no_more():
+def test_corrections_become_bags_of_one():
     X = np.arange(8.0)[:, None]
     bags, labels = np.repeat([0, 1, 2, 3], 2), np.repeat([True, True, False, False], 2)
     user_labels = np.array([1, -1, 0, -1, -1, -1, -1, -1])

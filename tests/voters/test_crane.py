@@ -14,7 +14,7 @@ def count_penalties_slow(X, y):
     return np.bincount(distances.argmin(axis=1), minlength=(y == 1).sum())
 
 
-def test_every_negative_penalises_the_one_candidate_nearest_to_it(planted):
+def test_every_negative_penalises_its_nearest_candidate(planted):
     fitted = CRANE(ties="distance").fit(planted.X, planted.y, bags=planted.bags)
     votes = (fitted.scores_ + fitted.threshold_)[planted.candidates]
     np.testing.assert_array_equal(np.ceil(-votes), count_penalties_slow(planted.X, planted.y))
@@ -46,7 +46,7 @@ def test_reach_is_exact_on_the_rim_far_from_the_origin(rng):
     np.testing.assert_array_equal(_Reach(voters, squared).list_reached(points), expected)
 
 
-def test_every_one_of_several_nearest_is_penalised_in_fit_and_predict(rng):
+def test_all_of_several_nearest_are_penalised(rng):
     # Whole numbers in a small cube: copies and equal distances abound.
     X, bags = rng.integers(0, 4, size=(120, 3)).astype(float), np.repeat(np.arange(12), 10)
     y = (bags < 6).astype(int)

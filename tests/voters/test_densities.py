@@ -30,7 +30,7 @@ def test_a_climb_measures_what_the_formula_says(planted, rng):
     np.testing.assert_allclose(climb._moves, moves, rtol=1e-9, atol=1e-9)
 
 
-def test_votes_are_the_difference_of_densities_without_the_own_bag(planted):
+def test_votes_are_the_difference_of_densities(planted):
     fitted = SKDE(bandwidth=1.2).fit(planted.X, planted.y, bags=planted.bags)
     votes = fitted.scores_ + fitted.threshold_
     for segment in (0, 5, 150, 239):

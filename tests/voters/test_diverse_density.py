@@ -49,12 +49,12 @@ def test_the_loss_is_minus_the_logarithm_of_the_formula(small_bags, theta):
     assert BagLoss(small_bags)(theta)[0] == pytest.approx(expected)
 
 
-def test_the_gradient_of_diverse_density_is_its_finite_differences(small_bags, theta):
+def test_gradient_of_diverse_density_by_finite_differences(small_bags, theta):
     loss = BagLoss(small_bags)
     np.testing.assert_allclose(loss(theta)[1], differ(loss, theta), rtol=1e-5, atol=1e-6)
 
 
-def test_the_gradient_of_the_shared_loss_is_its_finite_differences(small_bags, theta, rng):
+def test_gradient_of_the_shared_loss_by_finite_differences(small_bags, theta, rng):
     loss = SoftLoss(small_bags, rng.uniform(size=len(small_bags.X)))
     np.testing.assert_allclose(loss(theta)[1], differ(loss, theta), rtol=1e-5, atol=1e-6)
 
@@ -77,7 +77,7 @@ def test_a_climb_never_ends_above_its_start(small_bags):
         assert climb(loss, theta, 20).loss <= loss(theta)[0] + 1e-12
 
 
-def test_starts_are_segments_of_with_bags_the_most_promising_first(small_bags):
+def test_starts_are_with_segments_most_promising_first(small_bags):
     loss = BagLoss(small_bags)
     starts = screen_starts(small_bags, 6)
     losses = [loss(theta)[0] for theta in starts]

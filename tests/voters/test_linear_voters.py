@@ -8,7 +8,7 @@ from segvote.voters.bags import sort_bags
 from segvote.voters.linear import CAM, OBoW
 
 
-def test_the_mean_of_the_votes_of_a_bag_is_the_logit_of_the_image_classifier(planted):
+def test_the_mean_vote_of_a_bag_is_the_logit_of_the_image(planted):
     means = np.array([planted.X[planted.bags == bag].mean(axis=0) for bag in range(20)])
     scaled = StandardScaler().fit_transform(means)
     classifier = LogisticRegression(class_weight="balanced", tol=1e-8, max_iter=10_000)
@@ -26,7 +26,7 @@ def test_the_map_is_linear_in_the_features_as_they_come(planted):
     np.testing.assert_allclose(fitted.decision_function(planted.X), expected)
 
 
-def test_the_selection_at_the_end_is_the_one_its_classifier_makes(planted):
+def test_the_last_selection_is_its_classifiers(planted):
     fitted = OBoW().fit(planted.X, planted.y, bags=planted.bags)
     bags = sort_bags(planted.X, planted.bags, planted.y == 1)
     votes = bags.X @ fitted.coef_ + fitted.intercept_

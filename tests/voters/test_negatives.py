@@ -9,14 +9,14 @@ from segvote.kernels import Neighbours
 from segvote.voters.negatives import KNNNegatives, NegativeVotes, NegMin, WeightedNegatives
 
 
-def test_the_global_reading_is_the_distance_to_the_nearest_negative(planted):
+def test_the_global_reading_is_the_nearest_negative(planted):
     fitted = NegMin().fit(planted.X, planted.y, bags=planted.bags)
     P, N = planted.X[planted.y == 1], planted.X[planted.y == 0]
     expected = np.sqrt(((P[:, None] - N[None]) ** 2).sum(axis=2)).min(axis=1)
     np.testing.assert_allclose((fitted.scores_ + fitted.threshold_)[planted.y == 1], expected, rtol=1e-4)
 
 
-def test_the_reading_by_bags_sums_similarities_to_the_nearest_of_each(planted):
+def test_the_reading_by_bags_sums_nearest_similarities(planted):
     fitted = NegMin(reading="bag", bandwidth=2.0).fit(planted.X, planted.y, bags=planted.bags)
     P, expected = planted.X[planted.y == 1], 0.0
     for bag in np.unique(planted.bags[planted.y == 0]):
@@ -39,7 +39,7 @@ def test_f_neg_is_minus_the_sum_over_all_negatives(planted):
     np.testing.assert_allclose((fitted.scores_ + fitted.threshold_)[planted.y == 1], expected, rtol=1e-4)
 
 
-def test_the_vote_is_the_mean_distance_to_the_nearest_negatives_of_other_bags(planted):
+def test_the_vote_is_the_mean_distance_to_near_negatives(planted):
     fitted = KNNNegatives(n_neighbors=3).fit(planted.X, planted.y, bags=planted.bags)
     distances = cdist(planted.X, planted.X)
     counted = (planted.y == 0)[None, :] & (planted.bags[:, None] != planted.bags)

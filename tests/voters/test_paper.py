@@ -51,7 +51,7 @@ def test_the_iteration_equals_the_printed_equations(planted, bandwidths):
     np.testing.assert_allclose(voter.scores_[y == 1], votes_for - against, rtol=1e-4, atol=1e-5)
 
 
-def test_with_equal_bandwidths_the_iteration_is_a_walk_and_collapses(planted):
+def test_equal_bandwidths_make_a_walk_that_collapses(planted):
     X, y, *_ = planted
     P, N, s = X[y == 1], X[y == 0], 2.0
     total = make_kernel(P, P, s).sum(1) + make_kernel(P, N, s).sum(1)
@@ -170,7 +170,7 @@ def test_corrections_clamp_the_weights(planted):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bandwidths_maximise_the_mean_discrepancy_of_the_two_sides(seed):
+def test_bandwidths_maximise_the_mean_discrepancy(seed):
     X, y, bags, _ = make_bags(n_with=5, n_without=6, n_segments=15, seed=seed)
     gains, foreign = [], bags[:, None] != bags
     for bandwidth in GRID:

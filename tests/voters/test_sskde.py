@@ -45,7 +45,7 @@ def test_a_trust_of_one_is_refused(planted):
 
 
 @pytest.mark.parametrize("labelled", [0.0, 0.3])
-def test_the_closed_form_is_the_printed_equation_and_the_iteration_agrees(planted, labelled):
+def test_closed_form_and_iteration_are_the_printed_equation(planted, labelled):
     options = {"n_neighbors": 15, "trust_votes": 0.8, "trust_votes_labelled": labelled}
     closed = SSKDE(**options, solver="closed").fit(planted.X, planted.y, bags=planted.bags)
     K = closed._build_graph(planted.X, planted.bags).toarray()
@@ -61,7 +61,7 @@ def test_an_unknown_solver_is_refused(planted):
         SSKDE(solver="fast").fit(planted.X, planted.y, bags=planted.bags)
 
 
-def test_the_distance_is_that_of_the_covariance_of_the_neighbours(rng):
+def test_the_distance_is_by_the_covariance_of_neighbours(rng):
     X = rng.normal(size=(30, 5))
     squared, indices = search_neighbours(X, X, 8, np.arange(30), np.arange(30))
     found = learn_tangents(X, indices, 2).shorten(X, X, squared, indices)

@@ -67,7 +67,7 @@ def test_votes_equal_the_iteration_written_plainly():
     assert voter.threshold_ == pytest.approx(otsu_threshold(slow))
 
 
-def test_the_planted_object_is_found_where_the_negatives_alone_mislead(many_bags):
+def test_the_object_is_found_where_negatives_mislead(many_bags):
     X, y, bags, truth = many_bags
     found = Walk().fit(X, y, bags=bags).scores_ > 0
     precision, recall = measure_f1(found & (y == 1), truth)
@@ -155,12 +155,12 @@ def test_bags_travel_by_metadata_routing(many_bags):
     assert len(np.unique(best._segments.bags)) == len(np.unique(bags))
 
 
-def test_features_are_stretched_along_the_direction_and_nowhere_else(rng):
+def test_features_are_stretched_along_the_direction_only(rng):
     X, u = rng.normal(size=(5, 3)), np.array([0.6, 0.0, 0.8])
     np.testing.assert_allclose(stretch(X, u, 4.0), X @ (np.eye(3) + 3 * np.outer(u, u)))
 
 
-def test_it_is_the_walk_on_features_stretched_along_the_direction_of_cam(planted):
+def test_it_is_the_walk_on_features_stretched_along_cam(planted):
     data = {"y": planted.y, "bags": planted.bags}
     found = AdaptedWalk(gain=3.0, n_neighbors=10).fit(planted.X, **data)
     u = CAM().fit(planted.X, **data).coef_
