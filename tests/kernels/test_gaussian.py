@@ -99,16 +99,6 @@ def test_a_narrow_kernel_is_exact_far_from_the_origin(rng):
     np.testing.assert_allclose(sum_kernel(X, X, [0.001]), sum_kernel_slow(X, X, [0.001]), rtol=1e-3)
 
 
-@pytest.mark.parametrize("n", [1, 5])
-def test_zero_vectors_and_identical_points_count_fully(n):
-    X = np.zeros((n, 4))
-    assert np.array_equal(sum_kernel(X, X, [0.5])[0], np.full(n, float(n)))
-
-
-def test_nobody_voting_gives_zero(rng):
-    assert np.array_equal(sum_kernel(draw(rng, 3, 2), np.empty((0, 2)), [1.0]), np.zeros((1, 3)))
-
-
 def test_a_kept_kernel_multiplies_as_the_plain_sum(rng):
     X, bags, weights = draw(rng, 40, 5), np.arange(40) // 3, rng.random(40)
     product = multiply_kernel(fill_kernel(X, X, 0.8, bags, bags), weights)

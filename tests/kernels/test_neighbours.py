@@ -96,11 +96,6 @@ def test_votes_do_not_depend_on_the_unit_of_features(scale):
     np.testing.assert_allclose(graphs[1], graphs[0], rtol=1e-4, atol=1e-7)
 
 
-def test_identical_points_vote_equally():
-    squared, indices = search_neighbours(np.zeros((3, 2)), np.zeros((3, 2)), 2, np.arange(3), np.arange(3))
-    assert np.allclose(build_vote_graph(squared, indices, 3).data, 0.5)
-
-
 def test_the_nearest_candidates_are_those_of_the_formula():
     rng = np.random.default_rng(0)
     queries, voters = (rng.normal(size=(n, 37)).astype(np.float32) for n in (50, 200))

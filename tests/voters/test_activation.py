@@ -1,9 +1,7 @@
 """Maps of activation against their formulas."""
 
 import numpy as np
-import pytest
 
-from segvote.errors import BadInputError
 from segvote.voters.activation import ActivationMask, AggregationMap
 
 
@@ -19,8 +17,3 @@ def test_every_layer_has_the_same_say(planted):
     layers = np.column_stack([rise[:, :2].mean(axis=1), rise[:, 2:].mean(axis=1)])
     expected = layers.mean(axis=1)
     np.testing.assert_allclose(fitted.scores_, expected - expected[planted.y == 1].mean())
-
-
-def test_layers_that_do_not_fill_the_features_are_refused(planted):
-    with pytest.raises(BadInputError, match="sum to the 6 features"):
-        ActivationMask(blocks=(2, 3)).fit(planted.X, planted.y, bags=planted.bags)

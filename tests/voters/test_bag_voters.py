@@ -34,10 +34,6 @@ def test_reductions_are_those_of_the_bags(small_bags, rng):
         assert small_bags.find_best(values)[bag] == members[np.argmax(values[members])]
 
 
-def test_the_best_of_equals_is_the_first(small_bags):
-    np.testing.assert_array_equal(small_bags.find_best(np.zeros(len(small_bags.X))), small_bags.starts)
-
-
 def test_corrections_become_bags_of_one():
     X = np.arange(8.0)[:, None]
     bags, labels = np.repeat([0, 1, 2, 3], 2), np.repeat([True, True, False, False], 2)

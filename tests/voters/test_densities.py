@@ -64,13 +64,6 @@ def test_climbing_never_descends_and_ends_on_a_hill(planted):
     assert np.linalg.norm(move[top]) < 0.01
 
 
-def test_the_highest_mode_is_the_planted_object(planted):
-    fitted = SKDE().fit(planted.X, planted.y, bags=planted.bags)
-    assert np.linalg.norm(fitted.modes_[0] - planted.X[planted.truth].mean(axis=0)) < 1.0
-    assert (np.diff(fitted.mode_scores_) <= 0).all()
-    assert len(fitted.modes_) == len(fitted.mode_scores_)
-
-
 def measure_evidence_slow(planted, segment, bandwidth):
     kernels = np.exp(-((planted.X - planted.X[segment]) ** 2).sum(axis=1) / (2 * bandwidth**2))
     totals, counted = {0: 0.0, 1: 0.0}, {0: 0, 1: 0}
@@ -96,9 +89,3 @@ def test_blocks_do_not_change_votes(planted, monkeypatch):
     whole = Evidence().fit(planted.X, planted.y, bags=planted.bags).scores_
     monkeypatch.setattr("segvote.voters.densities.QUERIES_PER_BLOCK", 32)
     np.testing.assert_allclose(Evidence().fit(planted.X, planted.y, bags=planted.bags).scores_, whole, rtol=1e-4)
-
-
-def test_a_bag_speaks_through_one_segment(planted):
-    explained = Evidence().fit(planted.X, planted.y, bags=planted.bags).explain(0)
-    assert len(explained.voters) == len(explained.bags) == 19
-    assert 0 not in explained.bags

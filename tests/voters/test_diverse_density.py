@@ -17,7 +17,6 @@ from segvote.voters.diverse_density import (
     EMDiverseDensity,
     GEMDiverseDensity,
     SoftLoss,
-    climb,
     screen_starts,
 )
 
@@ -59,22 +58,11 @@ def test_gradient_of_the_shared_loss_by_finite_differences(small_bags, theta, rn
     np.testing.assert_allclose(loss(theta)[1], differ(loss, theta), rtol=1e-5, atol=1e-6)
 
 
-def test_distances_use_the_square_of_the_scale():
-    concept = Concept(np.zeros(2), np.array([2.0, 3.0]), 0.0)
-    np.testing.assert_allclose(concept.measure(np.array([[1.0, 1.0]])), [4 + 9])
-
-
 def test_a_point_on_a_segment_or_far_from_all_has_a_finite_loss(small_bags):
     for point in (small_bags.X[0], np.full(3, 1e3)):
         value, gradient = BagLoss(small_bags)(np.concatenate([point, np.ones(3)]))
         assert np.isfinite(value)
         assert np.isfinite(gradient).all()
-
-
-def test_a_climb_never_ends_above_its_start(small_bags):
-    loss = BagLoss(small_bags)
-    for theta in screen_starts(small_bags, 3):
-        assert climb(loss, theta, 20).loss <= loss(theta)[0] + 1e-12
 
 
 def test_starts_are_with_segments_most_promising_first(small_bags):
@@ -116,11 +104,6 @@ def test_every_bag_counts_in_the_e_step_the_last_one_too(planted):
     squares = ((bags.X - concept.point) ** 2).sum(axis=1)
     for bag in range(len(bags)):
         assert ((chosen.X[bag] - concept.point) ** 2).sum() == pytest.approx(squares[bags.codes == bag].min())
-
-
-def test_shares_of_a_bag_add_up_to_one(small_bags):
-    shares = GEMDiverseDensity()._share(Concept(np.zeros(3), np.ones(3), 0.0), small_bags)
-    np.testing.assert_allclose(small_bags.sum(shares), 1)
 
 
 def test_em_dd_ends_no_worse_than_the_first_e_step(planted):

@@ -153,12 +153,6 @@ def test_bag_voters_judge_bags_whatever_their_order(fitted, planted, rng):
     np.testing.assert_array_equal(fitted.predict_bags(planted.X, planted.bags), (scores > 0).astype(int))
 
 
-@pytest.mark.parametrize("name", FEW_STARTS)
-def test_no_start_is_refused(name, planted):
-    with pytest.raises(BadInputError, match="n_starts"):
-        fit(VOTERS[name](n_starts=0), planted)
-
-
 @pytest.mark.parametrize("name", [name for name in NAMES if "bandwidth" in VOTERS[name]().get_params()])
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0])
 def test_a_bandwidth_that_is_not_above_zero_is_refused(name, bandwidth, planted):

@@ -20,12 +20,6 @@ def test_the_mean_vote_of_a_bag_is_the_logit_of_the_image(planted):
     np.testing.assert_allclose(per_bag, fitted.decision_bags(planted.X, planted.bags))
 
 
-def test_the_map_is_linear_in_the_features_as_they_come(planted):
-    fitted = CAM().fit(planted.X, planted.y, bags=planted.bags)
-    expected = planted.X @ fitted.coef_ + fitted.intercept_ - fitted.threshold_
-    np.testing.assert_allclose(fitted.decision_function(planted.X), expected)
-
-
 def test_the_last_selection_is_its_classifiers(planted):
     fitted = OBoW().fit(planted.X, planted.y, bags=planted.bags)
     bags = sort_bags(planted.X, planted.bags, planted.y == 1)
@@ -34,14 +28,6 @@ def test_the_last_selection_is_its_classifiers(planted):
     expected[bags.find_best(votes)] = True
     np.testing.assert_array_equal(fitted.selected_, expected)
     assert fitted.n_iter_ < 50
-
-
-def test_every_bag_keeps_a_segment_and_without_bags_keep_all(planted):
-    fitted = OBoW().fit(planted.X, planted.y, bags=planted.bags)
-    bags = sort_bags(planted.X, planted.bags, planted.y == 1)
-    kept = bags.sum(fitted.selected_.astype(int))
-    assert (kept[bags.labels] >= 1).all()
-    assert (kept[~bags.labels] == 12).all()
 
 
 def test_one_round_is_an_svm_on_the_means_of_whole_bags(planted):

@@ -24,11 +24,6 @@ def test_a_with_bag_without_a_positive_keeps_its_best_segment(small_bags):
     assert labels[small_bags.starts[:3]].all()
 
 
-def test_positive_votes_are_kept_in_with_bags_only(small_bags):
-    labels = guess_labels(np.ones(len(small_bags.X)), small_bags)
-    np.testing.assert_array_equal(labels, small_bags.positive)
-
-
 def test_the_exact_machine_votes_as_scikit_learn_does(planted):
     model = SVC(C=2.0, gamma=0.1, class_weight="balanced").fit(planted.X, planted.y)
     rows = np.arange(len(planted.X))
@@ -48,11 +43,6 @@ def test_the_mapped_machine_is_explained_by_its_landmarks(voter, planted):
     assert len(fitted._prototypes.rows) == 50
     explained = fitted.explain(3)
     assert explained.score == pytest.approx(fitted.scores_[3])
-
-
-def test_mi_svm_stops_when_its_guess_comes_back(planted):
-    fitted = MiSVM(max_iter=100).fit(planted.X, planted.y, bags=planted.bags)
-    assert fitted.n_iter_ < 100
 
 
 def test_witnesses_of_mi_svm_are_one_per_with_bag(planted):
@@ -82,11 +72,3 @@ def test_derivatives_are_those_of_finite_differences(rows):
     np.testing.assert_allclose(loss(w)[1], approx_fprime(w, lambda v: loss(v)[0], 1e-7), rtol=1e-4, atol=1e-3)
     rows_of_second = [approx_fprime(w, lambda v, k=k: loss(v)[1][k], 1e-7) for k in range(7)]
     np.testing.assert_allclose(loss.measure_curvature(w), rows_of_second, rtol=1e-4, atol=1e-3)
-
-
-def test_where_it_starts_does_not_change_the_answer(rows):
-    X, labels = rows
-    start = 10 * np.random.default_rng(2).normal(size=7)
-    np.testing.assert_allclose(
-        fit_linear_machine(X, labels, 1.0, start), fit_linear_machine(X, labels, 1.0), rtol=1e-5, atol=1e-6
-    )

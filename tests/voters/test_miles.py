@@ -41,16 +41,6 @@ def test_prototypes_are_training_segments_and_their_votes_add_up(voter, planted)
     np.testing.assert_allclose((fitted.scores_ + fitted.threshold_)[:5], expected)
 
 
-def test_miles_keeps_few_of_the_segments_it_was_offered(planted):
-    fitted = MILES().fit(planted.X, planted.y, bags=planted.bags)
-    assert 0 < len(fitted.prototypes_) < len(planted.X) / 4
-
-
-def test_milis_takes_one_prototype_of_a_bag(planted):
-    fitted = MILIS().fit(planted.X, planted.y, bags=planted.bags)
-    assert len(np.unique(planted.bags[fitted._prototypes.rows])) == len(fitted._prototypes.rows) <= 20
-
-
 def test_a_table_no_solver_would_finish_is_refused():
     with pytest.raises(TooLargeError, match="voter cam"):
         check_embedding(10**6, 10**3, "Use voter cam")

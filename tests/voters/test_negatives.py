@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from segvote.errors import BadInputError
 from segvote.kernels import Neighbours
 from segvote.voters.negatives import KNNNegatives, NegativeVotes, NegMin, WeightedNegatives
 
@@ -47,20 +46,10 @@ def test_the_vote_is_the_mean_distance_to_near_negatives(planted):
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, rtol=1e-5)
 
 
-def test_with_one_neighbour_it_is_negmin(planted):
-    one = KNNNegatives(n_neighbors=1).fit(planted.X, planted.y, bags=planted.bags)
-    np.testing.assert_allclose(one.scores_, NegMin().fit(planted.X, planted.y, bags=planted.bags).scores_)
-
-
 def test_fewer_negatives_than_neighbours_all_count():
     X = np.array([[0.0], [1.0], [3.0]])
     fitted = KNNNegatives(n_neighbors=5).fit(X, [1, 0, 0])
     assert fitted.scores_[0] + fitted.threshold_ == pytest.approx(2.0)
-
-
-def test_no_neighbour_is_refused(planted):
-    with pytest.raises(BadInputError, match="n_neighbors"):
-        KNNNegatives(n_neighbors=0).fit(planted.X, planted.y, bags=planted.bags)
 
 
 @pytest.mark.parametrize("k", [1, 5, 40])
@@ -87,11 +76,3 @@ def test_with_power_zero_it_is_f_neg(planted):
     data = planted.X, planted.y, planted.bags
     reduced = WeightedNegatives(bandwidth=2.0, power=0.0).fit(*data)
     np.testing.assert_allclose(reduced.scores_, NegativeVotes(bandwidth=2.0).fit(*data).scores_, rtol=1e-5, atol=1e-7)
-
-
-def test_a_misfiled_object_weighs_less_than_other_negatives(planted):
-    X = planted.X.copy()
-    misfiled = np.flatnonzero(planted.y == 0)[0]
-    X[misfiled] = X[planted.truth].mean(axis=0)
-    weights = WeightedNegatives().fit(X, planted.y, bags=planted.bags).negative_weights_
-    assert weights[0] < weights[1:].min()

@@ -70,3 +70,24 @@ def test_the_voters_with_a_limit_look_at_all_pairs():
 def test_too_many_pairs_are_refused_with_another_voter(name, planted):
     with pytest.raises(TooLargeError, match=r"at most 1e\+01; got .*Use voter ekde"):
         VOTERS[name](max_pairs=10).fit(planted.X, planted.y, bags=planted.bags)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("activation", {"blocks": (2, 3)}, "sum to the 6 features"),
+        ("crane", {"ties": "random"}, "ties must be one of distance, none"),
+        ("dd", {"n_starts": 0}, "n_starts"),
+        ("dd-svm", {"n_starts": 0}, "n_starts"),
+        ("ekde-paper", {"bandwidth_rule": "widest"}, "absolute-difference, difference, discrepancy, separate, window"),
+        ("knn-negatives", {"n_neighbors": 0}, "n_neighbors"),
+        ("manifold-sskde", {"n_tangent": -1}, "n_tangent"),
+        ("milboost", {"n_rounds": 0}, "n_rounds"),
+        ("sskde", {"solver": "fast"}, "solver must be one of iterate, closed"),
+        ("sskde", {"trust_votes": 1.0}, "trust_votes"),
+        ("walk-adapted", {"gain": 0.0}, "gain"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_by_name(name, options, expected, planted):
+    with pytest.raises(BadInputError, match=expected):
+        VOTERS[name](**options).fit(planted.X, planted.y, bags=planted.bags)
