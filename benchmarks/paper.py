@@ -49,6 +49,7 @@ from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
 from segvote.report.experiment_pages import draw_stress
 from segvote.report.experiment_tables import format_markdown, format_text
 from segvote.report.line_charts import Line, draw_lines
+from segvote.voters import SYSTEMS
 from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, WINDOW
 
 OURS = Combination("ward", "lite0", "ekde")
@@ -143,7 +144,7 @@ def list_tables(pages: Pages) -> dict[str, str]:
 def format_date(pages: Pages, name: str) -> str:
     draw = f"{pages.n_images} images of each folder" if pages.n_images else "all images"
     n_sets = 1 if name == "stress" else len(pages.printed if name in PRINTED_TABLES else pages.comparisons)
-    return f"*`make paper`, {datetime.date.today()}, {n_sets} set{'s' * (n_sets > 1)}, {draw}.*\n"
+    return f"*{datetime.date.today()}, {n_sets} set{'s' * (n_sets > 1)}, {draw}.*\n"
 
 
 def list_claim_rows(comparisons: Mapping[str, Comparison], baseline: str) -> list[list[str]]:
@@ -374,6 +375,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--images", type=int, default=N_IMAGES, help="of each folder, evenly spread; 0: all")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="tables of other parts stay")
+    parser.add_argument("--voters", nargs="+", default=SYSTEMS, help="of the part voters")
     parser.add_argument("--study", choices=("lengths", "adaptation"))
     parser.add_argument("--features", default="lite0", help="of the study of lengths")
     parser.add_argument("--jobs", type=int, default=1)
@@ -387,7 +389,7 @@ def main() -> None:
         rows = study_lengths(job, options.sets, options.features) if is_lengths else study_adaptation(job, options.sets)
         print(format_markdown(rows))
         return
-    comparisons = compare_all(job, options.sets, options.only)
+    comparisons = compare_all(job, options.sets, options.only, options.voters)
     printed = {name: measure_printed(job, name) for name in options.sets} if "printed" in options.only else {}
     curves = stress_set(job, STRESS_SET) if "stress" in options.only else []
     pages = Pages(comparisons, printed, curves, options.images)

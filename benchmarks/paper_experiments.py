@@ -107,21 +107,23 @@ def report_steps(name: str) -> Callable[[str, int, int], None]:
 # Comparisons ---------------------------------------------------------------------------------------------------------
 
 
-def list_passes() -> dict[str, Plan]:
+def list_passes(voters: Sequence[str] = SYSTEMS) -> dict[str, Plan]:
     """What is compared on every set, by part."""
     pairs = (*PAPER_METHODS.values(), (METHOD, "lite0"), (METHOD, "bow"))
     methods = tuple(dict.fromkeys(voter for voter, _ in pairs))
     return {
-        "voters": Plan(voters=SYSTEMS, voter_options=VOTER_OPTIONS),
+        "voters": Plan(voters=tuple(voters), voter_options=VOTER_OPTIONS),
         "words": Plan(voters=methods, features=("bow",)),
         "gpb": Plan(voters=methods, features=("lite0", "bow"), segmenters=("gpb",), pairs=pairs),
     }
 
 
-def compare_all(job: Job, names: Sequence[str], parts: Sequence[str]) -> dict[str, Comparison]:
+def compare_all(
+    job: Job, names: Sequence[str], parts: Sequence[str], voters: Sequence[str] = SYSTEMS
+) -> dict[str, Comparison]:
     """The parts asked for over all sets, the most telling first; the results of one set together."""
     found: dict[str, Comparison] = {}
-    for part, plan in list_passes().items():
+    for part, plan in list_passes(voters).items():
         for name in names if part in parts else ():
             found[name] = join_results(found.get(name), job.compare(name, plan))
         if part == "voters" and found:
