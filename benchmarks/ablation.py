@@ -20,7 +20,7 @@ from confidence import draw, misfile
 from segvote.method import SegmentTable, VoteParams
 from segvote.method.second_opinion import vote_and_judge
 from segvote.method.vote import Vote, decide_vote, vote
-from suite_arrays import SuiteArrays, load_suite, make_parser
+from suite import SuiteArrays, load_suite, make_parser
 
 Voting = Callable[[SegmentTable, sparse.csr_matrix], Vote]
 USUAL = VoteParams()

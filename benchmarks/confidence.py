@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import spearmanr
 
-from suite_arrays import SuiteArrays, load_suite, make_parser
+from suite import SuiteArrays, load_suite, make_parser
 
 SIZES = (10, 20)
 MISFILED = 0.1

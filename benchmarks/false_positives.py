@@ -16,7 +16,7 @@ from segvote.method.graph import search_graph
 from segvote.method.held_out import link_unseen, measure_p_value, score_held_out, score_linked
 from segvote.method.table import SegmentTable, make_folds, make_table, smooth_along, weigh_adjacent
 from segvote.method.vote import vote
-from suite_arrays import SuiteArrays, load_suite, make_parser
+from suite import SuiteArrays, load_suite, make_parser
 
 RATES = (0.1, 0.2)
 N_FOLDS = 10  # as `predict` calibrates

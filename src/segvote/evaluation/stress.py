@@ -17,8 +17,7 @@ from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.evaluation.compare import Plan, format_reason
 from segvote.evaluation.compare_results import split_voter, wants_lengths
-from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
-from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
+from segvote.evaluation.compare_stage import Stage, count_votes, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.evaluation.evaluate_truth import TruthReader, list_truth
@@ -244,8 +243,7 @@ class _Job:
         return self._stage[1]
 
     def _measure(self, stage: Stage, table: Table, kept: np.ndarray, settings: Settings) -> StressPoint:
-        votes = self._vote(table, settings)
-        scores, _, selected = decide_votes(table, votes, settings)
+        scores, _, selected = decide_votes(table, count_votes(table, settings).votes, settings)
         # Only bags that still count as *with* get a mask.
         judged = [(new, stage.truth[old]) for new, old in enumerate(kept) if old in stage.truth and table.positive[new]]
         slices = [slice(table.offsets[new], table.offsets[new + 1]) for new, _ in judged]
@@ -253,13 +251,3 @@ class _Job:
         ious = measure_ious(np.array(overlaps))
         ranking = rank_segments([scores[part] for part in slices], [truth for _, truth in judged])
         return StressPoint(float((ious > self.threshold).mean()), float(ious.mean()), ranking.segment_ap)
-
-    def _vote(self, table: Table, settings: Settings) -> np.ndarray:
-        if self.plan.time_limit is None:
-            return count_votes(table, settings).votes
-        ballot = self.out / "ballot.npz"
-        write_ballot(ballot, table)
-        try:
-            return count_votes_within(ballot, settings, self.plan.time_limit, count_threads(1)).votes
-        finally:
-            ballot.unlink(missing_ok=True)

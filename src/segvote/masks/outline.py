@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from segvote.kernels.colour import measure_gradient, smooth_colour
+from segvote.kernels.pixels import measure_gradient, smooth_colour
 from segvote.masks.sharpen import (
     AGREEMENT,
     COLOUR_WIDTH,

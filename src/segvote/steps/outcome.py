@@ -152,7 +152,7 @@ def write_files(
         write_model(run, settings, outcome.extractor, outcome.table, held, outcome.corrected, extent)
     remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
-    search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
+    search = describe_search(held.recall)
     names = [bag.bag.name for bag in outcome.bags]
     alike = [[names[one], names[other]] for one, other in held.near_duplicates]
     confidence = {**held.confidence.to_dict(), **({"near_duplicates": alike} if alike else {})}
