@@ -18,12 +18,12 @@ from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
 from segvote.io.encodings.rle import decode_rle, encode_rle
 from segvote.io.images import list_images
-from segvote.io.imports.base import clean_name, match_name, read_schema
+from segvote.io.imports.base import clean_name, match_name, read_number
 from segvote.io.imports.coco import parse_coco_boxes
 from segvote.io.imports.detect import read_any
 from segvote.io.masks import IGNORE, OBJECT, read_mask
 from segvote.io.names import encode_name
-from segvote.io.tables import Finite, read_csv, read_json
+from segvote.io.tables import read_csv, read_json
 from segvote.types import Annotation
 
 VOC_CLASSES = [
@@ -197,7 +197,7 @@ def _list_csv_boxes(path: Path) -> dict[str, TruthReader]:
     by_image: dict[str, list[list[float]]] = {}
     for number, row in enumerate(read_csv(path), start=1):
         try:
-            corners = [read_schema(float(row[column]), Finite, f"{path}, row {number}") for column in CSV_COLUMNS[1:]]
+            corners = [read_number(float(row[column]), f"{path}, row {number}") for column in CSV_COLUMNS[1:]]
             by_image.setdefault(_cut_extension(clean_name(row["image"])), []).append(corners)
         except (KeyError, ValueError) as error:
             raise BadInputError(
