@@ -83,7 +83,7 @@ def load(folder: Path, out: Path) -> Voted:
             truth[index] = count_segments(run.read_segments(index)["labels"], reader(), (bag.height, bag.width))
     neighbours = fetch_neighbours(run.folder, opened.bags, opened.table, run.settings)
     assert neighbours is not None
-    return Voted(opened.table.make_segments(), neighbours.build_graph(), truth)
+    return Voted(opened.table, neighbours.build_graph(), truth)
 
 
 def leave_out(table: np.ndarray) -> np.ndarray:

@@ -22,8 +22,8 @@ from segvote.evaluation.compare_stage import Stage, prepare_stage
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_truth import list_truth
 from segvote.method.graph import stretch
+from segvote.method.table import SegmentTable
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import VOTERS
 
@@ -31,15 +31,15 @@ GAINS = (1.0, 2.0, 4.0, 8.0)
 JUDGES = {"walk": False, "ekde-paper": True}  # whether features keep their lengths
 
 
-def find_direction(table: Table) -> np.ndarray:
+def find_direction(table: SegmentTable) -> np.ndarray:
     """(d,) of length one: the linear map of a logistic regression on the mean features of images."""
-    found = VOTERS["cam"]().fit(table.X, table.positive[table.bags], bags=table.bags).coef_
+    found = VOTERS["cam"]().fit(table.X, table.is_candidate, bags=table.bags).coef_
     return found / np.linalg.norm(found)
 
 
-def measure_ap(stage: Stage, table: Table, voter: str, gain: float, settings: Settings) -> float:
+def measure_ap(stage: Stage, table: SegmentTable, voter: str, gain: float, settings: Settings) -> float:
     X = stretch(table.X, find_direction(table), gain)
-    fitted = VOTERS[voter]().fit(X, table.positive[table.bags], bags=table.bags)
+    fitted = VOTERS[voter]().fit(X, table.is_candidate, bags=table.bags)
     scores = decide_votes(replace(table, X=X), fitted.scores_, settings)[0]
     parts = [scores[stage.run.get_slice(index)] for index in stage.truth]
     return rank_segments(parts, list(stage.truth.values())).segment_ap

@@ -19,9 +19,9 @@ from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.evaluation.evaluate_truth import list_truth
 from segvote.io.tables import read_json, write_json
+from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.voters.bandwidths import GRID, READINGS, choose_bandwidths
 from segvote.voters.segments import check_segments
 
@@ -76,9 +76,11 @@ def measure_bandwidths(folders: tuple[Path, Path, Path], out: Path, settings: Se
     return found
 
 
-def score_pairs(X: np.ndarray, table: Table, grid: tuple[float, ...] = GRID) -> Iterator[tuple[Pair, np.ndarray]]:
+def score_pairs(
+    X: np.ndarray, table: SegmentTable, grid: tuple[float, ...] = GRID
+) -> Iterator[tuple[Pair, np.ndarray]]:
     """Pairs and (n_segments,) f of eq. 6 when eq. 17 has settled; 0 on *without* segments, which nobody asks for."""
-    positive = table.positive[table.bags]
+    positive = table.is_candidate
     squared = _measure_squared(X[positive].astype(np.float64), X.astype(np.float64))
     kernels = {width: np.exp(squared / (-2 * width**2)) for width in grid}
     for pair in itertools.product(grid, grid):
@@ -105,12 +107,12 @@ def _iterate(k_for: np.ndarray, k_against: np.ndarray, positive: np.ndarray) -> 
     return own_for @ weights - negatives - own_against @ (1 - weights)
 
 
-def _choose(table: Table) -> dict[str, Pair]:
-    segments = check_segments(table.X, table.positive[table.bags], table.bags, None, None)
+def _choose(table: SegmentTable) -> dict[str, Pair]:
+    segments = check_segments(table.X, table.is_candidate, table.bags, None, None)
     return {rule: choose_bandwidths(segments, rule=rule) for rule in READINGS}
 
 
-def judge_votes(stage: Stage, table: Table, votes: np.ndarray, settings: Settings) -> PairResult:
+def judge_votes(stage: Stage, table: SegmentTable, votes: np.ndarray, settings: Settings) -> PairResult:
     """Votes (n_segments,) judged by the masks of a set."""
     scores, _, decisions = decide_by_rules(table, votes, settings, stage.n_matched)
     ranking = rank_segments([scores[stage.run.get_slice(index)] for index in stage.truth], list(stage.truth.values()))
@@ -118,7 +120,7 @@ def judge_votes(stage: Stage, table: Table, votes: np.ndarray, settings: Setting
         ap=round(ranking.segment_ap, 4),
         corloc=round(_measure_corloc(stage, decisions["printed"]), 4),
         common=round(_measure_corloc(stage, decisions["common"]), 4),
-        selected=round(float((votes[table.positive[table.bags]] > 0).mean()), 4),
+        selected=round(float((votes[table.is_candidate] > 0).mean()), 4),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -134,8 +134,8 @@ def load_set(folder: Path, out: Path) -> SuiteArrays:
         name=folder.name,
         X=np.asarray(table.X),
         images=table.bags,
-        positive=table.positive,
-        geometry=table.make_geometry(),
+        positive=table.bag_labels,
+        geometry=Geometry(**{field.name: getattr(table, field.name) for field in fields(Geometry)}),
         truth=tuple(_count_truth(run, folder)),
         neighbours=fetch_neighbours(run.folder, opened.bags, table, settings),
     )

@@ -144,10 +144,10 @@ def test_an_error_in_the_child_comes_back_as_one_line(finished_run, tmp_path):
 
 
 def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
-    table = reopen(finished_run).table
-    kept = scale_table(finished_run, table, True)
+    opened = reopen(finished_run)
+    table, scale, kept = opened.table, opened.standardiser, scale_table(opened, True)
     shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
-    scaled = (shard - table.standardiser.mean) / np.where(table.standardiser.std > 0, table.standardiser.std, 1)
+    scaled = (shard - scale.mean) / np.where(scale.std > 0, scale.std, 1)
     np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)
     lengths = np.linalg.norm(kept.X, axis=1, keepdims=True)  # one block only: the directions are the same
     np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
@@ -193,13 +193,13 @@ def test_options_reach_the_voter_they_are_for(scenes, tmp_path):
 def test_the_rules_select_what_they_say(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
-    shown = table.positive[table.bags]
+    shown = table.is_candidate
     _, _, own = decide_by_rules(table, votes, replace(QUICK, voter="cam"), 7)
     np.testing.assert_array_equal(own["own"], (votes > 0) & shown)
     assert own["matched"].sum() == 7
     assert votes[own["matched"]].min() > votes[shown & ~own["matched"]].max()
     _, _, best = decide_by_rules(table, votes, replace(QUICK, voter="negmin"), 7)
-    assert best["own"].sum() == table.positive.sum()
+    assert best["own"].sum() == table.bag_labels.sum()
     _, _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
     np.testing.assert_array_equal(crane["own"], crane["matched"])
     assert not any(one[~shown].any() for one in (*own.values(), *best.values()))
@@ -209,12 +209,12 @@ def test_the_second_voting_as_printed_is_the_mean_of_the_adjacent_segments(finis
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
     expected = votes.copy()
-    for edges, start in zip(table.edges, table.offsets, strict=False):
-        for one in np.unique(edges):
-            adjacent = [*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]]
-            expected[start + one] = 0.7 * votes[start + one] + 0.3 * votes[start + np.array(adjacent)].mean()
+    edges = table.edges
+    for one in np.unique(edges):
+        adjacent = [*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]]
+        expected[one] = 0.7 * votes[one] + 0.3 * votes[adjacent].mean()
     np.testing.assert_allclose(vote_twice(table, votes, 0.3), expected)
-    settings, shown = replace(QUICK, voter="cam", smoothing=0.3), table.positive[table.bags]
+    settings, shown = replace(QUICK, voter="cam", smoothing=0.3), table.is_candidate
     np.testing.assert_array_equal(decide_by_rules(table, votes, settings, 7)[2]["printed"], (expected > 0) & shown)
 
 
@@ -242,9 +242,10 @@ def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, 
 
 def test_a_vote_in_a_process_of_its_own_knows_of_key_frames(finished_run, tmp_path):
     table = reopen(finished_run).table
-    frames = np.concatenate([2 * np.arange(count) // count for count in np.diff(table.offsets)])
+    halves = np.concatenate([2 * np.arange(count) // count for count in np.diff(table.offsets)])
     nothing = {"edges": np.empty((0, 2), np.int64), "lengths": np.empty(0), "contrasts": np.empty(0)}
-    table = replace(table, frames=frames, **{name: [one] * len(table.positive) for name, one in nothing.items()})
+    groups, positive = np.repeat(table.groups, 2), np.repeat(table.positive, 2)
+    table = replace(table, images=2 * table.images + halves, groups=groups, positive=positive, **nothing)
     write_ballot(tmp_path / "ballot.npz", table)
     settings = measure_segments(QUICK)
     within = count_votes_within(tmp_path / "ballot.npz", settings, time_limit=60)
@@ -281,9 +282,10 @@ def test_the_own_rule_of_scda_is_the_largest_component_above_the_mean(comparison
     votes = np.random.default_rng(0).random(len(table.X))
     selected = decide_by_rules(table, votes, Settings(voter="scda"), 5)[2]["own"]
     for index in np.flatnonzero(table.positive):
-        part = slice(table.offsets[index], table.offsets[index + 1])
+        part = table.get_slice(index)
+        edges = table.edges[table.images[table.edges[:, 0]] == index] - part.start
         above = votes[part] > np.average(votes[part], weights=table.areas[part])
-        components = list_components(above, table.edges[index])
+        components = list_components(above, edges)
         largest = max(components, key=lambda members: table.areas[part][members].sum())
         assert np.flatnonzero(selected[part]).tolist() == sorted(largest)
 

@@ -13,9 +13,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from segvote.method.table import weigh_adjacent
+from segvote.method.table import SegmentTable, smooth_along, weigh_adjacent
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 
 RULES = ("common", "own", "printed", "matched")
@@ -28,7 +27,7 @@ COUNT_MATCHED = frozenset({"crane"})
 
 
 def decide_by_rules(
-    table: Table, votes: np.ndarray, settings: Settings, n_matched: int
+    table: SegmentTable, votes: np.ndarray, settings: Settings, n_matched: int
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Decide by all rules: scores (n_segments,) and thresholds (n_bags,) of the common rule, and each rule's selection.
 
@@ -46,30 +45,32 @@ def decide_by_rules(
     return scores, thresholds, decisions
 
 
-def vote_twice(table: Table, votes: np.ndarray, share: float) -> np.ndarray:
+def vote_twice(table: SegmentTable, votes: np.ndarray, share: float) -> np.ndarray:
     """The second voting as printed: (1 - l) f_i + l times the mean of f over all adjacent segments; l is `share`.
 
     A segment without neighbours keeps its score.
     """
-    edges = np.concatenate([own + start for own, start in zip(table.edges, table.offsets, strict=False)])
-    mean = weigh_adjacent(len(votes), edges, np.ones(len(edges)), np.full(len(edges), np.nan))
-    return (1 - share) * votes + share * (mean @ votes)
+    n_edges = len(table.edges)
+    mean = weigh_adjacent(len(votes), table.edges, np.ones(n_edges), np.full(n_edges, np.nan))
+    return smooth_along(mean, votes, share)
 
 
-def _select_own(table: Table, votes: np.ndarray, voter: str, n_matched: int) -> np.ndarray:
+def _select_own(table: SegmentTable, votes: np.ndarray, voter: str, n_matched: int) -> np.ndarray:
     """By the threshold that the voter's own paper gives."""
     if voter in COUNT_MATCHED:
         return _select_count(table, votes, n_matched)
     if voter in LARGEST_COMPONENT:
         return _select_component(table, votes)
-    return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.positive[table.bags]
+    return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.is_candidate
 
 
-def _select_component(table: Table, votes: np.ndarray) -> np.ndarray:
+def _select_component(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
     """Of the segments above their image's mean (weighted by area), the connected component of largest area."""
     selected = np.zeros(len(votes), dtype=bool)
-    for index in np.flatnonzero(table.positive):
-        part, edges = slice(table.offsets[index], table.offsets[index + 1]), table.edges[index]
+    bags = table.bags[table.edges[:, 0]]
+    for index in np.flatnonzero(table.bag_labels):
+        part = slice(*table.bag_offsets[index : index + 2])
+        edges = table.edges[bags == index] - part.start
         above = votes[part] > np.average(votes[part], weights=table.areas[part])
         kept = edges[above[edges].all(axis=1)] if len(edges) else edges
         graph = sparse.coo_array((np.ones(len(kept)), kept.T), shape=(len(above), len(above)))
@@ -79,17 +80,17 @@ def _select_component(table: Table, votes: np.ndarray) -> np.ndarray:
     return selected
 
 
-def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:
+def _select_best(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
     selected = np.zeros(len(votes), dtype=bool)
-    for index in np.flatnonzero(table.positive):
-        start, stop = table.offsets[index], table.offsets[index + 1]
+    for index in np.flatnonzero(table.bag_labels):
+        start, stop = table.bag_offsets[index : index + 2]
         selected[start + np.argmax(votes[start:stop])] = True
     return selected
 
 
-def _select_count(table: Table, votes: np.ndarray, n_selected: int) -> np.ndarray:
+def _select_count(table: SegmentTable, votes: np.ndarray, n_selected: int) -> np.ndarray:
     """As many segments of *with* bags, more where scores tie: the paper's rule for CRANE."""
-    shown = table.positive[table.bags]
+    shown = table.is_candidate
     if n_selected <= 0:
         return np.zeros(len(votes), dtype=bool)
     ranked = np.sort(votes[shown])[::-1]

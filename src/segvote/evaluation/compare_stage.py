@@ -17,14 +17,14 @@ from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.evaluation.evaluate_videos import count_video
 from segvote.io.arrays import read_arrays
 from segvote.io.images import hash_file
+from segvote.method.table import SegmentTable
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 from segvote.steps.looks import SCALABLE
-from segvote.steps.reopening import reopen
-from segvote.steps.table import Table
+from segvote.steps.reopening import Reopened, reopen
 from segvote.types import WITH
 
 
@@ -33,7 +33,7 @@ class Stage:
     """Segments and features on which voters compete."""
 
     run: Run  # the main job's
-    tables: dict[bool, Table]  # its segments, by whether their features keep their lengths
+    tables: dict[bool, SegmentTable]  # its segments, by whether their features keep their lengths
     truth: dict[int, CountedTruth]  # bag number to the truth of its segments
     n_matched: int  # how many segments the reference selected
 
@@ -68,8 +68,8 @@ def prepare_stage(
     settings = replace(settings, features=cut_ending(settings.features))
     run = annotate(*folders, out, settings, segments=label_maps, n_jobs=n_jobs, progress=progress)
     truth = _count_truth(run, readers)
-    table = reopen(run).table
-    tables = {kind: scale_table(run, table, kind) for kind in sorted(set(kinds))}
+    opened = reopen(run)
+    tables = {kind: scale_table(opened, kind) for kind in sorted(set(kinds))}
     return Stage(run, tables, truth, int(run.votes["decisions"].sum()))
 
 
@@ -83,15 +83,16 @@ def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, Coun
     return dict(sorted(truth.items()))
 
 
-def scale_table(run: Run, table: Table, has_lengths: bool) -> Table:
+def scale_table(opened: Reopened, has_lengths: bool) -> SegmentTable:
     """The table with standardised features, their blocks of length one or as long as they are."""
-    if table.standardiser.has_lengths == has_lengths:
+    run, table = opened.run, opened.table
+    if opened.standardiser.has_lengths == has_lengths:
         return table
-    standardiser = replace(table.standardiser, has_lengths=has_lengths)
+    standardiser = replace(opened.standardiser, has_lengths=has_lengths)
     X = np.empty_like(table.X)
     for index, bag in enumerate(run.bags):
         X[run.get_slice(index)] = standardiser.apply(read_arrays(run.folder.features_path(bag.features))["features"])
-    return replace(table, X=X, standardiser=standardiser)
+    return replace(table, X=X)
 
 
 def hash_inputs(

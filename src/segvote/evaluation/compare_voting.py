@@ -14,16 +14,15 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError, TooLargeError
 from segvote.io.arrays import read_arrays, write_arrays
+from segvote.method.table import SegmentTable
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.steps.vote import hold_vote
 
 try:
@@ -35,7 +34,6 @@ ERROR_PREFIX = "segvote-error:"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # The clock ends a process only when it shows this many times the limit: it may be waiting for its turn.
 PATIENCE = 20
-PER_EDGE = ("edges", "lengths", "contrasts")  # of a table, a list over its bags
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Count:
     notes: tuple[str, ...] = ()  # what the voter warned of
 
 
-def count_votes(table: Table, settings: Settings) -> Count:
+def count_votes(table: SegmentTable, settings: Settings) -> Count:
     """Let the segments vote, here and now."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -72,21 +70,9 @@ def read_count(path: Path) -> Count | None:
         return None
 
 
-def write_ballot(path: Path, table: Table) -> None:
+def write_ballot(path: Path, table: SegmentTable) -> None:
     """Write what a voter needs to know of the segments."""
-    write_arrays(
-        path,
-        False,
-        X=table.X,
-        bags=table.bags,
-        offsets=table.offsets,
-        positive=table.positive,
-        areas=table.areas,
-        border=table.border,
-        frames=table.frames,
-        ends=np.cumsum([len(edges) for edges in table.edges]),
-        **{name: np.concatenate(getattr(table, name)) for name in PER_EDGE},
-    )
+    write_arrays(path, False, **{field.name: getattr(table, field.name) for field in fields(table)})
 
 
 def count_threads(n_jobs: int) -> int:
@@ -139,7 +125,7 @@ def main(arguments: Sequence[str]) -> int:
     ballot, request, out = Path(arguments[0]), json.loads(arguments[1]), arguments[2]
     limit_time(request["time_limit"])
     try:
-        count = count_votes(_read_ballot(ballot), Settings(**request["settings"]))
+        count = count_votes(SegmentTable(**read_arrays(ballot)), Settings(**request["settings"]))
     except SegvoteError as error:
         print(f"{ERROR_PREFIX}{type(error).__name__}:{str(error).splitlines()[0]}", file=sys.stderr)
         return 1
@@ -151,13 +137,6 @@ def limit_time(seconds: float) -> None:
     """Have the system end this process after so many seconds of processor time."""
     if resource:
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
-
-
-def _read_ballot(path: Path) -> Table:
-    arrays: dict[str, Any] = read_arrays(path)
-    ends = arrays.pop("ends")
-    arrays.update({name: np.split(arrays[name], ends[:-1]) for name in PER_EDGE})
-    return Table(**arrays, standardiser=None)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
