@@ -159,7 +159,7 @@ class Review:
         """What the page shows at first."""
         table, result = opened.table, self.held.vote
         votes = (result.scores, result.selected, result.thresholds)
-        shown = make_snapshot(table.offsets, table.areas, table.positive, *votes, uncertainty=result.uncertainty)
+        shown = make_snapshot(table.bag_offsets, table.areas, table.bag_labels, *votes, uncertainty=result.uncertainty)
         redrawn = measure_redrawn(self.run, shown)
         return note_signs(shown, disagreement=measure_disagreement(shown, result.graph), redrawn=redrawn)
 

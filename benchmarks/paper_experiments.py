@@ -28,9 +28,9 @@ from segvote.evaluation.stress import STRESSES, StressCurve, stress
 from segvote.io.images import list_images
 from segvote.io.tables import read_json, write_json
 from segvote.method.graph import stretch
+from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
 from segvote.voters import METHOD, SYSTEMS, VOTERS
 from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, search_window
@@ -217,13 +217,13 @@ def fit_printed(stage: Stage, **options: Any) -> Printed:
     table = stage.tables[True]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # most readings select all or nothing, which is what is measured
-        voter = PaperEKDE(**options).fit(table.X, table.positive[table.bags], bags=table.bags)
+        voter = PaperEKDE(**options).fit(table.X, table.is_candidate, bags=table.bags)
     return judge_votes(stage, voter.scores_, (voter.bandwidth_for_, voter.bandwidth_against_))
 
 
 def _list_window(stage: Stage) -> Iterator[Printed]:
     table = stage.tables[True]
-    for point in search_window(check_segments(table.X, table.positive[table.bags], table.bags, None, None)):
+    for point in search_window(check_segments(table.X, table.is_candidate, table.bags, None, None)):
         names = ("scale", "ratio", "rho", "plausibility")
         yield replace(judge_votes(stage, point.scores), **{name: getattr(point, name) for name in names})
 
@@ -234,7 +234,7 @@ def judge_votes(stage: Stage, votes: np.ndarray, pair: tuple[float, float] = (0.
     scores, _, decisions = decide_by_rules(table, votes, replace(SETTINGS, voter="ekde-paper"), stage.n_matched)
     ap = rank_scores(stage, scores)
     corloc, common = (_measure_corloc(stage, decisions[rule]) for rule in ("printed", "common"))
-    selected = float((votes[table.positive[table.bags]] > 0).mean())
+    selected = float((votes[table.is_candidate] > 0).mean())
     return Printed(pair, *(round(figure, 4) for figure in (ap, corloc, common, selected)))
 
 
@@ -299,8 +299,8 @@ def study_adaptation(job: Job, names: Sequence[str]) -> list[list[str]]:
     return [*rows, ["mean", *(f"{figure:.3f}" for figure in np.mean(found, axis=0))]]
 
 
-def measure_adapted(stage: Stage, table: Table, voter: str, gain: float) -> float:
-    labels = table.positive[table.bags]
+def measure_adapted(stage: Stage, table: SegmentTable, voter: str, gain: float) -> float:
+    labels = table.is_candidate
     u = VOTERS["cam"]().fit(table.X, labels, bags=table.bags).coef_
     X = stretch(table.X, u / np.linalg.norm(u), gain)
     fitted = VOTERS[voter]().fit(X, labels, bags=table.bags)

@@ -18,7 +18,7 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -289,8 +289,8 @@ def load_set(folder: Path, out: Path) -> SuiteArrays:
     table = opened.table
     truth = tuple(counted.get(index) for index in range(len(run)))
     neighbours = fetch_neighbours(run.folder, opened.bags, table, run.settings)
-    places = table.make_geometry()
-    return SuiteArrays(folder.name, np.asarray(table.X), table.bags, table.positive, places, truth, neighbours)
+    places = Geometry(**{field.name: getattr(table, field.name) for field in fields(Geometry)})
+    return SuiteArrays(folder.name, np.asarray(table.X), table.bags, table.bag_labels, places, truth, neighbours)
 
 
 def main() -> None:

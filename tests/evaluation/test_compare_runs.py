@@ -109,10 +109,10 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
 
 
 def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
-    table = reopen(finished_run).table
-    kept = scale_table(finished_run, table, True)
+    opened = reopen(finished_run)
+    table, scale, kept = opened.table, opened.standardiser, scale_table(opened, True)
     shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
-    scaled = (shard - table.standardiser.mean) / np.where(table.standardiser.std > 0, table.standardiser.std, 1)
+    scaled = (shard - scale.mean) / np.where(scale.std > 0, scale.std, 1)
     np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)
     lengths = np.linalg.norm(kept.X, axis=1, keepdims=True)  # one block only: the directions are the same
     np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
@@ -158,13 +158,13 @@ def test_options_reach_the_voter_they_are_for(scenes, tmp_path):
 def test_the_rules_select_what_they_say(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
-    shown = table.positive[table.bags]
+    shown = table.is_candidate
     _, _, own = decide_by_rules(table, votes, replace(QUICK, voter="cam"), 7)
     np.testing.assert_array_equal(own["own"], (votes > 0) & shown)
     assert own["matched"].sum() == 7
     assert votes[own["matched"]].min() > votes[shown & ~own["matched"]].max()
     _, _, best = decide_by_rules(table, votes, replace(QUICK, voter="negmin"), 7)
-    assert best["own"].sum() == table.positive.sum()
+    assert best["own"].sum() == table.bag_labels.sum()
     _, _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
     np.testing.assert_array_equal(crane["own"], crane["matched"])
     assert not any(one[~shown].any() for one in (*own.values(), *best.values()))
@@ -174,12 +174,12 @@ def test_the_second_voting_is_the_mean_of_adjacent_segments(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
     expected = votes.copy()
-    for edges, start in zip(table.edges, table.offsets, strict=False):
-        for one in np.unique(edges):
-            adjacent = [*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]]
-            expected[start + one] = 0.7 * votes[start + one] + 0.3 * votes[start + np.array(adjacent)].mean()
+    edges = table.edges
+    for one in np.unique(edges):
+        adjacent = [*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]]
+        expected[one] = 0.7 * votes[one] + 0.3 * votes[adjacent].mean()
     np.testing.assert_allclose(vote_twice(table, votes, 0.3), expected)
-    settings, shown = replace(QUICK, voter="cam", smoothing=0.3), table.positive[table.bags]
+    settings, shown = replace(QUICK, voter="cam", smoothing=0.3), table.is_candidate
     np.testing.assert_array_equal(decide_by_rules(table, votes, settings, 7)[2]["printed"], (expected > 0) & shown)
 
 
@@ -235,9 +235,10 @@ def test_scda_keeps_the_largest_component_above_the_mean(comparison):
     votes = np.random.default_rng(0).random(len(table.X))
     selected = decide_by_rules(table, votes, Settings(voter="scda"), 5)[2]["own"]
     for index in np.flatnonzero(table.positive):
-        part = slice(table.offsets[index], table.offsets[index + 1])
+        part = table.get_slice(index)
+        edges = table.edges[table.images[table.edges[:, 0]] == index] - part.start
         above = votes[part] > np.average(votes[part], weights=table.areas[part])
-        components = list_components(above, table.edges[index])
+        components = list_components(above, edges)
         largest = max(components, key=lambda members: table.areas[part][members].sum())
         assert np.flatnonzero(selected[part]).tolist() == sorted(largest)
 

@@ -87,7 +87,10 @@ def test_the_number_of_segments_is_a_stress_too(scenes, tmp_path, monkeypatch):
 
 
 def test_drawn_videos_keep_their_key_frames(table):
-    frames = np.concatenate([np.arange(count) % 3 == 2 for count in np.diff(table.offsets)]).astype(np.int32)
-    taken = take_bags(replace(table, frames=np.sort(frames)), np.array([5, 3, 0]))
-    assert len(taken.frames) == len(taken.X)
-    assert len(take_bags(table, np.array([5, 3, 0])).frames) == 0
+    halves = np.concatenate([2 * np.arange(count) // count for count in np.diff(table.offsets)])
+    nothing = {"edges": np.empty((0, 2), np.int64), "lengths": np.empty(0), "contrasts": np.empty(0)}
+    groups, positive = np.repeat(table.groups, 2), np.repeat(table.positive, 2)
+    films = replace(table, images=2 * table.images + halves, groups=groups, positive=positive, **nothing)
+    taken = take_bags(films, np.array([0, 3, 5]))
+    assert taken.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    np.testing.assert_array_equal(taken.X[taken.images == 2], films.X[films.images == 6])

@@ -28,15 +28,14 @@ from segvote.evaluation.evaluate_segments import CountedTruth, count_video
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import hash_file
-from segvote.method.table import weigh_adjacent
+from segvote.method.table import SegmentTable, smooth_along, weigh_adjacent
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate
 from segvote.steps.looks import SCALABLE
-from segvote.steps.reopening import reopen
-from segvote.steps.table import Table
+from segvote.steps.reopening import Reopened, reopen
 from segvote.steps.vote import decide_votes, hold_vote
 from segvote.types import WITH
 
@@ -54,7 +53,7 @@ class Stage:
     """Segments and features on which voters compete."""
 
     run: Run  # the main job's
-    tables: dict[bool, Table]  # its segments, by whether their features keep their lengths
+    tables: dict[bool, SegmentTable]  # its segments, by whether their features keep their lengths
     truth: dict[int, CountedTruth]  # bag number to the truth of its segments
     n_matched: int  # how many segments the reference selected
 
@@ -89,8 +88,8 @@ def prepare_stage(
     settings = replace(settings, features=cut_ending(settings.features))
     run = annotate(*folders, out, settings, segments=label_maps, n_jobs=n_jobs, progress=progress)
     truth = _count_truth(run, readers)
-    table = reopen(run).table
-    tables = {kind: scale_table(run, table, kind) for kind in sorted(set(kinds))}
+    opened = reopen(run)
+    tables = {kind: scale_table(opened, kind) for kind in sorted(set(kinds))}
     return Stage(run, tables, truth, int(run.votes["decisions"].sum()))
 
 
@@ -104,15 +103,16 @@ def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, Coun
     return dict(sorted(truth.items()))
 
 
-def scale_table(run: Run, table: Table, has_lengths: bool) -> Table:
+def scale_table(opened: Reopened, has_lengths: bool) -> SegmentTable:
     """The table with standardised features, their blocks of length one or as long as they are."""
-    if table.standardiser.has_lengths == has_lengths:
+    run, table = opened.run, opened.table
+    if opened.standardiser.has_lengths == has_lengths:
         return table
-    standardiser = replace(table.standardiser, has_lengths=has_lengths)
+    standardiser = replace(opened.standardiser, has_lengths=has_lengths)
     X = np.empty_like(table.X)
     for index, bag in enumerate(run.bags):
         X[run.get_slice(index)] = standardiser.apply(read_arrays(run.folder.features_path(bag.features))["features"])
-    return replace(table, X=X, standardiser=standardiser)
+    return replace(table, X=X)
 
 
 def hash_inputs(
@@ -155,7 +155,7 @@ class Count:
     notes: tuple[str, ...] = ()  # what the voter warned of
 
 
-def count_votes(table: Table, settings: Settings) -> Count:
+def count_votes(table: SegmentTable, settings: Settings) -> Count:
     """Let the segments vote, here and now."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -181,7 +181,7 @@ def read_count(path: Path) -> Count | None:
 
 
 def decide_by_rules(
-    table: Table, votes: np.ndarray, settings: Settings, n_matched: int
+    table: SegmentTable, votes: np.ndarray, settings: Settings, n_matched: int
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Decide by all rules: scores (n_segments,) and thresholds (n_bags,) of the common rule, and each rule's selection.
 
@@ -199,30 +199,32 @@ def decide_by_rules(
     return scores, thresholds, decisions
 
 
-def vote_twice(table: Table, votes: np.ndarray, share: float) -> np.ndarray:
+def vote_twice(table: SegmentTable, votes: np.ndarray, share: float) -> np.ndarray:
     """The second voting as printed: (1 - l) f_i + l times the mean of f over all adjacent segments; l is `share`.
 
     A segment without neighbours keeps its score.
     """
-    edges = np.concatenate([own + start for own, start in zip(table.edges, table.offsets, strict=False)])
-    mean = weigh_adjacent(len(votes), edges, np.ones(len(edges)), np.full(len(edges), np.nan))
-    return (1 - share) * votes + share * (mean @ votes)
+    n_edges = len(table.edges)
+    mean = weigh_adjacent(len(votes), table.edges, np.ones(n_edges), np.full(n_edges, np.nan))
+    return smooth_along(mean, votes, share)
 
 
-def _select_own(table: Table, votes: np.ndarray, voter: str, n_matched: int) -> np.ndarray:
+def _select_own(table: SegmentTable, votes: np.ndarray, voter: str, n_matched: int) -> np.ndarray:
     """By the threshold that the voter's own paper gives."""
     if voter in COUNT_MATCHED:
         return _select_count(table, votes, n_matched)
     if voter in LARGEST_COMPONENT:
         return _select_component(table, votes)
-    return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.positive[table.bags]
+    return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.is_candidate
 
 
-def _select_component(table: Table, votes: np.ndarray) -> np.ndarray:
+def _select_component(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
     """Of the segments above their image's mean (weighted by area), the connected component of largest area."""
     selected = np.zeros(len(votes), dtype=bool)
-    for index in np.flatnonzero(table.positive):
-        part, edges = slice(table.offsets[index], table.offsets[index + 1]), table.edges[index]
+    bags = table.bags[table.edges[:, 0]]
+    for index in np.flatnonzero(table.bag_labels):
+        part = slice(*table.bag_offsets[index : index + 2])
+        edges = table.edges[bags == index] - part.start
         above = votes[part] > np.average(votes[part], weights=table.areas[part])
         kept = edges[above[edges].all(axis=1)] if len(edges) else edges
         graph = sparse.coo_array((np.ones(len(kept)), kept.T), shape=(len(above), len(above)))
@@ -232,17 +234,17 @@ def _select_component(table: Table, votes: np.ndarray) -> np.ndarray:
     return selected
 
 
-def _select_best(table: Table, votes: np.ndarray) -> np.ndarray:
+def _select_best(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
     selected = np.zeros(len(votes), dtype=bool)
-    for index in np.flatnonzero(table.positive):
-        start, stop = table.offsets[index], table.offsets[index + 1]
+    for index in np.flatnonzero(table.bag_labels):
+        start, stop = table.bag_offsets[index : index + 2]
         selected[start + np.argmax(votes[start:stop])] = True
     return selected
 
 
-def _select_count(table: Table, votes: np.ndarray, n_selected: int) -> np.ndarray:
+def _select_count(table: SegmentTable, votes: np.ndarray, n_selected: int) -> np.ndarray:
     """As many segments of *with* bags, more where scores tie: the paper's rule for CRANE."""
-    shown = table.positive[table.bags]
+    shown = table.is_candidate
     if n_selected <= 0:
         return np.zeros(len(votes), dtype=bool)
     ranked = np.sort(votes[shown])[::-1]

@@ -112,7 +112,7 @@ def diagnose_folders(
     shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one, pair.other)}
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
-    table = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings=settings)
+    table, _ = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings)
     held = hold_vote(table, settings)
     suspicions = table.average_by_bag(held.vote.suspicion)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
