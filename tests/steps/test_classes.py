@@ -14,7 +14,7 @@ from PIL import Image
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
-from segvote.features.color import ColorFeatures
+from segvote.features.histograms import ColorFeatures
 from segvote.integrations import open_predictors
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.voc import make_voc_palette
