@@ -8,20 +8,24 @@ import sys
 
 import numpy as np
 import pytest
+from browsing import (
+    NEEDS_BROWSER,
+    PATIENCE,
+    find_best,
+    find_segment,
+    get_state,
+    wait_heard,
+    wait_until,
+    write_masks,
+)
 
 from segvote.review.serving.opening import write_redirect
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
-
-PATIENCE = 600_000  # milliseconds; a busy machine is slow, not wrong
+pytest.importorskip("playwright.sync_api")
+pytestmark = NEEDS_BROWSER
 
 
 class Server:
@@ -45,47 +49,6 @@ def server(run_copy):
     server = Server(run_copy)
     yield server
     server.kill()
-
-
-def wait_heard(page, action):
-    page.wait_for_selector(f"#saved[data-last-voted='{action}']")
-    # The status comes first, the scores a moment later.
-    wait_until(page, "() => segvote.store.version === segvote.store.status.version")
-
-
-def wait_until(page, condition, argument=None):
-    """`wait_for_function` is refused by the page's own policy; asking again and again is not."""
-    for _ in range(PATIENCE // 50):
-        if page.evaluate(condition, argument):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"not within {PATIENCE} ms: {condition}")
-
-
-def find_segment(page, segment):
-    """Where a segment lies on the screen."""
-    wait_until(page, "() => segvote.getRegions() !== null")
-    x, y = page.evaluate("(segment) => segvote.toScreen(segment)", segment)
-    box = page.locator("#canvas").bounding_box()
-    return box["x"] + x, box["y"] + y
-
-
-def get_state(page, image, segment):
-    return page.evaluate("([image, segment]) => segvote.store.images[image].state[segment]", [image, segment])
-
-
-def find_best(page):
-    return page.evaluate(
-        "() => { const s = segvote.store.images[segvote.store.current].scores; return s.indexOf(Math.max(...s)); }"
-    )
-
-
-def write_masks(page):
-    """Finish, write masks, close."""
-    page.keyboard.press("e")
-    page.locator("#write-masks").click()
-    page.locator("#write-result", has_text="COCO").wait_for()
-    page.keyboard.press("Escape")
 
 
 def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address, open_page):

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from browsing import NEEDS_CHROMIUM, wait_heard
 from PIL import Image
 
 from segvote.errors import BadInputError
@@ -118,9 +119,9 @@ def test_pixels_and_objects_of_videos_are_refused_with_the_reason(engine, copy):
     assert read_actions(copy.folder.corrections_path) == []
 
 
+@NEEDS_CHROMIUM
 @pytest.mark.browser
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
-def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread, wait_heard):
+def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread):
     bag = copy.find("with/v0")
     with serve_in_thread(copy.folder.path) as address:
         page = open_page(address)

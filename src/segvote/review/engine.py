@@ -21,10 +21,13 @@ from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
+from segvote.masks import SuperpixelMap
+from segvote.review.encoding import scale_bag
 from segvote.review.estimate import Estimate, Overlaps
 from segvote.review.frames import Frames
 from segvote.review.instances import check_divides, encode_instances, find_joined
 from segvote.review.masks import Masks, measure_redrawn
+from segvote.review.smart_click import find_region
 from segvote.review.snapshot import (
     Snapshot,
     UserInput,
@@ -37,7 +40,7 @@ from segvote.review.snapshot import (
     note_signs,
     note_written,
 )
-from segvote.review.strokes import Stroke, draw_stroke, snap_to_superpixels
+from segvote.review.strokes import PLACES, Stroke, draw_stroke, reshape_region, snap_to_superpixels, trace_outline
 from segvote.review.user_input import UserReader
 from segvote.review.voting import Voting
 from segvote.review.wider import find_wider
@@ -133,23 +136,45 @@ class Engine:
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
         """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
-        record = self.run.bags[self.check_bag(bag)]
-        if record.n_frames:
-            raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
-        empty = np.zeros((record.height, record.width), dtype=bool)
-        pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
-        if stroke.snap and stroke.tool != "fill":
-            pixels = snap_to_superpixels(pixels, stroke, self._read_superpixels(bag))
-        labels = self.run.read_segments(bag)["labels"]
+        record, labels = self.run.bags[self._check_painted(bag)], self.run.read_segments(bag)["labels"]
+        if stroke.tool == "smart":
+            pixels = self._find_smart(bag, stroke.points[0], value)
+        else:
+            empty = np.zeros((record.height, record.width), dtype=bool)
+            pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
+        if stroke.snap and stroke.tool not in PLACES:
+            snaps = labels if self.run.drawing.way == "segments" else self._read_superpixels(bag).labels
+            pixels = snap_to_superpixels(pixels, stroke, snaps)
         return self._append_region(self._make_stroke("paint", bag, value, pixels), bag, labels, pixels)
 
-    def _read_superpixels(self, bag: int) -> np.ndarray:
-        """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
-        labels: np.ndarray = self.run.read_segments(bag)["labels"]
-        if self.run.drawing.way == "segments":
-            return labels
-        key = self.run.bags[bag].segments
-        return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag)).labels
+    def _check_painted(self, bag: int) -> int:
+        if self.run.bags[self.check_bag(bag)].n_frames:
+            raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
+        return bag
+
+    def _read_superpixels(self, bag: int) -> SuperpixelMap:
+        """The fine superpixels along which masks are drawn."""
+        labels, key = self.run.read_segments(bag)["labels"], self.run.bags[bag].segments
+        return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag))
+
+    def _find_smart(self, bag: int, point: np.ndarray, value: int) -> np.ndarray:
+        """(height, width) bool: see `find_region`."""
+        snapshot, strokes = self._get_drawn(bag)
+        mask, heat = self.masks.draw(snapshot, strokes, bag), scale_bag(snapshot, bag)
+        return find_region(self._read_superpixels(bag), mask, heat, point, value)
+
+    def trace_outline(self, bag: int, x: int, y: int) -> np.ndarray:
+        """(n, 2) corners of the outline of the object at a pixel of an image."""
+        return trace_outline(self.draw_mask(self._check_painted(bag)), np.array([x, y]))
+
+    def reshape(self, bag: int, place: np.ndarray, corners: np.ndarray) -> int:
+        """Give the object at a place of an image the outline with these corners (n, 2)."""
+        added, removed = reshape_region(self.draw_mask(self._check_painted(bag)), place, corners)
+        painted = [(1, added), (0, removed)]
+        strokes = [self._make_stroke("paint", bag, value, pixels) for value, pixels in painted if pixels.any()]
+        if not strokes:
+            raise BadInputError("the outline is as it was; drag a corner of it")
+        return self._append(*strokes)
 
     def cut(self, bag: int, points: np.ndarray) -> int:
         """Divide the instances that a line (n, 2), from edge to edge, passes through; the mask stays as it is."""

@@ -30,7 +30,7 @@ MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
 MAX_BAGS = 1 << 14
 # Actions that are kept while the run folder is away; undo and redo refer to a number, which may be another's by then.
-KEPT = frozenset({"accept", "clear", "cut", "extent", "join", "move", "paint", "set"})
+KEPT = frozenset({"accept", "clear", "cut", "extent", "join", "move", "paint", "reshape", "set"})
 
 
 class Session:
@@ -63,6 +63,7 @@ class Session:
             "paint": self._paint,
             "redo": self._redo,
             "rescue": self._rescue,
+            "reshape": self._reshape,
             "set": self._set,
             "undo": self._undo,
         }
@@ -261,6 +262,16 @@ class Session:
             message, bag=int, tool=str, points=list, radius=(int, float), snap=bool, value=int
         )
         return self._offer_wider(self.engine.paint(bag, check_stroke(tool, _check_points(points), radius, snap), value))
+
+    def _reshape(self, message: Any) -> dict[str, Any]:
+        """The first point is the place of the object, the others are the corners of its new outline."""
+        bag, points = _take(message, bag=int, points=list)
+        corners = check_stroke("polygon", _check_points(points[2:]), 1, False).points
+        place = check_stroke("fill", _check_points(points[:2]), 1, False).points[0]
+        return {"action": self.engine.reshape(bag, place, corners)}
+
+    def describe_outline(self, bag: int, x: int, y: int) -> dict[str, Any]:
+        return {"points": self.engine.trace_outline(bag, x, y).tolist()}
 
     def _cut(self, message: Any) -> dict[str, Any]:
         bag, points = _take(message, bag=int, points=list)

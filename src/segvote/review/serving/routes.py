@@ -72,6 +72,7 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/frames/{frame:int}/map", _map(session.get_frame_map)),
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
         Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(session.describe_votes))),
+        Route("/api/images/{bag:int}/outline/{x:int}/{y:int}", _ask(_numbers(session.describe_outline))),
         Route("/api/doctor", _ask(lambda request: session.describe_doctor())),
         *[Route(f"/api/{name}", _act(session, name, threads), methods=["POST"]) for name in session.actions],
     ]
