@@ -96,7 +96,6 @@ LEDGER := $(abspath docs/_build/trust.jsonl)
 trust: install
 	mkdir -p docs/_build && rm -f $(LEDGER)
 	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -m 'not real_data' tests/trust
-	$(BIN)/python tests/trust/table.py $(LEDGER) docs/reliability.md
 
 lint: install
 	$(BIN)/ruff check src tests benchmarks

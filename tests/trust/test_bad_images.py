@@ -41,7 +41,7 @@ def judge(ledger, answers):
         print(*fault)
     kinds = Counter(exhibit.kind for exhibit, _ in answers)
     assert len(kinds) == len(MAKERS)
-    ledger.note(f"bad and odd image files read, of {len(kinds)} kinds", len(answers), len(faults))
+    ledger(f"bad and odd image files read, of {len(kinds)} kinds", len(answers), len(faults))
 
 
 def test_a_hundred_bad_files_are_read_or_named(tmp_path, ledger):
@@ -78,7 +78,7 @@ def test_a_run_names_every_bad_file_in_one_line_each(stage, world, ledger):
     silent = [one for one in exhibits if one.is_bad and f"with/{one.path.name}" in kept]
     # A damaged copy of a picture may be the near-duplicate of one in the other folder.
     lines = [line for line in done["errors"].splitlines() if not line.startswith("near-duplicates")]
-    ledger.note("bad files in the folders of `annotate`, each named", len(exhibits), len(missing) + len(silent))
+    ledger("bad files in the folders of `annotate`, each named", len(exhibits), len(missing) + len(silent))
     assert len(lines) == len(named) and all(line.startswith("left out: ") for line in lines)
     assert "\x1b" not in done["errors"]
 

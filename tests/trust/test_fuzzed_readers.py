@@ -399,4 +399,4 @@ def test_a_reader_reads_nonsense_or_says_why_not(readers, name, is_whole, ledger
         longest = max(longest, time.process_time() - started)
     print(f"{name}: {n_tries} tries, {lost} lost, {peak.measure()} MB more, longest {longest:.2f} s")
     assert peak.measure() < MAX_MEGABYTES and longest < MAX_SECONDS
-    ledger.note(f"nonsense in {name}", n_tries, lost)
+    ledger(f"nonsense in {name}", n_tries, lost)

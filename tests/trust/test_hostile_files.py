@@ -22,12 +22,6 @@ from segvote.steps.export import export
 from segvote.steps.label_maps import LabelMaps
 
 
-@pytest.fixture
-def own_run(tiny_run, tmp_path):
-    shutil.copytree(tiny_run, tmp_path / "run")
-    return tmp_path / "run"
-
-
 def count_unrefused(attempts):
     """How many of the calls end in anything but a `SegvoteError`."""
     n_lost = 0
@@ -80,7 +74,7 @@ def test_pickles_that_run_code_do_not(tmp_path, ledger):
         attempts += [lambda path=path: read_torch_file(path) for path in (plain, zipped)]
         attempts += [lambda path=model: read_label_map(path)]
     lost = count_unrefused(attempts) + marker.exists()
-    ledger.note("weights and label maps that would run code", len(attempts), lost)
+    ledger("weights and label maps that would run code", len(attempts), lost)
 
 
 def read_label_map(path):
@@ -102,7 +96,7 @@ def test_label_maps_that_are_programs_or_bombs_are_refused(tmp_path, ledger):
     )
     names = ("a.png", "b.npy", "c.npy", "d.npy", "e.png", "f.mat")
     lost = count_unrefused([lambda name=name: read_label_map(tmp_path / name) for name in names])
-    ledger.note("label maps that are programs, bombs or nonsense", len(names), lost + marker.exists())
+    ledger("label maps that are programs, bombs or nonsense", len(names), lost + marker.exists())
 
 
 def make_onnx(path, location, place):
@@ -157,7 +151,7 @@ def test_networks_cannot_read_files_elsewhere(tmp_path, ledger):
             make_onnx(path, location, place)
             attempts += [lambda path=path: BackboneFeatures(path, size=16).get_key()]
             attempts += [lambda path=path: BackboneFeatures(path, size=16).blocks]
-    ledger.note(
+    ledger(
         "networks whose weights lie elsewhere (`..`, absolute, links, pipes)", len(attempts), count_unrefused(attempts)
     )
 
@@ -191,7 +185,7 @@ def test_names_in_a_record_cannot_lead_out(own_run, tmp_path, ledger):
         attempts.append(attempt)
     lost = count_unrefused(attempts)
     strangers = {path.name for path in tmp_path.iterdir()} - {"run", "export"}
-    ledger.note("run folders with names that lead out", len(attempts), lost + len(strangers))
+    ledger("run folders with names that lead out", len(attempts), lost + len(strangers))
 
 
 @pytest.mark.parametrize("name", ["masks", "review.sqlite", "log.jsonl", "heatmaps/with"])
@@ -209,7 +203,7 @@ def test_links_in_a_run_folder_lead_nowhere(stage, own_run, tiny_scenes, tmp_pat
     folders = [tiny_scenes / "with", tiny_scenes / "without", "-o", own_run]
     done = stage.run("annotate", *folders, "--jobs", "1", "--features", "color", "--n-segments", "9", "--size", "64")
     changed = list(outside.iterdir()) if outside.is_dir() else outside.read_bytes()
-    ledger.note("run folders with links to other places", 1, int(done["code"] != 2 or bool(changed)))
+    ledger("run folders with links to other places", 1, int(done["code"] != 2 or bool(changed)))
     assert "link out of the run folder" in done["errors"]
 
 
@@ -228,7 +222,7 @@ PARAMETER = '<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd">
 def test_xml_with_entities_is_refused(tmp_path, ledger, text):
     (tmp_path / "annotations.xml").write_text(text)
     attempts = [lambda: list(read_any(tmp_path / "annotations.xml"))]
-    ledger.note("XML with entities, document types, odd encodings", 1, count_unrefused(attempts))
+    ledger("XML with entities, document types, odd encodings", 1, count_unrefused(attempts))
 
 
 def list_bombs(folder):
@@ -272,7 +266,7 @@ def list_bombs(folder):
 
 def test_annotation_files_that_grow_are_refused(tmp_path, ledger):
     attempts = [lambda path=path: list(read_any(path)) for path in list_bombs(tmp_path)]
-    ledger.note("annotation files that unpack to more than they are", len(attempts), count_unrefused(attempts))
+    ledger("annotation files that unpack to more than they are", len(attempts), count_unrefused(attempts))
 
 
 def test_archives_write_nothing_where_their_names_say(tmp_path, ledger):
@@ -283,9 +277,7 @@ def test_archives_write_nothing_where_their_names_say(tmp_path, ledger):
             archive.writestr(name, coco)
         assert survives(lambda: list(read_any(path)))
     found = [*tmp_path.parent.rglob("slipped*"), *tmp_path.parent.parent.glob("slipped*")]
-    ledger.note(
-        "archives whose members are called `../..`", 3, len(found) + os.path.exists("/tmp/slipped-segvote.json")
-    )
+    ledger("archives whose members are called `../..`", 3, len(found) + os.path.exists("/tmp/slipped-segvote.json"))
 
 
 def list_crowded(folder, n_shapes, size):
@@ -335,4 +327,4 @@ def test_files_of_many_shapes_take_the_memory_of_one(tmp_path, ledger, n_shapes,
         if not good:
             print(path.name, len(annotation.parts), peak >> 20)
         lost += not good
-    ledger.note("imports of 60 and 1,200 outlines in one image, the memory of one mask", 4, lost)
+    ledger("imports of 60 and 1,200 outlines in one image, the memory of one mask", 4, lost)

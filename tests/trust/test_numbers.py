@@ -77,7 +77,7 @@ def test_odd_images_give_numbers_or_a_refusal(tmp_path, ledger, case):
         run = annotate(tmp_path / "with", tmp_path / "without", out, settings, n_jobs=1)
         predict(run.folder.path, tmp_path / "with", tmp_path / f"new{settings.n_segments}", n_jobs=1)
         assert all(math.isfinite(bag.score) and 0 <= bag.area <= 1 for bag in run.bags)
-    ledger.note(
+    ledger(
         "images at the edge (constant, equal, one pixel, one segment, 1 + 1), no NaN", 2, count_faulty_files(tmp_path)
     )
 
@@ -91,7 +91,7 @@ def test_five_thousand_and_one(tmp_path, ledger, counts):
     settings = Settings(features="color", n_segments=2, size=16, draw="segments")
     run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=2)
     assert len(run) == 5001
-    ledger.note("5,000 + 1 images, no NaN", 1, count_faulty_files(tmp_path / "out"))
+    ledger("5,000 + 1 images, no NaN", 1, count_faulty_files(tmp_path / "out"))
 
 
 def make_segments(kind, rng):
@@ -143,7 +143,7 @@ def test_odd_segments_give_numbers_or_a_refusal(ledger, voter, kind):
         lost = int(not (np.isfinite(scores).all() and scores.shape == (len(X),)))
     except SegvoteError as error:
         assert str(error)
-    ledger.note("odd segments (zero, equal, huge, tiny, alone) for every voter", 1, lost)
+    ledger("odd segments (zero, equal, huge, tiny, alone) for every voter", 1, lost)
 
 
 @pytest.mark.slow
@@ -158,4 +158,4 @@ def test_threads_of_the_libraries_change_nothing(tiny_scenes, tiny_run, tmp_path
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
         votes.append(read_arrays(place.work / "out" / "votes" / "votes.npz"))
     worst = max(float(np.abs(votes[0][name].astype(float) - votes[1][name]).max()) for name in votes[0])
-    ledger.note("scores with 1 and 2 threads of BLAS and OpenMP, equal to 1e-5", 1, int(worst > 1e-5))
+    ledger("scores with 1 and 2 threads of BLAS and OpenMP, equal to 1e-5", 1, int(worst > 1e-5))

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_package_is_permissive(ledger):
     licences = list_licences()
     assert len(licences) > 20
-    ledger.note("licences of all packages, permissive", len(licences), sum(not check(one) for one in licences.items()))
+    ledger("licences of all packages, permissive", len(licences), sum(not check(one) for one in licences.items()))
 
 
 def check(item):
@@ -129,4 +129,4 @@ def test_the_wheel_runs_in_an_empty_environment(wheel, tiny_scenes, tmp_path, le
     code = "import segvote, sys; print(segvote.__file__)"
     where = subprocess.run([python, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
     masks = sorted((tmp_path / "out" / "masks" / "with").glob("*.png"))
-    ledger.note("the wheel installed outside the checkout runs", 1, int(len(masks) != 3 or str(tmp_path) not in where))
+    ledger("the wheel installed outside the checkout runs", 1, int(len(masks) != 3 or str(tmp_path) not in where))

@@ -108,7 +108,7 @@ def export(
         opened = opened if isinstance(opened, Run | ClassRuns) else _open(Path(opened))
         labels, annotations = _choose_annotations(opened, label, unsure, instances)
         bags = opened.images if isinstance(opened, ClassRuns) else opened.bags
-        names = encode_names(one.name for one in bags)
+        names = encode_names((one.name for one in bags), foldable=images != "none")
         annotations = (replace(one, name=names.get(one.name) or encode_name(one.name)) for one in annotations)
         target = opened.folder.path / "exports" / format if target is None else Path(target)
         _check_target(target, overwrite)
