@@ -3,7 +3,7 @@
     python benchmarks/ablation.py [DATA] [--sets cows,tile-fray] [--out build/suite]
 
 Each set whole and in three draws of 12 + 12 images; what is there for folders that are not clean also with a tenth of
-both folders misfiled. The vote is held on the features of the suite's runs; figures are CorLoc and mean overlap of whole
+both folders misfiled. The vote is held on features of the suite's runs; figures are CorLoc and mean overlap of whole
 segments, before masks are drawn along superpixels. For every constant and every set the value is then chosen on all
 other sets and judged on the one left out.
 """
