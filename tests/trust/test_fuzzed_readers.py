@@ -1,8 +1,8 @@
 """Every reader of files from elsewhere, given nonsense: it reads it or raises an error of segvote, and stays small.
 
 Values of a JSON file are replaced or lost, or bytes of any file are turned, cut or doubled, from a seed. `make test`
-tries a few of each, `make trust` two thousand (SEGVOTE_FUZZ sets another number). The eleven readers of `run.json`
-share them; the whole review of `review.sqlite` has a quarter.
+tries a few of each, `make trust` two thousand (SEGVOTE_FUZZ sets another number). The readers of `run.json` share
+them; other commands have a quarter.
 """
 
 import json
@@ -14,63 +14,37 @@ import time
 import zipfile
 import zlib
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import TINY
+import typer
+from commands import COMMANDS, EVERY_COMMAND, TINY, World
 from nonsense import STRANGE, damage, replace_value, survives
 from torch_writer import make_file
 
 from segvote import load_run
-from segvote.cli.evaluate import format_evaluation
-from segvote.cli.import_ import format_imported
-from segvote.evaluation.doctor import diagnose_run, format_diagnosis
-from segvote.evaluation.evaluate import evaluate
+from segvote.cli.app import load_commands
 from segvote.evaluation.evaluate_truth import list_truth
-from segvote.evaluation.explain import explain_segment, format_explanation
 from segvote.features import make_features
 from segvote.features.networks.onnx_graph import GraphBuilder
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.io import EXPORTS
-from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.imports.detect import read_any
 from segvote.io.masks import write_mask
 from segvote.io.tables import format_json
 from segvote.report import write_report
-from segvote.report.timings import format_timings
 from segvote.review.session import Session
 from segvote.run.classes.runs import ClassRuns
-from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.run.corrections import fix_table, measure_painted_shares, read_corrections
+from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.steps.annotate import annotate
 from segvote.steps.classes.annotate import annotate_classes
-from segvote.steps.export import export
-from segvote.steps.extent import change_extent
-from segvote.steps.importing import import_corrections
-from segvote.steps.prediction.model import read_model
-from segvote.steps.prediction.predict import predict
-from segvote.steps.prediction.predictor import Predictor
-from segvote.steps.reopening import list_segmented_images, reopen, vote
-from segvote.steps.update import update
 from segvote.types import Annotation, Part
 
 MAX_MEGABYTES = 2048  # that a reader may take on top of what the process had before: its budget
 MAX_SECONDS = 20  # of the processor, for one file
 N_QUICK, N_WHOLE = 20, int(os.environ.get("SEGVOTE_FUZZ", "2000"))
-
-
-@dataclass(frozen=True)
-class Place:
-    """A run folder and a folder for other files, which a test may spoil; scenes and a run that are only read."""
-
-    run: Path
-    work: Path
-    scenes: Path
-    whole: Path
 
 
 # What spoils: each returns a function of a generator of random numbers.
@@ -95,17 +69,29 @@ def spoil_bytes(path):
     return lambda rng: path.write_bytes(damage(whole, rng))
 
 
-def spoil_record(place):
-    def restore():
-        shutil.rmtree(place.run)
-        shutil.copytree(place.whole, place.run)
+def spoil_record(name):
+    """``run.json`` of the folder that a command reads, or writes into; everything else is as before."""
 
-    return spoil_json(place.run / "run.json", restore)
+    def prepare(world):
+        whole = world.work.parent / "whole"
+        shutil.copytree(world.run, whole)
+
+        def restore():
+            for folder in (world.run, world.out):
+                shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(whole, world.run)
+            if name in ("annotate", "update"):
+                shutil.copytree(whole, world.out)
+
+        restore()
+        return spoil_json((world.out if world.out.exists() else world.run) / "run.json", restore)
+
+    return prepare
 
 
-def spoil_log_lines(place):
+def spoil_log_lines(world):
     """One line of JSON Lines replaced."""
-    path = place.run / "log.jsonl"
+    path = world.run / "log.jsonl"
     lines = path.read_text().splitlines()
 
     def spoil(rng):
@@ -115,16 +101,16 @@ def spoil_log_lines(place):
     return spoil
 
 
-def write_log(place):
-    path, bag = place.run / "review.sqlite", Run(place.run).bags[0]
+def write_log(world):
+    path, bag = world.run / "review.sqlite", Run(world.run).bags[0]
     with closing(CorrectionLog(path)) as log:
         log.append(Action("set", bag.digest, bag.name, 1, 4, 4, "0@"))
     return path, bag
 
 
-def spoil_rows(place):
+def spoil_rows(world):
     """A log of two actions; in the second, two values are nonsense, and the checksum is that of the nonsense."""
-    path, bag = write_log(place)
+    path, bag = write_log(world)
     strange = (
         *STRANGE,
         "set",
@@ -167,26 +153,26 @@ FILES = {
 MASK = np.random.default_rng(0).random((30, 40)) < 0.3
 
 
-def write_export(place, format):
+def write_export(world, format):
     annotation = Annotation("a.png", 30, 40, (Part("car", MASK, 0.5), Part("cow", ~MASK)))
-    EXPORTS[format](iter([annotation]), place.work / format, ExportOptions(images="none", val_share=0))
-    return place.work / FILES[format]
+    EXPORTS[format](iter([annotation]), world.work / format, ExportOptions(images="none", val_share=0))
+    return world.work / FILES[format]
 
 
-def spoil_archive(place):
-    with zipfile.ZipFile(place.work / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(write_export(place, "coco"), "a.json")
-    return spoil_bytes(place.work / "a.zip")
+def spoil_archive(world):
+    with zipfile.ZipFile(world.work / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(write_export(world, "coco"), "a.json")
+    return spoil_bytes(world.work / "a.zip")
 
 
-def spoil_mask(place):
-    write_mask(place.work / "masks" / "a.png", MASK)
-    return spoil_bytes(place.work / "masks" / "a.png")
+def spoil_mask(world):
+    write_mask(world.work / "masks" / "a.png", MASK)
+    return spoil_bytes(world.work / "masks" / "a.png")
 
 
 def spoil_text(name, text, spoil=spoil_bytes):
-    def write(place):
-        path = place.work / name
+    def write(world):
+        path = world.work / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         return spoil(path)
@@ -195,33 +181,39 @@ def spoil_text(name, text, spoil=spoil_bytes):
 
 
 def spoil_weights(is_zipped):
-    def write(place):
-        (place.work / "a.pth").write_bytes(make_file({"a": np.ones((3, 2), np.float32)}, zipped=is_zipped))
-        return spoil_bytes(place.work / "a.pth")
+    def write(world):
+        (world.work / "a.pth").write_bytes(make_file({"a": np.ones((3, 2), np.float32)}, zipped=is_zipped))
+        return spoil_bytes(world.work / "a.pth")
 
     return write
 
 
-def spoil_network(place):
+def spoil_network(world):
     graph = GraphBuilder()
     conv = graph.convolve("image", np.ones((2, 3, 8, 8), np.float32), np.zeros(2, np.float32), strides=[8, 8])
-    (place.work / "net.onnx").write_bytes(graph.build({conv: (1, 2, "h", "w")}))
-    return spoil_bytes(place.work / "net.onnx")
+    (world.work / "net.onnx").write_bytes(graph.build({conv: (1, 2, "h", "w")}))
+    return spoil_bytes(world.work / "net.onnx")
 
 
-def spoil_classes(place):
+def spoil_classes(world):
     for source, name in (("with", "thing"), ("without", "none")):
-        shutil.copytree(place.scenes / source, place.work / "root" / name)
-    annotate_classes(place.work / "root", place.work / "classes", TINY, n_jobs=1)
-    return spoil_json(place.work / "classes" / "classes.json")
+        shutil.copytree(world.scenes / source, world.work / "root" / name)
+    annotate_classes(world.work / "root", world.work / "classes", TINY, n_jobs=1)
+    return spoil_json(world.work / "classes" / "classes.json")
 
 
 # What reads.
 
 
-def review(place):
+def run_command(name):
+    """A command of the table, as it is typed."""
+    command = typer.main.get_command(load_commands())
+    return lambda world: command.main([str(one) for one in COMMANDS[name](world)], standalone_mode=False)
+
+
+def review(world):
     """What the threads of the server do, and what a page asks for first."""
-    session = Session(Run(place.run))
+    session = Session(Run(world.run))
     try:
         session.engine._take_step()
         session.engine.settle()
@@ -232,57 +224,32 @@ def review(place):
         session.engine.stop()
 
 
-def work_in_python(place):
-    run = load_run(place.run)
+def work_in_python(world):
+    run = load_run(world.run)
     about = repr(run), run._repr_html_(), run.to_table(), list(run.list_annotations())
     return about, [(one.image, one.heatmap, run.explain(one.name)) for one in run.images[:1]]
 
 
-def evaluate_run(place):
-    found = evaluate(Run(place.run), place.scenes / "masks")
-    return format_evaluation(found), format_json(found.to_dict())
-
-
-def import_into(place):
-    return format_imported(import_corrections(place.run, place.whole / "annotations.coco.json"), Run(place.run))
-
-
-def read_user_labels(place):
-    """All that a vote takes from the log."""
-    run = Run(place.run)
-    corrections = read_corrections(run.folder)
-    bags = list_segmented_images(run, corrections)
-    return fix_table(run.folder, bags, corrections), measure_painted_shares(run.folder, bags, corrections)
-
-
-def look_at_classes(place):
-    runs = ClassRuns(place.work / "classes")
+def look_at_classes(world):
+    runs = ClassRuns(world.work / "classes")
     return repr(runs), runs.settings, [list(runs.runs[name].list_annotations()) for name in runs.names]
 
 
-def describe_segments(place):
-    features = make_features(str(place.work / "net.onnx"))
+def describe_segments(world):
+    features = make_features(str(world.work / "net.onnx"))
     labels = np.repeat([[0, 1]], 16, axis=0).repeat(8, axis=1)
     return features.get_key(), features.extract(np.zeros((16, 16, 3), np.uint8), labels)
 
 
 def read_truth(name):
-    return lambda place: [reader() for reader in list_truth(place.work / name, None).values()]
+    return lambda world: [reader() for reader in list_truth(world.work / name, None).values()]
 
 
 RECORD_READERS = {
-    "annotate": lambda place: annotate(place.scenes / "with", place.scenes / "without", place.run, TINY, n_jobs=1),
-    "doctor": lambda place: format_diagnosis(diagnose_run(Run(place.run))),
-    "evaluate": evaluate_run,
-    "explain": lambda place: format_explanation(explain_segment(vote(reopen(Run(place.run))), 0, 0), Run(place.run)),
-    "export": lambda place: export(place.run, "coco", place.work / "export", overwrite=True),
-    "extent": lambda place: change_extent(place.run, 4, n_jobs=1),
-    "import": import_into,
+    **{name: run_command(name) for name in EVERY_COMMAND if not re.match("annotate.+|compare", name)},
     "load_run": work_in_python,
-    "predict": lambda place: predict(place.run, place.scenes / "with", place.work / "predicted", n_jobs=1),
-    "report": lambda place: write_report(Run(place.run)),
+    "report": lambda world: write_report(Run(world.run)),
     "review": review,
-    "update": lambda place: update(place.run, n_jobs=1),
 }
 BOX = "<xmin>1</xmin><ymin>2</ymin><xmax>8</xmax><ymax>9</ymax>"
 VOC = f"<annotation><object><name>cow</name><bndbox>{BOX}</bndbox></object></annotation>"
@@ -294,47 +261,37 @@ COCO = {
 }
 # What is spoiled to what spoils it, what reads it, and how many readers share the tries.
 READERS = {
-    **{f"`run.json`, read by {name}": (spoil_record, use, len(RECORD_READERS)) for name, use in RECORD_READERS.items()},
+    **{
+        f"`run.json`, read by {name}": (spoil_record(name), use, len(RECORD_READERS))
+        for name, use in RECORD_READERS.items()
+    },
     "`classes.json`": (spoil_classes, look_at_classes, 1),
-    "`log.jsonl`": (spoil_log_lines, lambda place: format_timings(Run(place.run).folder.read_log()), 1),
-    "`model.json`": (
-        lambda place: spoil_json(place.run / "model" / "model.json"),
-        lambda place: predict(place.run / "model", place.scenes / "with", place.work / "predicted", n_jobs=1),
-        1,
-    ),
+    "`log.jsonl`": (spoil_log_lines, lambda world: write_report(Run(world.run)), 4),
+    "`model.json`": (lambda world: spoil_json(world.run / "model/model.json"), run_command("predict"), 4),
     "`model.safetensors`": (
-        lambda place: spoil_bytes(place.run / "model" / "model.safetensors"),
-        lambda place: Predictor(read_model(place.run / "model")).judge(Run(place.run).read_image(0)),
-        1,
+        lambda world: spoil_bytes(world.run / "model/model.safetensors"),
+        run_command("predict"),
+        4,
     ),
-    "`votes.npz`": (
-        lambda place: spoil_bytes(place.run / "votes" / "votes.npz"),
-        lambda place: read_arrays(place.run / "votes" / "votes.npz"),
-        1,
-    ),
-    "`review.sqlite`": (
-        lambda place: spoil_bytes(write_log(place)[0]),
-        lambda place: read_actions(place.run / "review.sqlite"),
-        1,
-    ),
-    "rows of `review.sqlite`": (spoil_rows, read_user_labels, 1),
-    "rows of `review.sqlite`, read by review": (spoil_rows, review, 4),
+    "`votes.npz`": (lambda world: spoil_bytes(world.run / "votes/votes.npz"), run_command("explain"), 4),
+    "`review.sqlite`": (lambda world: spoil_bytes(write_log(world)[0]), run_command("explain"), 4),
+    "rows of `review.sqlite`": (spoil_rows, review, 4),
     **{
         f"import of {name}": (
-            lambda place, name=name: (spoil_bytes if name == "cvat" else spoil_json)(write_export(place, name)),
-            lambda place, name=name: list(read_any(place.work / FILES[name])),
+            lambda world, name=name: (spoil_bytes if name == "cvat" else spoil_json)(write_export(world, name)),
+            lambda world, name=name: list(read_any(world.work / FILES[name])),
             1,
         )
         for name in FILES
     },
-    "import of an archive": (spoil_archive, lambda place: list(read_any(place.work / "a.zip")), 1),
-    "truth of coco": (lambda place: spoil_json(write_export(place, "coco")), read_truth(FILES["coco"]), 1),
+    "import of an archive": (spoil_archive, lambda world: list(read_any(world.work / "a.zip")), 1),
+    "truth of coco": (lambda world: spoil_json(write_export(world, "coco")), read_truth(FILES["coco"]), 1),
     "truth of masks": (spoil_mask, read_truth("masks"), 1),
     "truth of boxes, coco": (spoil_text("boxes.json", json.dumps(COCO), spoil_json), read_truth("boxes.json"), 1),
     "truth of boxes, csv": (spoil_text("boxes.csv", CSV), read_truth("boxes.csv"), 1),
     "truth of boxes, voc": (spoil_text("voc/a.xml", VOC), read_truth("voc"), 1),
-    "weights, .pth": (spoil_weights(True), lambda place: read_torch_file(place.work / "a.pth"), 1),
-    "weights, .pth of old": (spoil_weights(False), lambda place: read_torch_file(place.work / "a.pth"), 1),
+    "weights, .pth": (spoil_weights(True), lambda world: read_torch_file(world.work / "a.pth"), 1),
+    "weights, .pth of old": (spoil_weights(False), lambda world: read_torch_file(world.work / "a.pth"), 1),
     "network, .onnx": (spoil_network, describe_segments, 1),
 }
 
@@ -359,18 +316,18 @@ class Peak:
 @pytest.mark.filterwarnings("ignore")  # numpy's, on absurd numbers
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])])
 @pytest.mark.parametrize("name", READERS)
-def test_nonsense_is_read_or_refused(name, is_whole, tiny_run, tiny_scenes, tmp_path, monkeypatch, ledger):
+def test_nonsense_is_read_or_refused(name, is_whole, own_run, world, monkeypatch, ledger):
     # Records will name ``../..`` for a folder of images: not one that holds all others of this machine.
-    (tmp_path / "own" / "place").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "own" / "place")
-    place = Place(Path(shutil.copytree(tiny_run, tmp_path / "run")), tmp_path, tiny_scenes, tiny_run)
+    (world.work / "own" / "place").mkdir(parents=True)
+    monkeypatch.chdir(world.work / "own" / "place")
+    own = World(world.scenes, own_run, world.work)
     prepare, use, n_sharing = READERS[name]
-    spoil, rng, lost, longest = prepare(place), np.random.default_rng(zlib.crc32(name.encode()) + is_whole), 0, 0.0
+    spoil, rng, lost, longest = prepare(own), np.random.default_rng(zlib.crc32(name.encode()) + is_whole), 0, 0.0
     n_tries, peak = N_WHOLE // n_sharing if is_whole else N_QUICK, Peak()
     for _ in range(n_tries):
         spoil(rng)
         started = time.process_time()
-        lost += not survives(lambda: use(place))
+        lost += not survives(lambda: use(own))
         longest = max(longest, time.process_time() - started)
     print(f"{name}: {n_tries} tries, {lost} lost, {peak.measure()} MB more, longest {longest:.2f} s")
     assert peak.measure() < MAX_MEGABYTES and longest < MAX_SECONDS
