@@ -68,9 +68,9 @@ TEST_TOOLS := httpx hypothesis pytest pytest-timeout PyYAML
 OLDEST_TESTS := tests/kernels tests/method tests/masks tests/features/test_backbone.py tests/features/test_lite0.py \
 	tests/io/test_atomic.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
 	tests/review/test_review_guard.py tests/run/test_notebook.py tests/cli/test_command_line.py tests/steps/test_annotate.py
-test-oldest:
+test-oldest: install
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(PYTHON) tests/trust/oldest.py > $(OLDEST)/oldest.txt
+	$(BIN)/python tests/trust/supply.py oldest > $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/pip install -q -r $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/pip install -q --no-deps -e .
 	$(OLDEST)/bin/python -m pytest -q -W default -p no:cacheprovider $(OLDEST_TESTS)
@@ -123,13 +123,13 @@ docs-pictures: install
 	$(BIN)/python docs/make_pictures.py
 
 licences: install
-	$(BIN)/python tests/trust/licences.py docs/licences.md
+	$(BIN)/python tests/trust/supply.py licences docs/licences.md
 
 # Known weaknesses of the installed packages, from the databases of PyPI and OSV; needs the network.
 audit: install
 	$(BIN)/pip install -q pip-audit
 	$(BIN)/pip freeze --exclude-editable > $(VENV)/audited.txt
-	$(BIN)/python tests/trust/audit.py $(VENV)/audited.txt
+	$(BIN)/python tests/trust/supply.py audit $(VENV)/audited.txt
 
 # Wheel and source archive, checked as PyPI does, and the wheel tried in an environment with nothing else in it.
 dist: install

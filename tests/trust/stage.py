@@ -7,6 +7,7 @@ counted by an audit hook; so that "killed at the ninth moment" means the same on
 
 import ctypes
 import errno
+import functools
 import itertools
 import json
 import os
@@ -166,7 +167,7 @@ def _prepare(kind="", moment=-1, **details):
     """Arrange for the accident; returns the counter of moments."""
     counter = itertools.count()
     happen = ACCIDENTS[kind](**details) if kind else None
-    is_moment = _is_look if kind == "late" else _is_write
+    is_moment = functools.partial(_is_look, details["below"]) if kind == "late" else _is_write
 
     def watch(event, arguments):
         if not is_moment(event, arguments):
@@ -186,10 +187,10 @@ def _is_write(event, arguments):
     return event in MOMENTS
 
 
-def _is_look(event, arguments):
-    return event == "stage.look" or (
-        event == "open" and isinstance(arguments[0], str) and not _is_write(event, arguments)
-    )
+def _is_look(below, event, arguments):
+    """Whether the process asks for a file below a folder, or opens it for reading."""
+    is_look = event == "stage.look" or (event == "open" and not _is_write(event, arguments))
+    return is_look and isinstance(arguments[0], str) and arguments[0].startswith(below)
 
 
 def _send(number):
@@ -213,10 +214,7 @@ def _fill_disk():
 
 
 def _delay(below, n_looks=3):
-    """As on NFS: a file of another process is not visible yet, to the next few looks at it.
-
-    Files that this process wrote are visible. `below` is the folder that holds everything the command may look at.
-    """
+    """As on NFS: a file that another process wrote is not visible yet to the next looks at it; own files are."""
     late, own, stat = {}, set(), os.stat
 
     def look(path, *arguments, **keywords):
@@ -225,13 +223,11 @@ def _delay(below, n_looks=3):
         return stat(path, *arguments, **keywords)
 
     def note_own(event, arguments):
-        if event in ("os.rename", "os.mkdir") or (event == "open" and _is_write(event, arguments)):
-            path = arguments[1 if event == "os.rename" else 0]
-            own.add(os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else "")
+        if event in ("os.rename", "os.mkdir") or _is_write(event, arguments):
+            own.add(str(arguments[1 if event == "os.rename" else 0]))
 
     def hide(is_first, path):
-        path = os.fsdecode(path)
-        if is_first and path.startswith(below) and path not in own:
+        if is_first:
             late[path] = n_looks
         if late.get(path, 0) > 0 and path not in own:
             late[path] -= 1

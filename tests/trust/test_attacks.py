@@ -64,7 +64,7 @@ def choose_kill(rng, calm, place):
 
 
 def choose_look(rng, calm, place):
-    return {"kind": "late", "moment": int(10 ** rng.uniform(0, 3)), "below": str(place.scenes.parent)}
+    return {"kind": "late", "moment": int(10 ** rng.uniform(0, 2.7)), "below": str(place.scenes.parent)}
 
 
 def choose_limit(rng, calm, place):
