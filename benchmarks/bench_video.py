@@ -24,16 +24,15 @@ from PIL import Image
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask, write_mask
-from segvote.io.video.reading import list_frames, open_video
+from segvote.io.video.reading import VideoStream, list_frames
 from segvote.masks import scale_heat
 from segvote.metrics.overlap import measure_iou
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.frames import list_frame_stems
+from segvote.run.videos import list_frame_stems
 from segvote.steps.annotate import annotate
-from segvote.steps.video.carry import SegmentedVideo
-from segvote.steps.video.draw import STEADINESS, VideoDrawer
-from segvote.steps.video.key_frames import survey_video
+from segvote.steps.video.draw import STEADINESS, SegmentedVideo, draw_video
+from segvote.steps.video.extract import survey_video
 
 N_CLIPS, N_FRAMES, DISC_SIZE, RADIUS = 4, 16, (180, 240), 28
 VOLUME_THRESHOLD = 0.125  # overlap of a volume above which a video counts as found, as in the paper
@@ -83,7 +82,7 @@ def write_stills(data: Path, folder: Path) -> Path:
     """The key frames of all videos as images, and their masks."""
     for kind in ("with", "without"):
         for video in sorted((data / kind).iterdir()):
-            survey, frames = survey_video(open_video(video)), list_frames(video)
+            survey, frames = survey_video(VideoStream(video)), list_frames(video)
             for index in survey["key_indices"]:
                 frame = frames[index]
                 shutil.copy(frame, _make_parent(folder / kind / f"{video.name}-{frame.name}"))
@@ -101,10 +100,10 @@ def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tup
     heat = scale_heat(scores, record.threshold, low, float(scores.max())).astype(np.float32)
     free = np.full(len(heat), -1, np.int8)
     video = SegmentedVideo.open(run.folder, record.segments, run.find_source(index))
-    drawer = VideoDrawer(video, heat, decisions, free, True, steadiness)
+    frames = draw_video(video, heat, decisions, free, True, steadiness)
     stems = list_frame_stems(video.path, video.segments["frame_indices"])
     ious, flickers = [], []
-    for stem, drawn in zip(stems, drawer.draw(), strict=True):
+    for stem, drawn in zip(stems, frames, strict=True):
         truth = read_mask(masks / f"{stem}.png")
         ious.append(measure_iou(resize_labels(drawn.mask, truth.shape), truth))  # type: ignore[arg-type]
         flickers.append(drawn.flicker)

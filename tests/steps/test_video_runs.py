@@ -20,13 +20,13 @@ from segvote.evaluation.stress import STRESSES, stress
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
-from segvote.io.video.reading import open_video
+from segvote.io.video.reading import VideoStream
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import fix_segments
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.frames import read_ahead, read_frame_labels
+from segvote.run.videos import read_ahead, read_frame_labels
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen, vote
 
@@ -129,9 +129,11 @@ def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
     assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
     segments = found.read_segments(found.find("with/v0"))
     assert (segments["frames"] == 0).all() and len(reopen(found).table.groups) == len(found)
-    maps = [read_frame_labels(found.folder, found.bags[1].segments, frame) for frame in segments["key_indices"]]
+    maps = [
+        read_frame_labels(found.folder, found.bags[1].segments, frame, segments) for frame in segments["key_indices"]
+    ]
     np.testing.assert_array_equal(segments["areas"], np.bincount(np.ravel(maps)))
-    assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1  # levels
+    assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1
 
 
 def test_segments_of_one_video_do_not_vote_for_each_other(run):
@@ -173,7 +175,7 @@ def test_coco_lists_every_frame_with_its_track(run):
 
 
 def test_the_overlay_film_has_all_frames(run):
-    frames = list(open_video(run.folder.path / "films/with/v0.mp4"))
+    frames = list(VideoStream(run.folder.path / "films/with/v0.mp4"))
     assert len(frames) == N_FRAMES and frames[0].image.shape == (HEIGHT, WIDTH, 3)
 
 

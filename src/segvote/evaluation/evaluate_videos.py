@@ -13,9 +13,8 @@ from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
 from segvote.run.run import Run
-from segvote.run.video.annotations import get_frame_mask_path
-from segvote.run.video.frames import list_frame_stems
-from segvote.steps.video.carry import SegmentedVideo
+from segvote.run.videos import get_frame_mask_path, list_frame_stems
+from segvote.steps.video.draw import SegmentedVideo
 from segvote.types import WITH
 
 

@@ -26,7 +26,7 @@ from segvote.run.corrections import Corrections, lay_over
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.run.video.annotations import list_frame_annotations
+from segvote.run.videos import list_frame_images
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
@@ -117,11 +117,11 @@ class Written:
     area
         Share of the image, or of all frames, that the mask covers.
     shapes
-        COCO entry of an image's mask; none if the mask is empty.
+        COCO entry of the mask of an image, or of each frame of a video; None if the mask is empty.
     """
 
     area: float
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[Shape | None, ...]
 
 
 class MaskWriter:
@@ -133,7 +133,7 @@ class MaskWriter:
     def __call__(self, task: WriteTask) -> Written:
         record = task.record
         if record.n_frames:
-            return Written(write_video(self.run, task, self.settings))
+            return Written(*write_video(self.run, task, self.settings))
         light, shape = read_light(task.image_path, HEATMAP_SIZE)
         if shape != (record.height, record.width):
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
@@ -157,7 +157,7 @@ class MaskWriter:
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:
     area = int(np.count_nonzero(mask))
-    return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
+    return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)) if area else None,))
 
 
 def list_tasks(
@@ -213,19 +213,19 @@ def _write_annotations(
     run: RunFolder,
     tasks: Sequence[WriteTask],
     records: Sequence[BagRecord],
-    shapes: Sequence[tuple[Shape, ...]],
+    shapes: Sequence[tuple[Shape | None, ...]],
     label: str,
 ) -> None:
-    """Write the COCO file of a run folder; masks of videos are read one at a time."""
+    """Write the COCO file of a run folder."""
 
     names = encode_names(record.name for record in records)
 
     def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
         for task, record, known in zip(tasks, records, shapes, strict=True):
-            if not record.n_frames:
-                yield Annotation(names[record.name], record.height, record.width), known
-                continue
-            for frame in list_frame_annotations(run, record, task.image_path, label):
-                yield frame, [measure_shape(part) for part in frame.parts if part.mask.any()]
+            images = [Annotation(names[record.name], record.height, record.width)]
+            if record.n_frames:
+                images = [frame for _, frame in list_frame_images(run, record, task.image_path)]
+            for image, shape in zip(images, known, strict=True):
+                yield image, [shape] if shape else []
 
     write_shapes(list_shapes(), run.coco_path, ExportOptions(labels=(label,)))
