@@ -155,18 +155,23 @@ def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
         (folder / f"{number:05d}{source.suffix}").symlink_to(source.resolve())
 
 
-def measure_long(data: Path, n_frames: int) -> tuple[float, float]:
-    """Seconds, and peak memory in MB of this process, for one video with and one without of `n_frames` each."""
+def measure_long(data: Path, n_frames: int) -> dict[str, float]:
+    """Seconds, and peak memory in MB of this process after each step, of a video with and one without the object."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("with", "without"):
             write_long_video(folder / kind / "video", min((data / kind).iterdir()), n_frames)
-        started = time.perf_counter()
-        annotate(folder / "with", folder / "without", folder / "out", Settings(frames="video"), n_jobs=1)
-        return time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        started, found = time.perf_counter(), {}
+
+        def note_peak(step: str, done: int, total: int) -> None:
+            found[step] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+        folders = [folder / name for name in ("with", "without", "out")]
+        annotate(*folders, Settings(frames="video"), n_jobs=1, progress=note_peak)
+        return {**found, "seconds": time.perf_counter() - started}
 
 
-def measure_in_process(data: Path, n_frames: int) -> list[float]:
+def measure_in_process(data: Path, n_frames: int) -> dict[str, float]:
     command = [sys.executable, __file__, str(data), "--alone", str(n_frames)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
@@ -197,8 +202,9 @@ def main() -> None:
         return
     if options.lengths:
         long = {n_frames: measure_in_process(options.data[0], n_frames) for n_frames in options.lengths}
-        for n_frames, (seconds, megabytes) in long.items():
-            print(f"{n_frames:5d} frames: {2 * n_frames / seconds:.1f} frames/s, peak {megabytes:.0f} MB")
+        for n_frames, found in long.items():
+            peaks = ", ".join(f"{step} {peak:.0f}" for step, peak in found.items() if step != "seconds")
+            print(f"{n_frames:5d} frames: {2 * n_frames / found['seconds']:.1f} frames/s; peak in MB after {peaks}")
         print(json.dumps(long))
         return
     rows = []

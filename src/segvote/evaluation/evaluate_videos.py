@@ -13,7 +13,7 @@ from segvote.evaluation.evaluate_truth import TruthReader, find_truth
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import measure_iou, split_truth
 from segvote.run.run import Run
-from segvote.run.videos import get_frame_mask_path, list_frame_stems
+from segvote.run.videos import list_frame_stems
 from segvote.steps.video.draw import SegmentedVideo
 from segvote.types import WITH
 
@@ -51,7 +51,7 @@ def measure_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Vid
         known = reader()
         if known.mask is None:
             raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
-        mask = fit_mask(read_mask(get_frame_mask_path(run.folder, bag.stem, stem)) == 255, known.mask.shape)  # type: ignore[arg-type]
+        mask = fit_mask(read_mask(run.folder.mask_path(f"{bag.stem}/{stem}")) == 255, known.mask.shape)  # type: ignore[arg-type]
         is_object, is_visible = split_truth(known.mask)
         ious.append(measure_iou(mask, known.mask))
         common += int((mask & is_object).sum())

@@ -122,11 +122,6 @@ def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:
     return [names[index] for index in indices]
 
 
-def get_frame_mask_path(run: RunFolder, stem: str, frame: str) -> Path:
-    """The mask of one frame, by the frame's name without extension."""
-    return run.mask_path(f"{stem}/{frame}")
-
-
 def list_frame_images(run: RunFolder, record: BagRecord, source: Path) -> Iterator[tuple[str, Annotation]]:
     """Stem of each frame of a video, and the frame as an image without parts."""
     indices = read_arrays(run.segments_path(record.segments), ("frame_indices",))["frame_indices"]
@@ -141,5 +136,5 @@ def list_frame_images(run: RunFolder, record: BagRecord, source: Path) -> Iterat
 def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, label: str) -> Iterator[Annotation]:
     """One annotation for each frame of a video, all of one track; masks are read one at a time."""
     for stem, frame in list_frame_images(run, record, source):
-        mask = read_mask(get_frame_mask_path(run, record.stem, stem)) == 255
+        mask = read_mask(run.mask_path(f"{record.stem}/{stem}")) == 255
         yield replace(frame, parts=(Part(label, mask, record.score, TRACK),) if mask.any() else ())

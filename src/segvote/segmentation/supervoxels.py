@@ -34,7 +34,7 @@ LOWEST, HIGHEST = np.array([0.0, -60.0, -60.0]), np.array([100.0, 60.0, 60.0])
 OFFSETS = ((0, 1), (1, 0), (1, 1), (1, -1))  # rows and columns to half of a pixel's neighbours
 
 
-def stream_supervoxels(frames: Iterable[np.ndarray], window: int = WINDOW) -> Iterator[np.ndarray]:
+def stream_supervoxels(frames: Iterable[np.ndarray], window: int = WINDOW) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Segment a video while it is read.
 
     Parameters
@@ -46,7 +46,7 @@ def stream_supervoxels(frames: Iterable[np.ndarray], window: int = WINDOW) -> It
 
     Yields
     ------
-    (N_LEVELS, h, w) int32 for each frame, in order: supervoxel numbers of the whole video, a hierarchy from fine to
+    Each frame, in order, and (N_LEVELS, h, w) int32: supervoxel numbers of the whole video, a hierarchy from fine to
     coarse; new ones are the next free numbers of their level.
     """
     if window < 1:
@@ -60,7 +60,7 @@ def stream_supervoxels(frames: Iterable[np.ndarray], window: int = WINDOW) -> It
     n_numbers, before, last = np.zeros(N_LEVELS, np.int64), [], None
     for batch in _collect_windows(frames, window):
         labels = _segment_window([*before, *batch], last, n_numbers)
-        yield from labels[-len(batch) :]
+        yield from zip(batch, labels[-len(batch) :], strict=True)
         before, last = batch[-1:], labels[-1]
 
 
@@ -72,7 +72,7 @@ def choose_level(labels: np.ndarray, n_in_frame: int) -> int:
 
 def segment_supervoxels(image: np.ndarray, n_segments: int = 200) -> Segmentation:
     """Segment an image (h, w, 3) uint8 as a video of one frame into at most n_segments, with their Ward tree."""
-    (levels,) = stream_supervoxels([check_image(image, n_segments)])
+    ((_, levels),) = stream_supervoxels([check_image(image, n_segments)])
     return build_segmentation(image, relabel_connected(levels[choose_level(levels, n_segments)]), n_segments)
 
 

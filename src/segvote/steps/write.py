@@ -30,7 +30,7 @@ from segvote.run.videos import list_frame_images
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
-from segvote.steps.video.write import write_video
+from segvote.steps.video.write import report_frames, write_video
 from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
 
@@ -101,7 +101,8 @@ def write_pictures(
     writer = MaskWriter(run, settings, drawing)
     # Threads do where the work is reading and writing pictures; processes take seconds to start.
     run_all = run_on_all if any(map(writer.is_long, tasks)) else run_in_threads
-    written = list(count_along(run_all(writer, tasks, resources), "write masks", len(tasks), progress))
+    with report_frames(run, tasks, progress):
+        written = list(count_along(run_all(writer, tasks, resources), "write masks", len(tasks), progress))
     records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
     _write_annotations(run, tasks, records, [one.shapes for one in written], settings.label)
     write_stacks(run, records)

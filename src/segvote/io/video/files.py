@@ -38,9 +38,6 @@ def import_av() -> Any:
     return av
 
 
-# Reading -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Frame:
     """One frame of a video."""
@@ -80,19 +77,15 @@ def _open_container(path: Path) -> Iterator[tuple[Any, Any]]:
         if not container.streams.video:
             raise UnreadableImageError(f"{path}: holds no video, only {len(container.streams)} other stream(s)")
         stream = container.streams.video[0]
-        _check_stream(path, stream)
+        if stream.codec_context is None:
+            raise UnreadableImageError(f"{path}: its video is of a codec that is not known here; convert it to H.264")
+        width, height = stream.codec_context.width, stream.codec_context.height
+        if width * height > MAX_FRAME_PIXELS:
+            raise UnreadableImageError(f"{path}: too large, {width} x {height} pixels a frame; make it smaller")
         stream.thread_type = "AUTO"
         # The size in front is a promise; this one holds for every frame, before there is memory for it.
         stream.codec_context.options = {"max_pixels": str(MAX_FRAME_PIXELS)}
         yield container, stream
-
-
-def _check_stream(path: Path, stream: Any) -> None:
-    if stream.codec_context is None:
-        raise UnreadableImageError(f"{path}: its video is of a codec that is not known here; convert it to H.264")
-    width, height = stream.codec_context.width, stream.codec_context.height
-    if width * height > MAX_FRAME_PIXELS:
-        raise UnreadableImageError(f"{path}: too large, {width} x {height} pixels a frame; make it smaller")
 
 
 def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
@@ -146,9 +139,6 @@ def _describe_error(error: Exception) -> str:
     return str(getattr(error, "strerror", "") or error).splitlines()[0]
 
 
-# Writing -------------------------------------------------------------------------------------------------------------
-
-
 class FilmWriter:
     """Takes frames and encodes them; made by `open_film_writer`."""
 
@@ -164,7 +154,9 @@ class FilmWriter:
         """
         image = np.pad(image, ((0, image.shape[0] % 2), (0, image.shape[1] % 2), (0, 0)), mode="edge")
         if self._stream is None:
-            self._stream = self._add_stream(image)
+            self._stream = stream = self._container.add_stream("libx264", rate=FRAME_RATE)
+            stream.height, stream.width = image.shape[:2]
+            stream.pix_fmt, stream.options, stream.codec_context.time_base = "yuv420p", dict(ENCODING), CLOCK
         if image.shape[:2] != (self._stream.height, self._stream.width):
             raise BadInputError(f"all frames of a film have one size; got {image.shape[:2]} after another; resize it")
         # Two frames may not share a tick, however close a damaged clock puts them.
@@ -172,13 +164,6 @@ class FilmWriter:
         frame = import_av().VideoFrame.from_ndarray(image, format="rgb24")
         frame.pts, frame.time_base = self._last, CLOCK
         self._container.mux(self._stream.encode(frame))
-
-    def _add_stream(self, image: np.ndarray) -> Any:
-        stream = self._container.add_stream("libx264", rate=FRAME_RATE)
-        stream.height, stream.width = image.shape[:2]
-        stream.pix_fmt, stream.options = "yuv420p", dict(ENCODING)
-        stream.codec_context.time_base = CLOCK
-        return stream
 
     def finish(self) -> None:
         """Write what the encoder still holds back."""

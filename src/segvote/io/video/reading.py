@@ -98,9 +98,6 @@ def _read_source(
         yield frame
 
 
-# Folders of frames ---------------------------------------------------------------------------------------------------
-
-
 def list_frames(folder: Path | str) -> list[Path]:
     """Pictures directly in a folder, in the order of the numbers in their names (``f2`` before ``f10``)."""
     entries = (path for path in Path(folder).iterdir() if not path.name.startswith("."))
@@ -129,10 +126,10 @@ def _read_folder(folder: Path, problems: list[str], wanted: Container[int] | Non
 
 def is_numbered_folder(folder: Path | str) -> bool:
     """Whether a folder holds nothing but two or more numbered pictures, the first and the last of one size."""
-    folder = Path(folder)
-    entries = [entry for entry in folder.iterdir() if not entry.name.startswith(".")] if folder.is_dir() else []
+    entries = [path for path in Path(folder).glob("*") if not path.name.startswith(".")]
     frames = list_frames(folder) if entries else []
-    if len(frames) < 2 or len(frames) != len(entries) or not _are_numbered(frames):
+    names = {re.sub(r"\d+$", "0", path.stem) for path in frames}
+    if len(frames) < 2 or len(frames) != len(entries) or len(names) > 1 or not names.pop().endswith("0"):
         return False
     try:
         return read_image_size(frames[0]) == read_image_size(frames[-1])
@@ -149,16 +146,11 @@ def is_frame_folder(folder: Path | str) -> bool:
         return False
     picks = np.unique(np.linspace(0, len(frames) - 2, N_COMPARED).round().astype(int))
     try:
-        if len({read_image_size(frames[index]) for index in picks}) != 1:
-            return False
-        return float(np.median([_compare(frames[index], frames[index + 1]) for index in picks])) > MIN_LIKENESS
+        sizes = {read_image_size(frames[index]) for index in picks}
+        likeness = [_compare(frames[index], frames[index + 1]) for index in picks] if len(sizes) == 1 else [0.0]
     except UnreadableImageError:
         return False
-
-
-def _are_numbered(frames: list[Path]) -> bool:
-    found = [re.fullmatch(r"(.*?)(\d+)", path.stem) for path in frames]
-    return all(found) and len({match[1] for match in found if match}) == 1
+    return float(np.median(likeness)) > MIN_LIKENESS
 
 
 def _compare(one: Path, other: Path) -> float:
@@ -176,9 +168,6 @@ def measure_likeness(one: np.ndarray, other: np.ndarray) -> float:
     first, second = (thumbnail - thumbnail.mean(dtype=np.float64) for thumbnail in (one, other))
     scale = np.linalg.norm(first) * np.linalg.norm(second)
     return float((first * second).sum() / scale) if scale > 0 else 1.0
-
-
-# Both ----------------------------------------------------------------------------------------------------------------
 
 
 def is_video_file(path: Path | str) -> bool:

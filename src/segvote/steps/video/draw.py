@@ -30,44 +30,33 @@ MARGIN = 0.1
 
 @dataclass(frozen=True)
 class CarriedFrame:
-    """A frame of a video.
-
-    Attributes
-    ----------
-    frame
-        As it was read.
-    working
-        (h, w, 3) uint8 at working size.
-    labels, heat
-        (h, w) segments of the nearer key frame; (h, w) float32 mean of the heat of both key frames it lies between.
-    step
-        To the frame before; None for the first frame.
-    """
+    """A frame of a video with what is known of its key frames."""
 
     frame: Frame
-    working: np.ndarray
-    labels: np.ndarray
-    heat: np.ndarray
-    step: Track | None = None
+    working: np.ndarray  # (h, w, 3) uint8 at working size
+    labels: np.ndarray  # (h, w) segments of the nearer key frame
+    heat: np.ndarray  # (h, w) float32 mean of the heat of both key frames it lies between
+    step: Track | None = None  # to the frame before; None for the first frame
+
+
+@dataclass(frozen=True)
+class DrawnFrame:
+    """A frame of a video with its mask."""
+
+    frame: Frame
+    mask: np.ndarray  # (h, w) bool at the size of the frame
+    heat: np.ndarray  # (h', w') float32 in [0, 1] at working size
+    flicker: float  # see `segvote.segmentation.carrying.measure_flicker`; 0 for the first frame
 
 
 @dataclass(frozen=True)
 class SegmentedVideo:
-    """A video whose key frames are segmented.
+    """A video whose key frames are segmented."""
 
-    Attributes
-    ----------
-    run, key
-        Where its segments lie, and under which name.
-    path
-        The film, or the folder of frames.
-    segments
-        Which frames there are, and the key frame of each segment, see `segvote.steps.video.extract`.
-    """
-
-    run: RunFolder
-    key: str
-    path: Path
+    run: RunFolder  # where its segments lie
+    key: str  # and under which name
+    path: Path  # the film, or the folder of frames
+    # Which frames there are, and the key frame of each segment, see `segvote.steps.video.extract`.
     segments: Mapping[str, np.ndarray]
 
     @classmethod
@@ -122,26 +111,6 @@ def _carry_between(first: CarriedFrame, window: list[Frame], last: CarriedFrame)
         heat = blend(earlier, later, first.heat, last.heat, share)
         yield CarriedFrame(window[number], images[number], labels, heat, steps[number])
     yield replace(last, step=steps[-1])
-
-
-@dataclass(frozen=True)
-class DrawnFrame:
-    """One frame of a video.
-
-    Attributes
-    ----------
-    frame
-        As it was read.
-    mask, heat
-        (h, w) bool at the size of the frame; (h', w') float32 in [0, 1] at working size.
-    flicker
-        See `segvote.segmentation.carrying.measure_flicker`; 0 for the first frame.
-    """
-
-    frame: Frame
-    mask: np.ndarray
-    heat: np.ndarray
-    flicker: float
 
 
 def draw_video(

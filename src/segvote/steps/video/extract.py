@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,9 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead, read_frame_labels
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.geometry import measure_segments
-from segvote.segmentation.hierarchy import link_ward
+from segvote.segmentation.hierarchy import join_trees, link_ward
 from segvote.segmentation.labels import compress_numbers
+from segvote.segmentation.supervoxels import choose_level, stream_supervoxels
 from segvote.types import Segmentation
 
 if TYPE_CHECKING:
@@ -44,11 +45,10 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
     run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
     known = read_if_whole(run.segments_path(key))
     frames = known or survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
-    indices = frames["key_indices"].tolist()
     if settings.segmenter == SUPERVOXELS:
-        joined = _extract_supervoxels(extractor, bag, key, indices)
+        joined = _extract_supervoxels(extractor, bag, key, frames)
     else:
-        joined = _extract_key_frames(extractor, bag, key, indices, seconds)
+        joined = _extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)
     if known is None or not is_whole(run, key, known):
         poster = next(read_frames(bag.path, [int(frames["poster"])]))
         write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
@@ -61,9 +61,6 @@ def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bo
     """Whether the run folder holds the poster and the key frames of a video whose segments are these."""
     names = [name_key_frame(key, index) for index in segments["key_indices"]]
     return all(path.is_file() for path in (get_poster_path(run, key), *map(run.segments_path, names)))
-
-
-# Key frames ----------------------------------------------------------------------------------------------------------
 
 
 def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
@@ -156,79 +153,34 @@ def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndar
     }
 
 
-def join_trees(trees: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """One tree over the segments of several: parents and altitudes as in `segvote.types.Segmentation`.
-
-    The trees keep their merges; then they merge one after the other, at the height of the highest of them.
-    """
-    sizes = [(len(parents) + 1) // 2 for parents, _ in trees]
-    n_segments, n_nodes = sum(sizes), 2 * sum(sizes) - 1
-    parents, altitudes = np.arange(n_nodes, dtype=np.int32), np.zeros(n_nodes, np.float32)
-    leaf, inner, roots = 0, n_segments, []
-    for size, (own_parents, own_altitudes) in zip(sizes, trees, strict=True):
-        numbers = np.concatenate([leaf + np.arange(size), inner + np.arange(size - 1)])
-        parents[numbers], altitudes[numbers] = numbers[own_parents], own_altitudes
-        roots.append(numbers[-1])
-        leaf, inner = leaf + size, inner + size - 1
-    top = inner + np.arange(len(trees) - 1)
-    parents[roots[:2]] = top[:1] if len(top) else roots[:1]
-    parents[roots[2:]], parents[top[:-1]] = top[1:], top[1:]
-    altitudes[top] = altitudes.max()
-    return parents, altitudes
-
-
-# Supervoxels ---------------------------------------------------------------------------------------------------------
-
-
-def _extract_supervoxels(extractor: BagExtractor, bag: Bag, key: str, indices: list[int]) -> dict[str, np.ndarray]:
+def _extract_supervoxels(
+    extractor: BagExtractor, bag: Bag, key: str, frames: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Supervoxels as segments, ``--segmenter supervoxels``: the paper's protocol, for comparison.
 
     A supervoxel is one segment in all key frames that show it: the video votes as one image, with features averaged
     over time. Writes label maps of the key frames and features; returns the segments without label maps.
     """
-    run, settings = extractor.run, extractor.settings
-    stream = VideoStream(bag.path, settings.every, settings.fps or None)
-    images, labels, shape = _segment_stream(
-        stream, set(indices), SUPERVOXELS_IN_SEGMENTS * settings.n_segments, settings.size
-    )
-    for index, one in zip(indices, labels, strict=True):
-        write_arrays(run.segments_path(name_key_frame(key, index)), compress=True, labels=one)
-    lab = convert_to_lab(images)
-    found = measure_segments(Segmentation(labels, *link_ward(lab, labels)), lab, shape)
-    sums, areas = np.zeros((len(found["areas"]), extractor.extractor.n_dims)), np.zeros(len(found["areas"]))
-    for frame, one in zip(read_frames(bag.path, indices), labels, strict=True):
-        numbers, local = np.unique(one, return_inverse=True)
-        features = extractor.extractor.extract(frame.image, local.reshape(one.shape).astype(np.int32))
-        counts = np.bincount(local.ravel())
-        sums[numbers] += features * counts[:, None]
-        areas[numbers] += counts
-    features_path = run.features_path(extractor.name_features(key))
-    write_arrays(features_path, features=(sums / areas[:, None]).astype(np.float32))
-    starts, zeros = np.zeros(len(indices), np.int64), np.zeros(len(areas), np.int32)
-    return {**{name: found[name] for name in GEOMETRY}, "starts": starts, "frames": zeros}
-
-
-def _segment_stream(
-    stream: VideoStream, wanted: set[int], n_in_frame: int, size: int
-) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
-    """Key frames (n_keys, h, w, 3) at working size, their supervoxels (n_keys, h, w) from 0, and size of the video."""
-    from segvote.segmentation.supervoxels import choose_level, stream_supervoxels
-
-    images, maps, level, shape = [], [], -1, (0, 0)
-    indices: list[int] = []
-
-    def read() -> Iterator[np.ndarray]:
-        nonlocal shape
-        for frame in read_ahead(stream):
-            indices.append(frame.index)
-            shape = frame.image.shape[:2]  # type: ignore[assignment]
-            working = resize_image(frame.image, size)
-            if frame.index in wanted:
-                images.append(working)
-            yield working
-
-    for number, levels in enumerate(stream_supervoxels(read())):
-        level = choose_level(levels, n_in_frame) if level < 0 else level
-        if indices[number] in wanted:
+    run, size, indices = extractor.run, extractor.settings.size, frames["frame_indices"].tolist()
+    keys = frames["key_indices"].tolist()
+    working = (resize_image(frame.image, size) for frame in read_ahead(read_frames(bag.path, indices)))
+    streamed = zip(indices, stream_supervoxels(working), strict=True)
+    level, images, maps = -1, [], []
+    for index, (image, levels) in streamed:
+        level = choose_level(levels, SUPERVOXELS_IN_SEGMENTS * extractor.settings.n_segments) if level < 0 else level
+        if index in keys:
+            images.append(image)
             maps.append(levels[level].copy())
-    return np.stack(images), compress_numbers(np.stack(maps)).astype(np.int32), shape
+    labels, lab = compress_numbers(np.stack(maps)).astype(np.int32), convert_to_lab(np.stack(images))
+    shape = next(read_frames(bag.path, keys[:1])).image.shape[:2]
+    found = measure_segments(Segmentation(labels, *link_ward(lab, labels)), lab, shape)  # type: ignore[arg-type]
+    features = np.zeros((len(found["areas"]), extractor.extractor.n_dims))
+    for frame, one in zip(read_frames(bag.path, keys), labels, strict=True):
+        write_arrays(run.segments_path(name_key_frame(key, frame.index)), compress=True, labels=one)
+        numbers, local = np.unique(one, return_inverse=True)
+        local = local.reshape(one.shape).astype(np.int32)
+        features[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
+    features /= found["areas"][:, None]
+    write_arrays(run.features_path(extractor.name_features(key)), features=features.astype(np.float32))
+    starts, zeros = np.zeros(len(keys), np.int64), np.zeros(len(features), np.int32)
+    return {**{name: found[name] for name in GEOMETRY}, "starts": starts, "frames": zeros}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +23,10 @@ from segvote.io.overlays import blend_heat, blend_mask, write_jpeg
 from segvote.io.tables import read_json, write_json
 from segvote.io.video.files import Frame, open_film_writer
 from segvote.io.video.reading import VideoStream
+from segvote.progress import Progress
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.run.videos import TRACK, get_frame_mask_path, list_frame_stems
+from segvote.run.videos import TRACK, list_frame_stems
 from segvote.steps.video.draw import DrawnFrame, SegmentedVideo, draw_video
 from segvote.types import Annotation, Part
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 HEATMAP_SIZE = 640
 FILM_SIZE = 960  # longest side of the overlay film, enough to judge it
+PAUSE = 1.0  # seconds between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ def get_film_path(run: RunFolder, stem: str) -> Path:
     return run.path / "films" / f"{stem}.mp4"
 
 
+def get_timeline_path(run: RunFolder, stem: str) -> Path:
+    """The moments of a video."""
+    return run.path / "tracks" / f"{stem}.timeline.json"
+
+
 def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[float, tuple[Shape | None, ...]]:
     """Write everything of one video but the COCO file.
 
@@ -66,7 +75,7 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
         open_track_file(track_path, record.name, settings.label, size) as track,
     ):
         for stem, drawn in zip(stems, frames, strict=False):
-            write_mask(get_frame_mask_path(run, record.stem, stem), drawn.mask, durable=False)
+            write_mask(run.mask_path(f"{record.stem}/{stem}"), drawn.mask, durable=False)
             track.add(drawn.frame.index, drawn.mask)
             shown = resize_image(drawn.frame.image, FILM_SIZE)
             film.write(blend_mask(shown, resize_labels(drawn.mask, shown.shape[:2])), drawn.frame.time)
@@ -77,8 +86,32 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
                 _write_poster(run, record.stem, drawn)
         if len(moments) < len(stems):
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
-    write_timeline(run, record.stem, moments)
+    write_json(get_timeline_path(run, record.stem), {"frames": [asdict(moment) for moment in moments]})
     return round(float(np.mean([moment.area for moment in moments])), 6), tuple(shapes)
+
+
+@contextlib.contextmanager
+def report_frames(run: RunFolder, tasks: Sequence[WriteTask], progress: Progress) -> Iterator[None]:
+    """While videos are drawn, in any process, report from a thread how many of their frames have a new mask."""
+    videos = [task.record for task in tasks if task.record.n_frames]
+    total, started, done = sum(record.n_frames for record in videos), time.time(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(PAUSE):
+            masks = [path for record in videos for path in run.mask_path(f"{record.stem}/0").parent.glob("*.png")]
+            with contextlib.suppress(OSError):  # a mask is written as this is counted
+                progress("draw frames", sum(path.stat().st_mtime >= started for path in masks), total)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    if videos:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+    if videos:
+        thread.join()
+        progress("draw frames", total, total)
 
 
 def _write_poster(run: RunFolder, video: str, drawn: DrawnFrame) -> None:
@@ -86,9 +119,6 @@ def _write_poster(run: RunFolder, video: str, drawn: DrawnFrame) -> None:
     write_mask(run.mask_path(video), drawn.mask)
     picture = resize_image(drawn.frame.image, HEATMAP_SIZE)
     write_jpeg(run.heatmap_path(video), blend_heat(picture, resize_labels(drawn.heat, picture.shape[:2])))
-
-
-# Time line -----------------------------------------------------------------------------------------------------------
 
 
 def measure_moment(drawn: DrawnFrame) -> Moment:
@@ -99,32 +129,20 @@ def measure_moment(drawn: DrawnFrame) -> Moment:
     return Moment(round(drawn.frame.time, 4), round(area, 6), round(float(heat), 4), round(drawn.flicker, 4))
 
 
-def _get_timeline_path(run: RunFolder, stem: str) -> Path:
-    return run.path / "tracks" / f"{stem}.timeline.json"
-
-
-def write_timeline(run: RunFolder, stem: str, moments: list[Moment]) -> None:
-    """Keep the moments of a video."""
-    write_json(_get_timeline_path(run, stem), {"frames": [asdict(moment) for moment in moments]})
-
-
 def read_timeline(run: RunFolder, stem: str) -> list[Moment]:
     """The moments of a video; none where the file is absent or damaged."""
     try:
-        return [Moment(**frame) for frame in read_json(_get_timeline_path(run, stem))["frames"]]
+        return [Moment(**frame) for frame in read_json(get_timeline_path(run, stem))["frames"]]
     except (BadInputError, DamagedFileError, KeyError, TypeError):
         return []
-
-
-# Pictures of frames for exports --------------------------------------------------------------------------------------
 
 
 def add_frame_pictures(annotations: Iterable[Annotation]) -> Iterator[Annotation]:
     """Give each frame of a film file a picture, a PNG that exists until the next annotation is asked for."""
     film: Path | None = None
     frames: Iterator[Frame] = iter(())
-    with contextlib.ExitStack() as stack:
-        picture: Path | None = None
+    with open_scratch() as scratch:
+        picture = scratch / "frame.png"
         for annotation in annotations:
             source = annotation.properties.get("source")
             if annotation.image_path is not None or not isinstance(source, Path):
@@ -132,7 +150,6 @@ def add_frame_pictures(annotations: Iterable[Annotation]) -> Iterator[Annotation
                 continue
             if source != film:
                 film, frames = source, iter(VideoStream(source))
-            picture = picture or stack.enter_context(open_scratch()) / "frame.png"
             picture.unlink(missing_ok=True)  # an export may have linked it: writing into it would change that file
             found = next((frame for frame in frames if frame.index == annotation.properties["frame"]), None)
             if found is None:
