@@ -57,7 +57,8 @@ def stream_supervoxels(frames: Iterable[np.ndarray], window: int = WINDOW) -> It
         raise MissingPartError(
             "supervoxels need numba, which is not installed: pip install 'segvote[video]'"
         ) from error
-    n_numbers, before, last = np.zeros(N_LEVELS, np.int64), [], None
+    n_numbers, last = np.zeros(N_LEVELS, np.int64), None
+    before: list[np.ndarray] = []
     for batch in _collect_windows(frames, window):
         labels = _segment_window([*before, *batch], last, n_numbers)
         yield from zip(batch, labels[-len(batch) :], strict=True)

@@ -69,11 +69,12 @@ class SegmentedVideo:
         window: list[Frame] = []
         first: CarriedFrame | None = None
         for frame in self._read(within):
-            window.append(frame)
-            if frame.index in self.segments["key_indices"]:
-                last = self._open_key(frame, heat)
-                yield from [last] if first is None else _carry_between(first, window, last)
-                window, first = [], last
+            if frame.index not in self.segments["key_indices"]:
+                window.append(frame)
+                continue
+            last = self._open_key(frame, heat)
+            yield from [last] if first is None else _carry_between(first, window, last)
+            window, first = [], last
 
     def hold(self, heat: np.ndarray) -> Iterator[tuple[Frame, np.ndarray]]:
         """All frames in order, without any flow: each with the heat (h, w) of the last key frame."""
@@ -101,11 +102,11 @@ class SegmentedVideo:
 
 
 def _carry_between(first: CarriedFrame, window: list[Frame], last: CarriedFrame) -> Iterator[CarriedFrame]:
-    """The frames of a window behind a key frame; the last of them is a key frame, too."""
+    """The frames of a window between two key frames, and the last of these."""
     images = [resize_image(frame.image, max(first.labels.shape)) for frame in window]
-    steps, *tracks = follow_between([first.working, *images])
+    steps, *tracks = follow_between([first.working, *images, last.working])
     for number, (earlier, later) in enumerate(zip(*tracks, strict=True)):
-        share = (number + 1) / len(window)
+        share = (number + 1) / (len(window) + 1)
         is_early = is_nearer(earlier, later, share)
         labels = earlier.carry(first.labels) if is_early else later.carry(last.labels)
         heat = blend(earlier, later, first.heat, last.heat, share)
