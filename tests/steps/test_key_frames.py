@@ -11,12 +11,12 @@ from segvote.io.arrays import read_arrays
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.run.video.frames import name_key_frame
+from segvote.run.videos import name_key_frame
+from segvote.segmentation.hierarchy import join_trees
 from segvote.segmentation.ward import segment_ward
 from segvote.steps.extract import BagExtractor
 from segvote.steps.table import gather_table
-from segvote.steps.video.extract import join_trees
-from segvote.steps.video.key_frames import EVERY, choose_key_frames
+from segvote.steps.video.extract import EVERY, choose_key_frames
 
 SETTINGS = Settings(features="color", n_segments=12, size=64)
 

@@ -20,9 +20,8 @@ from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.metrics.overlap import find_box, label_by_truth, measure_areas, measure_box_iou, measure_iou, split_truth
 from segvote.run.run import Run
-from segvote.run.video.annotations import get_frame_mask_path
-from segvote.run.video.frames import list_frame_stems
-from segvote.steps.video.carry import SegmentedVideo
+from segvote.run.videos import list_frame_stems
+from segvote.steps.video.draw import SegmentedVideo
 from segvote.types import WITH
 
 Overlap = tuple[float, float]  # intersection, union
@@ -160,7 +159,7 @@ def measure_video(run: Run, index: int, truth: Mapping[str, TruthReader]) -> Vid
         known = reader()
         if known.mask is None:
             raise BadInputError(f"{bag.name}: videos are measured against masks, the truth of {stem} is boxes")
-        mask = fit_mask(read_mask(get_frame_mask_path(run.folder, bag.stem, stem)) == 255, known.mask.shape)  # type: ignore[arg-type]
+        mask = fit_mask(read_mask(run.folder.mask_path(f"{bag.stem}/{stem}")) == 255, known.mask.shape)  # type: ignore[arg-type]
         is_object, is_visible = split_truth(known.mask)
         ious.append(measure_iou(mask, known.mask))
         common += int((mask & is_object).sum())

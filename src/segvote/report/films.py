@@ -8,8 +8,7 @@ from urllib.parse import quote
 from segvote.report.markup import escape, format_share
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
-from segvote.steps.video.timeline import Moment, read_timeline
-from segvote.steps.video.write import get_film_path
+from segvote.steps.video.write import Moment, get_film_path, read_timeline
 
 WIDTH, HEIGHT, HEAD = 480, 84, 16  # of a time line, in SVG units; of the line of text above it
 

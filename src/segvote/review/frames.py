@@ -10,10 +10,10 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image
 from segvote.io.overlays import encode_jpeg
-from segvote.io.video.reading import open_video
+from segvote.io.video.reading import VideoStream
 from segvote.run.run import Run
-from segvote.run.video.frames import read_key_labels
-from segvote.steps.video.carry import SegmentedVideo
+from segvote.run.videos import read_key_labels
+from segvote.steps.video.draw import SegmentedVideo
 
 PICTURE_SIZE, QUALITY = 1280, 85
 # A film can only be read from its beginning, and a look at one frame is mostly followed by one at the next.
@@ -84,7 +84,7 @@ class Frames:
 
     def _read_from(self, bag: int, frame: int) -> None:
         """Keep the picture of a frame and of the few that follow it."""
-        for one in open_video(self.run.find_source(bag)):
+        for one in VideoStream(self.run.find_source(bag)):
             if one.index >= frame + N_AHEAD:
                 break
             if one.index >= frame:

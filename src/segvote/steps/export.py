@@ -23,7 +23,7 @@ from segvote.run.corrections import Corrections, find_painted, fix_segments, rea
 from segvote.run.run import Run, open_run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.instances import divide_instances
-from segvote.steps.video.frame_pictures import add_frame_pictures
+from segvote.steps.video.write import add_frame_pictures
 from segvote.types import WITH, Annotation
 
 
