@@ -17,9 +17,8 @@ from segvote.io.video.files import open_film_writer
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate
 
-TINY = Settings(features="color", n_segments=12, size=64)
 OPTIONS = ("--features", "color", "--n-segments", "12", "--size", "64")
-ONE_JOB = ("--jobs", "1")
+TINY = Settings(features="color", n_segments=12, size=64)
 # Files that differ between equal runs: they hold times, or the process that has the lock.
 PASSING = {"log.jsonl", ".lock", "report.html", "comparison.html"}
 TIMES = {"seconds"}
@@ -38,17 +37,14 @@ class World:
     def out(self):
         return self.work / "out"
 
-    @property
-    def folders(self):
-        return [self.scenes / "with", self.scenes / "without"]
-
     def make_another(self, name):
         (self.work / name).mkdir()
         return World(self.scenes, self.run, self.work / name)
 
-    def copy_run(self):
-        """The finished run, in ``out``."""
-        return copy_once(self.run, self.out)
+    def type(self, command):
+        """The words of a command of the table, or of another that is written like them."""
+        text = COMMANDS.get(command, command)
+        return re.sub(r"\b[A-Z]{3,}\b", lambda word: str(PLACES[word[0]](self)), text).split()
 
 
 def copy_once(source, target):
@@ -62,7 +58,8 @@ def write_corrected(world):
     coco = json.loads((world.run / "annotations.coco.json").read_text())
     image, path = coco["images"][0], world.work / "corrected.json"
     width, height = image["width"], image["height"]
-    whole = {"id": 999, "image_id": image["id"], "category_id": 1, "segmentation": [[0, 0, width, 0, width, height, 0, height]]}  # fmt: skip  # noqa: E501
+    corners = [0, 0, width, 0, width, height, 0, height]
+    whole = {"id": 999, "image_id": image["id"], "category_id": 1, "segmentation": [corners]}
     coco["annotations"] = [*(one for one in coco["annotations"] if one["image_id"] != image["id"]), whole]
     path.write_text(json.dumps(coco))
     return path
@@ -70,8 +67,8 @@ def write_corrected(world):
 
 def make_class_folders(world):
     root = world.work.parent / "class-folders"
-    for source, name in zip(world.folders, ("thing", "none"), strict=True):
-        copy_once(source, root / name)
+    copy_once(world.scenes / "with", root / "thing")
+    copy_once(world.scenes / "without", root / "none")
     return root
 
 
@@ -89,45 +86,43 @@ def grow_run(world):
 
 
 def make_films(world, n_frames=4):
-    """Two films with the object and two without: a scene that moves by a pixel from frame to frame."""
+    """Folders of two films with the object and two without: a scene that moves by a pixel from frame to frame."""
     films = world.work.parent / "films"
-    for source in world.folders:
-        (films / source.name).mkdir(parents=True, exist_ok=True)
-        for path in sorted(source.iterdir())[:2]:
-            film = films / source.name / f"{path.stem}.mp4"
-            if not film.exists():
-                with Image.open(path) as image, open_film_writer(film) as writer:
-                    for number in range(n_frames):
-                        writer.write(np.roll(np.asarray(image), number, axis=1), number / 10)
-    return [films / "with", films / "without"]
+    for path in () if films.exists() else [*world.scenes.glob("with*/*[01].png")]:
+        (films / path.parent.name).mkdir(parents=True, exist_ok=True)
+        with Image.open(path) as image, open_film_writer(films / path.parent.name / f"{path.stem}.mp4") as writer:
+            for number in range(n_frames):
+                writer.write(np.roll(np.asarray(image), number, axis=1), number / 10)
+    return f"{films / 'with'} {films / 'without'}"
 
 
-# What is typed, for each command.
+# Words in capitals stand for what `World.type` puts there.
 COMMANDS = {
-    "annotate": lambda world: ["annotate", *world.folders, "-o", world.out, *ONE_JOB, *OPTIONS],
-    "annotate --classes": lambda world: [
-        *("annotate", "--classes", make_class_folders(world), "-o", world.out, *ONE_JOB, *OPTIONS)
-    ],
-    "annotate, films": lambda world: ["annotate", *make_films(world), "-o", world.out, *ONE_JOB, *OPTIONS],
-    "annotate, object store": lambda world: [
-        *("annotate", *(f"file://{one}" for one in world.folders), "-o", f"file://{world.out}", *ONE_JOB, *OPTIONS)
-    ],
-    "compare": lambda world: [
-        *("compare", *world.folders, "--truth", world.scenes / "masks", "-o", world.out, *ONE_JOB),
-        *("--voters", "ekde,cam", *OPTIONS),
-    ],
-    "evaluate": lambda world: [
-        *("evaluate", world.run, "--truth", world.scenes / "masks"),
-        *("--html", world.out / "page.html", "--csv", world.out / "table.csv"),
-    ],
-    "explain": lambda world: ["explain", world.run, "with-000.png", "--html", world.out / "page.html"],
-    "export": lambda world: [
-        *("export", world.run, "--format", "yolo", "-o", world.out, "--images", "copy", "--overwrite")
-    ],
-    "extent": lambda world: ["extent", world.copy_run(), "4", *ONE_JOB],
-    "import": lambda world: ["import", world.copy_run(), write_corrected(world), "--label", "object"],
-    "predict": lambda world: ["predict", world.run, world.scenes / "with", "-o", world.out, *ONE_JOB],
-    "update": lambda world: ["update", grow_run(world), *ONE_JOB],
+    "annotate": "annotate WITH WITHOUT -o OUT --jobs 1 SMALL",
+    "annotate --classes": "annotate --classes CLASSES -o OUT --jobs 1 SMALL",
+    "annotate, films": "annotate FILMS -o OUT --jobs 1 SMALL",
+    "annotate, object store": "annotate file://WITH file://WITHOUT -o file://OUT --jobs 1 SMALL",
+    "compare": "compare WITH WITHOUT --truth MASKS -o OUT --jobs 1 --voters ekde,cam SMALL",
+    "evaluate": "evaluate RUN --truth MASKS --html OUT/page.html --csv OUT/table.csv",
+    "explain": "explain RUN with-000.png --html OUT/page.html",
+    "export": "export RUN --format yolo -o OUT --images copy --overwrite",
+    "extent": "extent COPY 4 --jobs 1",
+    "import": "import COPY CORRECTED --label object",
+    "predict": "predict RUN WITH -o OUT --jobs 1",
+    "update": "update GROWN --jobs 1",
+}
+PLACES = {
+    "WITH": lambda world: world.scenes / "with",
+    "WITHOUT": lambda world: world.scenes / "without",
+    "MASKS": lambda world: world.scenes / "masks",
+    "RUN": lambda world: world.run,
+    "OUT": lambda world: world.out,
+    "COPY": lambda world: copy_once(world.run, world.out),
+    "GROWN": grow_run,
+    "CLASSES": make_class_folders,
+    "FILMS": make_films,
+    "CORRECTED": write_corrected,
+    "SMALL": lambda world: " ".join(OPTIONS),
 }
 EVERY_COMMAND = sorted(COMMANDS)
 

@@ -89,25 +89,10 @@ def flipped_bits(rng):
 
 
 @maker(None)
-def damaged_header(rng):
-    ending, data = encode_any(rng)
-    data[rng.integers(0, min(64, len(data)), 4)] = rng.choice(np.array([0, 1, 127, 128, 254, 255], np.uint8), 4)
-    return ending, data.tobytes()
-
-
-@maker(None)
 def spliced(rng):
     """The first half of one file and the second of another."""
     (ending, one), (_, other) = encode_any(rng), encode_any(rng)
     return ending, one[: len(one) // 2].tobytes() + other[len(other) // 2 :].tobytes()
-
-
-@maker(None)
-def repeated_part(rng):
-    ending, data = encode_any(rng)
-    start = int(rng.integers(0, len(data) // 2))
-    part = data[start : start + 40].tobytes()
-    return ending, data[: start + 40].tobytes() + part * 50 + data[start + 40 :].tobytes()
 
 
 @maker(True)
@@ -240,14 +225,6 @@ def deep(rng):
     buffer = io.BytesIO()
     tifffile.imwrite(buffer, values, photometric="rgb" if len(shape) == 3 else "minisblack")
     return ".tif", buffer.getvalue()
-
-
-@maker(None)
-def short_palette(rng):
-    """Indices beyond the end of the palette."""
-    picture = Image.fromarray(rng.integers(0, 256, (9, 12), dtype=np.uint8), "P")
-    picture.putpalette(rng.bytes(3 * int(rng.integers(1, 20))))
-    return ".png", save(picture, "png")
 
 
 @maker(False)

@@ -93,16 +93,16 @@ def is_whole(path):
 def attack(stage, world, command, attacks, seed):
     """Run a command on one folder once under each attack, then to the end; returns how many attempts were lost."""
     calm, rng = world.make_another("calm"), random.Random(f"{command} {seed}")
-    first = stage.run(*COMMANDS[command](calm))
+    first = stage.run(*calm.type(command))
     assert first["code"] == 0, first["errors"]
     attacked, lost = world.make_another("attacked"), 0
     for one in attacks:
         fault = one.choose(rng, first, world)
-        done = stage.run(*COMMANDS[command](attacked), **fault)
+        done = stage.run(*attacked.type(command), **fault)
         if not (one.is_fine(done) and all(is_whole(path) for path in list_outputs(attacked))):
             print(command, fault, done["code"], done["errors"][-2000:])
             lost += 1
-    last = stage.run(*COMMANDS[command](attacked))
+    last = stage.run(*attacked.type(command))
     assert last["code"] == 0, last["errors"]
     found, wanted = read_outputs(attacked), read_outputs(calm)
     print("differ:", [name for name in {*found, *wanted} if found.get(name) != wanted.get(name)])
@@ -126,7 +126,7 @@ def test_a_command_survives_many(stage, world, ledger, command, name):
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_a_closed_folder_is_one_line(stage, world, ledger, command):
-    arguments = COMMANDS[command](world)
+    arguments = world.type(command)
     closed = [world.work, *world.work.glob("out")]
     for folder in closed:
         folder.chmod(0o555)
@@ -145,7 +145,7 @@ def test_a_small_disk_is_one_line(world, ledger, command):
     lost = 0
     for n_kilobytes in (8, 32, 128):
         target = world.make_another(f"disk{n_kilobytes}")
-        typed = shlex.join(map(str, [sys.executable, "-m", "segvote", *COMMANDS[command](target)]))
+        typed = shlex.join([sys.executable, "-m", "segvote", *target.type(command)])
         script = f"mount -t tmpfs -o size={n_kilobytes}k none '{target.work}' && cd / && exec {typed}"
         unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
         done = subprocess.run([*unshare, "sh", "-c", script], capture_output=True, text=True)
@@ -159,10 +159,10 @@ def test_a_small_disk_is_one_line(world, ledger, command):
 
 @pytest.mark.parametrize("command", ["annotate", "annotate --classes", "extent", "predict", "update"])
 def test_the_second_command_on_a_folder_is_refused(stage, world, ledger, command):
-    started = stage.start(*COMMANDS[command](world), kind="pause", moment=8)
+    started = stage.start(*world.type(command), kind="pause", moment=8)
     while Path(f"/proc/{started['pid']}/stat").read_text().rpartition(")")[2].split()[0] != "T":
         time.sleep(0.005)
-    second = stage.run(*COMMANDS[command](world))
+    second = stage.run(*world.type(command))
     os.kill(started["pid"], signal.SIGCONT)
     first = stage.wait(started)
     refused = is_one_clear_line(second) and "another segvote (process" in second["errors"]
@@ -170,7 +170,7 @@ def test_the_second_command_on_a_folder_is_refused(stage, world, ledger, command
 
 
 def test_nothing_hidden_stays_behind_after_a_full_disk(stage, world):
-    stage.run(*COMMANDS["annotate"](world), kind="full", moment=40)
+    stage.run(*world.type("annotate"), kind="full", moment=40)
     assert remove_leftovers(world.work) == 0
 
 
@@ -191,15 +191,15 @@ def test_an_input_that_changes_is_named(stage, world, ledger, how, moments):
     """The run ends well or in one line, and the next one on the old input has the old masks."""
     own = World(Path(shutil.copytree(world.scenes, world.work / "scenes")), world.run, world.work)
     calm, lost = own.make_another("calm"), 0
-    stage.run(*COMMANDS["annotate"](calm))
+    stage.run(*calm.type("annotate"))
     image = own.scenes / "with" / "with-001.png"
     content = image.read_bytes()
     for moment in moments:
         changed = own.make_another(f"changed{moment}")
-        done = stage.run(*COMMANDS["annotate"](changed), kind="change", moment=moment, path=str(image), how=how)
+        done = stage.run(*changed.type("annotate"), kind="change", moment=moment, path=str(image), how=how)
         shutil.rmtree(image) if image.is_dir() else image.unlink(missing_ok=True)
         image.write_bytes(content)
-        last = stage.run(*COMMANDS["annotate"](changed))
+        last = stage.run(*changed.type("annotate"))
         lost += not is_told(done) or done["hung"] or last["code"] != 0 or read_outputs(changed) != read_outputs(calm)
     ledger("inputs changed, removed, replaced while `annotate` runs", len(moments), lost)
 
@@ -207,7 +207,7 @@ def test_an_input_that_changes_is_named(stage, world, ledger, how, moments):
 def test_an_image_without_permission_is_named(stage, world, ledger):
     own = World(Path(shutil.copytree(world.scenes, world.work / "scenes")), world.run, world.work)
     (own.scenes / "with" / "with-001.png").chmod(0)
-    done = stage.run(*COMMANDS["annotate"](own), kind="no privileges")
+    done = stage.run(*own.type("annotate"), kind="no privileges")
     named = done["code"] == 0 and "with-001.png: cannot be read (Permission denied)" in done["errors"]
     ledger("an image without permission", 1, not named)
 
@@ -217,7 +217,7 @@ def test_an_image_without_permission_is_named(stage, world, ledger):
 
 def make_many(world, n_copies):
     """Scenes of which each image is there several times, with other bytes at its end."""
-    for source in world.folders:
+    for source in (world.scenes / "with", world.scenes / "without"):
         target = world.work / "many" / source.name
         target.mkdir(parents=True)
         for number, path in enumerate(sorted(source.iterdir()) * n_copies):
@@ -227,9 +227,9 @@ def make_many(world, n_copies):
 
 def start_with(world, *options):
     """`annotate` as a process of its own, until it has segmented two images."""
-    command = [*COMMANDS["annotate"](world), *options]
+    command = [*world.type("annotate"), *options]
     process = subprocess.Popen(
-        [sys.executable, "-m", "segvote", *map(str, command)],
+        [sys.executable, "-m", "segvote", *command],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -272,9 +272,7 @@ def test_a_killed_dask_scheduler_is_one_line(world, ledger):
             errors = process.communicate()[1]
     done = {"code": process.returncode, "errors": errors}
     print(done)
-    again = subprocess.run(
-        [sys.executable, "-m", "segvote", *map(str, COMMANDS["annotate"](place))], capture_output=True
-    )
+    again = subprocess.run([sys.executable, "-m", "segvote", *place.type("annotate")], capture_output=True)
     told = is_told(done) and "scheduler" in errors
     ledger("the Dask scheduler killed, `annotate` repeated without it", 1, not told or again.returncode != 0)
 

@@ -7,7 +7,6 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
-from commands import OPTIONS
 from corpus import MAKERS, make_corpus
 
 from segvote.errors import UnreadableImageError
@@ -59,7 +58,7 @@ def test_a_run_names_every_bad_file_in_one_line_each(stage, world, ledger):
     exhibits = make_corpus(folder, len(MAKERS), seed=5)
     for path in (world.scenes / "with").iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
-    done = stage.run("annotate", folder, world.folders[1], "-o", world.out, "--jobs", "1", *OPTIONS)
+    done = stage.run(*world.type(f"annotate {folder} WITHOUT -o OUT --jobs 1 SMALL"))
     assert done["code"] == 0, done["errors"]
     record = json.loads((world.out / "run.json").read_text())
     named, kept = ({one["name"] for one in record[kind]} for kind in ("problems", "bags"))

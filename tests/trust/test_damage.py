@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from commands import COMMANDS, read_outputs
+from commands import read_outputs
 
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
@@ -70,12 +70,12 @@ def test_a_changed_name_in_the_log_is_noticed(own_run):
 
 def test_a_damaged_cache_is_made_again(stage, world, ledger):
     rng = np.random.default_rng(0)
-    assert stage.run(*COMMANDS["annotate"](world))["code"] == 0
+    assert stage.run(*world.type("annotate"))["code"] == 0
     wanted = read_outputs(world)
     for folder in ("features", "segments", "votes"):
         for path in (world.out / folder).glob("*.npz"):
             data = path.read_bytes()
             path.write_bytes(data[: int(rng.integers(len(data)))])
     shutil.rmtree(world.out / "masks")
-    done = stage.run(*COMMANDS["annotate"](world))
+    done = stage.run(*world.type("annotate"))
     ledger("all cached segments, features and votes cut short", 1, done["code"] != 0 or read_outputs(world) != wanted)

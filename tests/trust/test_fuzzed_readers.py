@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
-from commands import COMMANDS, EVERY_COMMAND, TINY, World
+from commands import EVERY_COMMAND, TINY, World
 from nonsense import STRANGE, damage, replace_value, survives
 from torch_writer import make_file
 
@@ -208,7 +208,7 @@ def spoil_classes(world):
 def run_command(name):
     """A command of the table, as it is typed."""
     command = typer.main.get_command(load_commands())
-    return lambda world: command.main([str(one) for one in COMMANDS[name](world)], standalone_mode=False)
+    return lambda world: command.main(world.type(name), standalone_mode=False)
 
 
 def review(world):

@@ -11,7 +11,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from commands import OPTIONS
 from nonsense import survives
 
 from segvote.errors import SegvoteError
@@ -166,7 +165,7 @@ def test_links_in_a_run_folder_lead_nowhere(stage, own_run, world, tmp_path, led
     outside.touch() if "." in name else outside.mkdir()
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     path.symlink_to(outside)
-    done = stage.run("annotate", *world.folders, "-o", own_run, "--jobs", "1", *OPTIONS, "--n-segments", "9")
+    done = stage.run(*world.type(f"annotate WITH WITHOUT -o {own_run} --jobs 1 SMALL --n-segments 9"))
     changed = list(outside.iterdir()) if outside.is_dir() else outside.read_bytes()
     ledger("run folders with links to other places", 1, done["code"] != 2 or bool(changed))
     assert "link out of the run folder" in done["errors"]

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from commands import COMMANDS
 from PIL import Image
 from safetensors.numpy import load_file
 
@@ -133,7 +132,7 @@ def test_threads_of_the_libraries_change_nothing(world, ledger):
         place = world.make_another(n_threads)
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {**os.environ, **dict.fromkeys(names, n_threads)}
-        command = [sys.executable, "-m", "segvote", *map(str, COMMANDS["annotate"](place))]
+        command = [sys.executable, "-m", "segvote", *place.type("annotate")]
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
         votes.append(read_arrays(place.out / "votes" / "votes.npz"))
     worst = max(float(np.abs(votes[0][name].astype(float) - votes[1][name]).max()) for name in votes[0])

@@ -329,26 +329,27 @@ def intrude(run, secret_length, user):
 
 
 READING = (
-    ["explain", "with-000.png"],
-    ["doctor"],
-    ["evaluate", "--truth", "MASKS"],
-    ["export", "--format", "png", "-o", "OWN"],
+    "explain COPY with-000.png",
+    "doctor COPY",
+    "evaluate COPY --truth MASKS",
+    "export COPY --format png -o OUT-2",
 )
-WRITING = (["update"], ["extent", "4"], ["import", "COCO"], ["review", "--no-browser"], ["export", "--format", "png"])
+WRITING = (
+    "update COPY",
+    "extent COPY 4",
+    "import COPY CORRECTED",
+    "review COPY --no-browser",
+    "export COPY --format png",
+)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 def test_a_run_of_another_user_is_read_and_not_written(stage, world, ledger):
-    run = world.copy_run()
-    for path in (run, *run.rglob("*")):
+    shutil.copytree(world.run, world.out)
+    for path in (world.out, *world.out.rglob("*")):
         os.chown(path, 65534, 65534)
-    places = {"MASKS": world.scenes / "masks", "OWN": world.work / "own", "COCO": run / "annotations.coco.json"}
-
-    def use(command):
-        given = [places.get(one, one) for one in command[1:]]
-        return stage.run(command[0], run, *given, kind="no privileges", time_limit=600)
-
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    lost = sum(use(one)["code"] != 0 for one in READING) + sum(not is_one_clear_line(use(one)) for one in WRITING)
-    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
-    ledger("commands on the run folder of another user", len(READING) + len(WRITING), lost)
+    before = {path: path.read_bytes() for path in world.out.rglob("*") if path.is_file()}
+    ends = {text: stage.run(*world.type(text), kind="no privileges", time_limit=600) for text in READING + WRITING}
+    lost = sum(ends[one]["code"] != 0 for one in READING) + sum(not is_one_clear_line(ends[one]) for one in WRITING)
+    assert {path: path.read_bytes() for path in world.out.rglob("*") if path.is_file()} == before
+    ledger("commands on the run folder of another user", len(ends), lost)
