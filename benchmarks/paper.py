@@ -1,11 +1,11 @@
 """The paper's experiments on the data sets at hand, and the tables of docs/paper.md.
 
-    python benchmarks/paper.py DATA [--images 24] [--sets cows ...] [--only voters printed words gpb stress]
+    python benchmarks/paper.py DATA [--images 24] [--sets cows ...] [--only voters printed words gpb]
     python benchmarks/paper.py DATA --study lengths|adaptation [--features bow]
 
 `make paper` runs it. On each set (with/, without/, masks/) it compares all voters with our segments and network, then
 measures the printed eKDE with every pair of bandwidths of its grid, with every rule that chooses them and around the
-window; then come visual words, the paper's own recipe (gPb, words, second voting) and stress. Of each folder it takes
+window; then come visual words and the paper's own recipe (gPb, words, second voting). Of each folder it takes
 the same few images, evenly spread over the sorted names. Everything is kept in the work folder: stopped, it goes on
 where it was. The page keeps its text; only what stands between its markers is written again.
 
@@ -30,23 +30,19 @@ from paper_experiments import (
     N_IMAGES,
     PARTS,
     SETS,
-    STRESS_SET,
     Job,
     Printed,
     PrintedSet,
     compare_all,
     find_best_baseline,
     measure_printed,
-    stress_set,
     study_adaptation,
     study_lengths,
 )
 from segvote.datasets.paper_table import COLUMNS, MEAN, PAPER_METHODS, PAPER_TABLE, PITTCAR
 from segvote.evaluation.compare_results import FINISH, Combination, Comparison, Result
-from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
-from segvote.report.experiment_pages import draw_stress
 from segvote.report.experiment_tables import format_markdown, format_text
 from segvote.report.line_charts import Line, draw_lines
 from segvote.voters import SYSTEMS
@@ -71,15 +67,12 @@ class Pages:
     ----------
     comparisons, printed
         Set to its comparison, and to what was measured of the printed eKDE; either may be empty.
-    curves
-        Of stress; may be empty.
     n_images
         Images of each folder; 0: all.
     """
 
     comparisons: Mapping[str, Comparison]
     printed: Mapping[str, PrintedSet]
-    curves: Sequence[StressCurve]
     n_images: int
 
     @property
@@ -135,15 +128,13 @@ def list_tables(pages: Pages) -> dict[str, str]:
     if pages.printed:
         rows |= {"bandwidths": list_bandwidth_rows(pages), "rules": list_rule_rows(pages)}
         rows |= {"window": list_window_rows(pages)}
-    if pages.curves:
-        rows |= {"stress": list_stress_rows(pages.curves)}
     tables = {name: f"{format_date(pages, name)}\n{format_markdown(table)}" for name, table in rows.items()}
     return tables | ({"failures": format_failures(pages)} if deep else {})
 
 
 def format_date(pages: Pages, name: str) -> str:
     draw = f"{pages.n_images} images of each folder" if pages.n_images else "all images"
-    n_sets = 1 if name == "stress" else len(pages.printed if name in PRINTED_TABLES else pages.comparisons)
+    n_sets = len(pages.printed if name in PRINTED_TABLES else pages.comparisons)
     return f"*{datetime.date.today()}, {n_sets} set{'s' * (n_sets > 1)}, {draw}.*\n"
 
 
@@ -163,14 +154,6 @@ def list_claim_rows(comparisons: Mapping[str, Comparison], baseline: str) -> lis
         figures = np.array([[_measure(known, one, name) for name in ("common", "miou", "ap")] for known, one in found])
         rows.append([title, *map(_format, figures.mean(axis=0)), _format(figures[:, 0].min())])
     return rows
-
-
-def write_figures(folder: Path, pages: Pages) -> None:
-    if pages.printed:
-        write_figure(folder / "paper_window.svg", draw_window(pages.printed))
-    for kind in dict.fromkeys(curve.kind.name for curve in pages.curves):
-        chosen = [curve for curve in pages.curves if curve.kind.name == kind]
-        write_figure(folder / f"paper_stress_{kind}.svg", draw_stress(chosen))
 
 
 def write_figure(path: Path, svg: str) -> None:
@@ -331,23 +314,6 @@ def list_cost_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str
     return rows
 
 
-def list_stress_rows(curves: Sequence[StressCurve]) -> list[list[str]]:
-    """CorLoc and AP of every voter at every level."""
-    rows = []
-    for kind in dict.fromkeys(curve.kind.name for curve in curves):
-        chosen = [curve for curve in curves if curve.kind.name == kind]
-        rows.append([f"*{chosen[0].kind.title}*", *[""] * 4])
-        rows.append(["CorLoc / AP", *_pad([chosen[0].kind.format_level(level) for level in chosen[0].levels])])
-        for curve in chosen:
-            points = ["–" if one.corloc is None else f"{one.corloc:.2f} / {one.ap:.2f}" for one in curve.points]
-            rows.append([curve.voter, *_pad(points)])
-    return [["voter", "", "", "", ""], *rows]
-
-
-def _pad(cells: list[str]) -> list[str]:
-    return cells + [""] * (4 - len(cells))
-
-
 def format_failures(pages: Pages) -> str:
     """Combinations without a result, and what voters warned of: one line for each kind of warning."""
     said: dict[str, list[str]] = {}
@@ -362,7 +328,7 @@ def format_failures(pages: Pages) -> str:
 
 def forget_results(out: Path) -> None:
     """Votes are to be counted again; segments and features stay."""
-    for name in ("results", "scores", "stress", "votes", "pairs"):
+    for name in ("results", "scores", "votes", "pairs"):
         for folder in [*out.glob(f"*/{name}"), *out.glob(f"*/*/{name}")]:
             shutil.rmtree(folder)
 
@@ -391,11 +357,11 @@ def main() -> None:
         return
     comparisons = compare_all(job, options.sets, options.only, options.voters)
     printed = {name: measure_printed(job, name) for name in options.sets} if "printed" in options.only else {}
-    curves = stress_set(job, STRESS_SET) if "stress" in options.only else []
-    pages = Pages(comparisons, printed, curves, options.images)
+    pages = Pages(comparisons, printed, options.images)
     if "voters" in options.only:
         print(format_text(list_claim_rows(comparisons, find_best_baseline(comparisons))))
-    write_figures(options.docs / "images", pages)
+    if printed:
+        write_figure(options.docs / "images" / "paper_window.svg", draw_window(printed))
     fill_page(options.docs / "paper.md", pages)
 
 

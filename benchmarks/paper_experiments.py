@@ -1,4 +1,4 @@
-"""The experiments of `paper.py`: voters side by side, the printed eKDE with many bandwidths, stress, and two studies.
+"""The experiments of `paper.py`: voters side by side, the printed eKDE with many bandwidths, and two studies.
 
 Of each folder the same few images are taken, evenly spread over the sorted names. Everything is kept in the work
 folder.
@@ -24,7 +24,6 @@ from segvote.evaluation.compare_stage import Stage, decide_by_rules, prepare_sta
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.evaluation.evaluate_truth import list_truth
-from segvote.evaluation.stress import STRESSES, StressCurve, stress
 from segvote.io.images import list_images
 from segvote.io.tables import read_json, write_json
 from segvote.method.graph import stretch
@@ -48,10 +47,7 @@ N_SEGMENTS = 100
 SETTINGS = Settings(n_segments=N_SEGMENTS, detail="coarse", draw="segments")
 NO_BASELINES = (METHOD, "ekde-paper", "walk", "walk-adapted")  # ours, and the printed eKDE
 VOTER_OPTIONS = {"activation": {"blocks": (40, 112, 320)}}  # the layers of lite0
-STRESS_SET, STRESS_VOTERS = "cows", (METHOD, "ekde-paper", "obow", "milboost", "crane", "negmin", "cam")
-# Fewer still: a curve is some sixty votes of each voter.
-STRESS_SEGMENTS, STRESS_LEVELS = 50, {"images": (4, 8, 12), "segments": (25, 50, 100)}
-PARTS = ("voters", "printed", "words", "gpb", "stress")
+PARTS = ("voters", "printed", "words", "gpb")
 GAINS = (1.0, 2.0, 4.0, 8.0)
 ADAPTED = {"walk": False, "ekde-paper": True}  # whether features keep their lengths
 
@@ -98,7 +94,7 @@ def report_steps(name: str) -> Callable[[str, int, int], None]:
     started = time.perf_counter()
 
     def report(step: str, done: int, total: int) -> None:
-        if step in ("compare", "stress"):
+        if step == "compare":
             print(f"{name}, {step}: {done} of {total} after {time.perf_counter() - started:.0f} s", flush=True)
 
     return report
@@ -146,13 +142,6 @@ def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
             corloc, ap = np.mean(figures, axis=0)
             means[voter] = float(corloc), float(ap)
     return max(means, key=lambda voter: means[voter])
-
-
-def stress_set(job: Job, name: str) -> list[StressCurve]:
-    kinds = [replace(kind, levels=STRESS_LEVELS.get(key, kind.levels)) for key, kind in STRESSES.items()]
-    settings = replace(SETTINGS, n_segments=STRESS_SEGMENTS)
-    how = {"kinds": kinds, "n_draws": 2, "n_jobs": job.n_jobs, "progress": report_steps(name)}
-    return stress(*job.lay_out(name), job.out / "stress", Plan(voters=STRESS_VOTERS), settings, **how)
 
 
 # The printed eKDE ----------------------------------------------------------------------------------------------------

@@ -64,11 +64,10 @@ def test_tables_of_what_was_measured_replace_the_old_ones(tmp_path):
     page = tmp_path / "paper.md"
     markers = ("bandwidths", "rules", "window", "means")
     page.write_text("text\n" + "".join(f"<!-- {name} -->\nbefore\n<!-- /{name} -->\n" for name in markers))
-    pages = paper.Pages({}, {"cows": known}, [], 12)
+    pages = paper.Pages({}, {"cows": known}, 12)
     paper.fill_page(page, pages)
     text = page.read_text()
     assert text.startswith("text\n") and text.count("before") == 1  # no voters were compared
     assert text.count("1 set, 12 images of each folder") == 3
     assert "| cows | 0.20 | 0.40 | 0.70 | 0.20 | 0.40 | 0.70 | 1.10 |" in text
-    paper.write_figures(tmp_path, pages)
-    assert "<svg" in (tmp_path / "paper_window.svg").read_text()
+    assert "<svg" in paper.draw_window(pages.printed)

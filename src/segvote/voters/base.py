@@ -175,11 +175,6 @@ class BaseVoter(BaseEstimator):
         posterior = self._posterior(self._vote(X, None, None))
         return np.column_stack([1 - posterior, posterior])
 
-    def fit_predict(self, X: np.ndarray, y: np.ndarray, **fit_params: Any) -> np.ndarray:
-        """Fit, then the decision on the training segments themselves, each by the votes of other bags only."""
-        self.fit(X, y, **fit_params)
-        return self.classes_[(self.scores_ > 0).astype(int)]
-
     def explain(self, segment: int | np.ndarray) -> Explanation:
         """Contributions to the score of a segment: a training segment by number, or the features of a new one.
 
