@@ -24,7 +24,7 @@ from segvote.evaluation.evaluate_truth import list_truth
 from segvote.io.atomic import write_text
 from segvote.io.tables import read_json, write_json
 from segvote.report.experiment_tables import format_markdown
-from segvote.report.line_charts import Line, draw_lines
+from segvote.report.figures import Line, draw_lines
 from segvote.run.settings import Settings
 from segvote.voters.bandwidths import BANDWIDTH_RULES, WINDOW, search_window
 from segvote.voters.paper import PaperEKDE

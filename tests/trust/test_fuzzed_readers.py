@@ -42,7 +42,7 @@ from segvote.io.imports.detect import read_any
 from segvote.io.masks import write_mask
 from segvote.io.tables import format_json
 from segvote.report import write_report
-from segvote.report.timings import format_timings
+from segvote.report.summary import format_timings
 from segvote.review.session import Session
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
