@@ -72,11 +72,6 @@ def test_python_in_the_pages_runs(page, block, given):
     exec(compile(block.code, page, "exec"), given)  # noqa: S102 - our own pages
 
 
-def test_what_is_not_run_is_still_there():
-    for (name, word), reason in NOT_RUN.items():
-        assert any(page == name and word in block.code for page, block in CODE), reason
-
-
 def test_python_names_in_the_text_exist():
     names = re.compile(r"`(segvote(?:\.[A-Za-z_]\w*)+)")
     named = [(page.name, name) for page in PAGES for name in sorted(set(names.findall(page.read_text())))]

@@ -28,7 +28,7 @@ def test_amounts_sum_to_the_score(voted, bag):
     for segment in range(0, 40, 7):
         explanation = explain_segment(voted, bag, segment)
         total = sum(line.amount for line in explanation.lines) + explanation.constant
-        assert total == pytest.approx(voted.result.scores[voted.opened.table.offsets[bag] + segment], abs=1e-9)
+        assert total == pytest.approx(voted.result.scores[voted.opened.table.bag_offsets[bag] + segment], abs=1e-9)
 
 
 @pytest.mark.parametrize("voter", ["negmin", "crane"])

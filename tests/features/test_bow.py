@@ -7,8 +7,7 @@ import skimage.data
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import make_features
-from segvote.features.bow import BowFeatures, count_words, learn_words, sample_rows
-from segvote.features.sift import compute_dense_sift
+from segvote.features.bow import BowFeatures, compute_dense_sift, count_words, learn_words, sample_rows
 
 LABELS = np.arange(12).reshape(3, 4).repeat(30, axis=0).repeat(35, axis=1)
 

@@ -8,7 +8,7 @@ import skimage.data
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
 from segvote.features import FEATURES, FeatureExtractor, fit_standardiser, make_features
-from segvote.features.joined import JoinedFeatures
+from segvote.features.base import JoinedFeatures
 
 LABELS = np.arange(12).reshape(3, 4).repeat(20, axis=0).repeat(20, axis=1)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
-from segvote.features.color import CHROMA, LIGHTNESS, N_WORDS, ColorFeatures, count_color_words
+from segvote.features.histograms import CHROMA, LIGHTNESS, N_WORDS, ColorFeatures, count_color_words
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from segvote.features import make_features
-from segvote.features.lbp import N_PATTERNS, RADII, find_patterns
+from segvote.features.histograms import N_PATTERNS, RADII, find_patterns
 
 
 def find_slowly(gray, radius):

@@ -4,7 +4,7 @@ import pytest
 import skimage.data
 
 from segvote.errors import BadInputError
-from segvote.features.sift import compute_dense_sift
+from segvote.features.bow import compute_dense_sift
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ from torch_writer import make_file
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError
 from segvote.features import make_features
 from segvote.features.networks.network import make_session
-from segvote.features.networks.vgg19 import Vgg19Features, build_vgg19
-from segvote.features.networks.vgg19_weights import list_vgg19_shapes, read_vgg19_weights
+from segvote.features.networks.vgg19 import Vgg19Features, build_vgg19, list_vgg19_shapes, read_vgg19_weights
 
 LABELS = np.arange(12).reshape(3, 4).repeat(10, axis=0).repeat(10, axis=1)
 

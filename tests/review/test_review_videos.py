@@ -16,7 +16,7 @@ from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.annotations import list_frame_annotations
+from segvote.run.videos import list_frame_annotations
 from segvote.steps.annotate import annotate
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10

@@ -12,7 +12,7 @@ from PIL import Image
 
 from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
-from segvote.features.color import ColorFeatures
+from segvote.features.histograms import ColorFeatures
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.run.bags import list_bags

@@ -14,11 +14,12 @@ from PIL import Image
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
-from segvote.features.color import ColorFeatures
+from segvote.features.histograms import ColorFeatures
 from segvote.integrations import open_predictors
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.voc import make_voc_palette
 from segvote.io.masks import read_mask
+from segvote.kernels import Neighbours
 from segvote.metrics import measure_iou
 from segvote.run.classes.folders import list_class_images
 from segvote.run.classes.runs import ClassRuns
@@ -30,7 +31,6 @@ from segvote.steps.classes.annotate import annotate_classes
 from segvote.steps.classes.masks import join_masks
 from segvote.steps.export import export
 from segvote.steps.prediction.predict import predict
-from segvote.steps.table import Table
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -149,8 +149,15 @@ def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tm
 
 
 def test_neighbours_are_looked_for_once(own_root, tmp_path, monkeypatch):
-    calls, find = [], Table.find_neighbours
-    monkeypatch.setattr(Table, "find_neighbours", lambda *arguments: calls.append(1) or find(*arguments))
+    calls = []
+
+    class CountedNeighbours(Neighbours):
+        @classmethod
+        def search(cls, *arguments):
+            calls.append(1)
+            return Neighbours.search(*arguments)
+
+    monkeypatch.setattr("segvote.steps.vote.Neighbours", CountedNeighbours)
     annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
     assert len(calls) == 1
 

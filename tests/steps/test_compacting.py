@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from segvote.errors import BadInputError
-from segvote.method.vote import link_unseen, score_linked
+from segvote.method.held_out import link_unseen, score_linked
 from segvote.steps.prediction.compacting import STEPS, pack, unpack
 from segvote.steps.prediction.model import read_model
 from segvote.steps.reopening import reopen

@@ -11,12 +11,12 @@ from segvote.io.arrays import read_arrays
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.run.video.frames import name_key_frame
+from segvote.run.videos import name_key_frame
+from segvote.segmentation.hierarchy import join_trees
 from segvote.segmentation.ward import segment_ward
 from segvote.steps.extract import BagExtractor
 from segvote.steps.table import gather_table
-from segvote.steps.video.extract import join_trees
-from segvote.steps.video.key_frames import EVERY, choose_key_frames
+from segvote.steps.video.extract import EVERY, choose_key_frames
 
 SETTINGS = Settings(features="color", n_segments=12, size=64)
 
@@ -121,7 +121,7 @@ def test_each_key_frame_is_an_image_and_the_video_its_group(bag, tmp_path):
     run, features = RunFolder(tmp_path / "run"), make_features("color")
     extractor = BagExtractor(run, SETTINGS, features)
     video = extractor(bag)
-    table = gather_table(run, [video, replace(video, bag=replace(bag, bag_label="without"))], features)
+    table, _ = gather_table(run, [video, replace(video, bag=replace(bag, bag_label="without"))], features, SETTINGS)
     assert table.groups.tolist() == [0] * 5 + [1] * 5
     assert table.images.tolist() == sorted(table.images.tolist()) and table.images[-1] == 9
     np.testing.assert_allclose(table.average_by_bag(np.arange(10.0)), [2.0, 7.0])

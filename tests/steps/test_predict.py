@@ -9,7 +9,7 @@ from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_csv, read_json, write_json
-from segvote.method.vote import link_unseen, score_linked
+from segvote.method.held_out import link_unseen, score_linked
 from segvote.metrics import measure_auc, measure_iou
 from segvote.steps.annotate import annotate
 from segvote.steps.prediction.model import read_model

@@ -12,7 +12,7 @@ from PIL import Image
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
-from segvote.features.color import ColorFeatures
+from segvote.features.histograms import ColorFeatures
 from segvote.io.tables import read_json
 from segvote.run.inputs import Addition, Inputs
 from segvote.run.run import Run

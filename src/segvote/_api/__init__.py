@@ -266,7 +266,6 @@ def compare(
     settings: Settings | None = None,
     label: str | None = None,
     threshold: float = IMAGE_THRESHOLD,
-    time_limit: float | None = None,
     n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -288,8 +287,6 @@ def compare(
         The class that counts, where the truth has several.
     threshold : float
         Overlap above which an image is found.
-    time_limit : float, optional
-        Seconds that one vote may take; default: no limit.
     n_jobs : int
         Number of processes.
     progress : callable, optional
@@ -308,7 +305,7 @@ def compare(
     >>> [one.combination.voter for one in found.results]
     ['ekde', 'negmin']
     """
-    plan = Plan(tuple(voters), tuple(features), tuple(segmenters), time_limit=time_limit)
+    plan = Plan(tuple(voters), tuple(features), tuple(segmenters))
     with choose_progress(progress) as report:
         comparison = run_compare(
             with_folder,

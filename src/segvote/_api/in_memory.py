@@ -180,7 +180,7 @@ class _Job:
         items = [(image, found["labels"]) for image, found in zip(self.images, self.segments, strict=True)]
         features = self._map(_Extract(extractor, level.features), items, "extract features")
         positive = np.arange(len(self.images)) < self.n_with
-        table = build_table(features, self.segments, positive, extractor, settings=level)
+        table, _ = build_table(features, self.segments, positive, extractor, level)
         return _Look(level, hold_vote(table, level))
 
     def draw(self, look: _Look) -> ImageMasks:

@@ -34,7 +34,7 @@ from segvote.plain_text import make_plain
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, N_LEVELS, Settings
-from segvote.run.video.bags import FRAMES
+from segvote.run.videos import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH
 from segvote.voters import SYSTEMS

@@ -26,7 +26,6 @@ RESULTS = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder for resul
 VOTER_OPTION = typer.Option(
     None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
 )
-TIME_LIMIT = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit.")
 JOBS = typer.Option(2, min=1, help="Number of processes that segment and extract features.")
 
 
@@ -56,7 +55,6 @@ def compare(
     voter_option: list[str] | None = VOTER_OPTION,
     finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
-    time_limit: float | None = TIME_LIMIT,
     jobs: int = JOBS,
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
@@ -79,7 +77,6 @@ def compare(
         add_finished(names) if finish else names,
         split_names(features),
         split_names(segmenters, SEGMENTERS, "segmenter"),
-        time_limit=time_limit,
         voter_options=parse_options_of_all(bare, voter_option or ()),
     )
     settings = replace(DEFAULTS, n_segments=n_segments, size=size, detail=detail, decision=decision)

@@ -18,8 +18,7 @@ from segvote.report.markup import escape, format_number, format_share
 from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
 from segvote.run.bag_record import BagRecord
 from segvote.run.run import Run
-from segvote.steps.video.timeline import Moment, read_timeline
-from segvote.steps.video.write import get_film_path
+from segvote.steps.video.write import Moment, get_film_path, read_timeline
 from segvote.types import WITH
 
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet

@@ -13,11 +13,11 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.overlays import encode_jpeg
-from segvote.io.video.reading import open_video
+from segvote.io.video.reading import VideoStream
 from segvote.run.run import Run
-from segvote.run.video.frames import read_key_labels
+from segvote.run.videos import read_key_labels
 from segvote.segmentation.hierarchy import cut_tree
-from segvote.steps.video.carry import SegmentedVideo
+from segvote.steps.video.draw import SegmentedVideo
 
 IMAGE_SIZE, CROP_SOURCE_SIZE, THUMB_SIZE, CROP_SIZE = 1600, 800, 240, 176
 # How many times fewer regions each level has than the segments, the coarsest first.
@@ -216,7 +216,7 @@ class Frames:
 
     def _read_from(self, bag: int, frame: int) -> None:
         """Keep the picture of a frame and of the few that follow it."""
-        for one in open_video(self.run.find_source(bag)):
+        for one in VideoStream(self.run.find_source(bag)):
             if one.index >= frame + N_AHEAD:
                 break
             if one.index >= frame:

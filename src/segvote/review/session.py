@@ -12,8 +12,7 @@ from importlib import resources
 from typing import Any
 
 from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError, SegvoteError
-from segvote.evaluation.doctor import diagnose_run
-from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
+from segvote.evaluation.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.io import EXPORTS
 from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN

@@ -69,7 +69,7 @@ class Voting:
         None where bag labels changed, too, which takes a vote.
         """
         with self.lock:
-            if not np.array_equal(self.get_voted().opened.table.positive, user.positive):
+            if not np.array_equal(self.get_voted().opened.table.bag_labels, user.positive):
                 return None
             if not self._holds(user):
                 self._propagate(user)
@@ -86,7 +86,7 @@ class Voting:
                     return self.get_voted()
                 voted, opened = self.get_voted(), self._open(user, corrections)
             held = voted.held
-            if not np.array_equal(opened.table.positive, voted.opened.table.positive):
+            if not np.array_equal(opened.table.bag_labels, voted.opened.table.bag_labels):
                 held = held.relabel(user.positive)
             found = apply_corrections(opened, held)
             with self.lock:
@@ -98,7 +98,7 @@ class Voting:
         pairs = (
             (_drop_nothing(user.user_labels), opened.user_labels),
             (_drop_not_painted(user.painted_shares), opened.painted_shares),
-            (user.positive, opened.table.positive),
+            (user.positive, opened.table.bag_labels),
         )
         return all(_is_equal(one, other) for one, other in pairs)
 
@@ -108,7 +108,7 @@ class Voting:
         return replace(
             opened,
             bags=list_segmented_images(self.run, corrections),
-            table=replace(opened.table, positive=user.positive),
+            table=opened.table.relabel(user.positive),
             corrections=corrections,
             user_labels=_drop_nothing(user.user_labels),
             painted_shares=_drop_not_painted(user.painted_shares),

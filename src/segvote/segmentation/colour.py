@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.kernels.colour import convert_to_lab, measure_gradient, smooth_colour
+from segvote.kernels.pixels import convert_to_lab, measure_gradient, smooth_colour
 
 __all__ = ["check_image", "convert_to_lab", "measure_gradient", "smooth_colour"]
 

@@ -6,6 +6,8 @@ root is last and its own parent. Altitudes never fall on the way up. This is the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 
@@ -112,6 +114,27 @@ def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarr
     means = measure_means(lab, labels, areas)
     tree, altitudes = hg.binary_partition_tree_ward_linkage(graph, means, areas.astype(np.float64))
     return tree.parents().astype(np.int32), altitudes.astype(np.float32)
+
+
+def join_trees(trees: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """One tree over the segments of several: parents and altitudes as in `segvote.types.Segmentation`.
+
+    The trees keep their merges; then they merge one after the other, at the height of the highest of them.
+    """
+    sizes = [(len(parents) + 1) // 2 for parents, _ in trees]
+    n_segments, n_nodes = sum(sizes), 2 * sum(sizes) - 1
+    parents, altitudes = np.arange(n_nodes, dtype=np.int32), np.zeros(n_nodes, np.float32)
+    leaf, inner, roots = 0, n_segments, []
+    for size, (own_parents, own_altitudes) in zip(sizes, trees, strict=True):
+        numbers = np.concatenate([leaf + np.arange(size), inner + np.arange(size - 1)])
+        parents[numbers], altitudes[numbers] = numbers[own_parents], own_altitudes
+        roots.append(numbers[-1])
+        leaf, inner = leaf + size, inner + size - 1
+    top = inner + np.arange(len(trees) - 1)
+    parents[roots[:2]] = top[:1] if len(top) else roots[:1]
+    parents[roots[2:]], parents[top[:-1]] = top[1:], top[1:]
+    altitudes[top] = altitudes.max()
+    return parents, altitudes
 
 
 def measure_means(values: np.ndarray, labels: np.ndarray, areas: np.ndarray) -> np.ndarray:

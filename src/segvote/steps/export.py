@@ -23,7 +23,7 @@ from segvote.run.corrections import Corrections, find_painted, fix_segments, rea
 from segvote.run.run import Run, open_run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.instances import divide_instances
-from segvote.steps.video.frame_pictures import add_frame_pictures
+from segvote.steps.video.write import add_frame_pictures
 from segvote.types import WITH, Annotation
 
 
@@ -108,7 +108,7 @@ def export(
         opened = opened if isinstance(opened, Run | ClassRuns) else _open(Path(opened))
         labels, annotations = _choose_annotations(opened, label, unsure, instances)
         bags = opened.images if isinstance(opened, ClassRuns) else opened.bags
-        names = encode_names(one.name for one in bags)
+        names = encode_names((one.name for one in bags), foldable=images != "none")
         annotations = (replace(one, name=names.get(one.name) or encode_name(one.name)) for one in annotations)
         target = opened.folder.path / "exports" / format if target is None else Path(target)
         _check_target(target, overwrite)

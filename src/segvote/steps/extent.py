@@ -53,29 +53,30 @@ def change_extent(
     """
     check_level(level)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
-    if _is_interrupted(folder):
-        # Its files are half old, half new: a vote finishes them.
-        with folder.lock():
-            digests = {bag["name"]: bag["digest"] for bag in folder.read_record()["bags"]}
-            if image and image not in digests:
-                raise BadInputError(f"expected the name of an image of {folder.path}; got {image!r}")
-            _append(folder, Action("extent", digests.get(image, ""), image, level))
-        return update(folder.path, n_jobs=n_jobs, progress=progress)
+    if not folder.read_record()["complete"]:
+        # A command was killed, and its files are half old, half new: a vote finishes them.
+        run = update(folder.path, n_jobs=n_jobs, progress=progress)
     run = run if isinstance(run, Run) else Run(run)
     digest = run.bags[run.find(image)].digest if image else ""
     with folder.lock():
-        is_current = _name_result(run, read_corrections(folder)) == run.record.get("key")
-        _append(folder, Action("extent", digest, image, level))
+        corrections = read_corrections(folder)
+        is_current = _name_result(run, corrections) == run.record.get("key")
+        # A repeated command is one choice: one undo takes it back.
+        if not _is_chosen(corrections, digest, level):
+            _append(folder, Action("extent", digest, image, level))
+        elif is_current:
+            return run
         if is_current and not any(bag.n_frames for bag in run.bags):
             _rewrite(run, read_corrections(folder), Resources(n_jobs), progress)
             return Run(folder.path)
     return update(run, n_jobs=n_jobs, progress=progress)
 
 
-def _is_interrupted(folder: RunFolder) -> bool:
-    """Whether an earlier change of the extent was killed: the record is not complete, but knows the images."""
-    record = folder.read_record()
-    return not record["complete"] and bool(record["bags"])
+def _is_chosen(corrections: Corrections, digest: str, level: int) -> bool:
+    """Whether the level was chosen already, for an image or (without a digest) for all of them."""
+    if digest:
+        return corrections.extents.get(digest) == level
+    return corrections.extent == level and not corrections.extents
 
 
 def check_level(level: int) -> int:

@@ -7,7 +7,7 @@ then on is the imported one. Segments that they cover nearly whole get user labe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,9 +165,10 @@ class _Reader:
         return bool((((new > 0.5) != (old > 0.5)) & (np.abs(new - old) > SHARE)).any())
 
 
-def _list_known(names: Iterable[str]) -> dict[str, str]:
+def _list_known(names: Collection[str]) -> dict[str, str]:
     """Names as exports write them and importers read them, to those of the run; only where they are different."""
-    cleaned = [(clean_name(outside), name) for name, outside in encode_names(names).items()]
+    both = [encode_names(names), encode_names(names, foldable=True)]  # without and with pictures beside them
+    cleaned = {(clean_name(outside), name) for one in both for name, outside in one.items()}
     count = Counter(outside for outside, _ in cleaned)
     return {outside: name for outside, name in cleaned if count[outside] == 1}
 

@@ -148,7 +148,7 @@ class _Job:
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.
         self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
         with self.run.time_step("gather"):
-            table = gather_table(self.run, good, extractor, settings=level)
+            table, standardiser = gather_table(self.run, good, extractor, level)
         user_labels = fix_table(self.run, good, corrections)
         with self.run.time_step("vote"):
             self.progress("vote", 0, N_VOTE_PARTS)
@@ -159,5 +159,5 @@ class _Job:
             shares = measure_painted_shares(self.run, good, corrections)
             corrected = correct_vote(held, user_labels, shares)
             self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
-        outcome = Outcome(level, extractor, good, table, held, corrected, corrections)
+        outcome = Outcome(level, extractor, good, table, standardiser, held, corrected, corrections)
         return _Look(level, key, segmented, None if keep else neighbours, held, outcome)

@@ -15,11 +15,11 @@ import numpy as np
 from segvote import __version__
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.kernels import Neighbours
+from segvote.method.table import SegmentTable
 from segvote.run.record import list_versions
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.steps.vote import count_neighbours
 from segvote.voters import keeps_lengths
 
@@ -28,7 +28,7 @@ NEIGHBOURS_VERSION = 2
 
 
 def fetch_neighbours(
-    run: RunFolder, bags: Sequence[SegmentedImage], table: Table, settings: Settings, keep: bool = True
+    run: RunFolder, bags: Sequence[SegmentedImage], table: SegmentTable, settings: Settings, keep: bool = True
 ) -> Neighbours | None:
     """The neighbours that a voter asks for, from the run folder; searched, and kept, where they are not there.
 
@@ -38,10 +38,10 @@ def fetch_neighbours(
     if not n_neighbors:
         return None
     name = name_neighbours(settings, bags, n_neighbors)
-    known = read_neighbours(run, name, len(table.X))
+    known = read_neighbours(run, name, len(table))
     if known is not None:
         return known
-    found = table.find_neighbours(n_neighbors)
+    found = Neighbours.search(table.X, n_neighbors, table.bags)
     if keep:
         _keep(run, name, found)
     return found

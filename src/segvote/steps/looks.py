@@ -15,7 +15,7 @@ from segvote.run.settings import DETAILS, Settings
 from segvote.voters import METHOD
 
 # How much better the closer look has to be, as a part of the judgement: where both are close the wider one is kept.
-LOOK_MARGIN = 0.07
+LOOK_MARGIN = 0.1
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 

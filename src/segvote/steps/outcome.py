@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.features import FeatureExtractor
+from segvote.features import FeatureExtractor, Standardiser
 from segvote.method.extents import Extents, apply_levels, find_extents
+from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote
 from segvote.progress import Progress
 from segvote.run.corrections import Corrections
@@ -23,7 +24,6 @@ from segvote.run.settings import Settings
 from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.prediction.model import write_model
 from segvote.steps.resources import Resources
-from segvote.steps.table import Table
 from segvote.steps.vote import Held, join_frames
 from segvote.steps.write import Decision, list_tasks, write_extents, write_pictures, write_votes
 
@@ -64,8 +64,8 @@ class Outcome:
     ----------
     settings, extractor
         What was chosen, and the extractor of features.
-    bags, table
-        Bags that could be read, with their bag labels; their segments.
+    bags, table, standardiser
+        Bags that could be read, with their bag labels; their segments; the scale of their features.
     held, corrected
         The vote without corrections, and with them.
     corrections
@@ -75,7 +75,8 @@ class Outcome:
     settings: Settings
     extractor: FeatureExtractor
     bags: Sequence[SegmentedImage]
-    table: Table
+    table: SegmentTable
+    standardiser: Standardiser
     held: Held
     corrected: Corrected
     corrections: Corrections
@@ -86,12 +87,12 @@ class Outcome:
         digests = [bag.bag.digest for bag in self.bags]
         levels = self.corrections.list_levels(digests, self.settings.extent)
         found = apply_levels(self.corrected.vote, self.corrected.extents, levels[self.table.groups])
-        return join_frames(self.table, found)
+        return join_frames(found)
 
     @cached_property
     def decision(self) -> Decision:
         """What the files are written from."""
-        result, base = self.result, join_frames(self.table, self.corrected.vote)
+        result, base = self.result, join_frames(self.corrected.vote)
         return Decision(
             scores=result.scores,
             selected=result.selected,
@@ -149,10 +150,12 @@ def write_files(
         drawing = fetch_drawing(run, tasks, settings, resources, progress)
         records = write_pictures(run, tasks, settings, drawing, resources, progress)
     with run.time_step("model"):
-        write_model(run, settings, outcome.extractor, outcome.table, held, outcome.corrected, extent)
+        write_model(
+            run, settings, outcome.extractor, outcome.table, outcome.standardiser, held, outcome.corrected, extent
+        )
     remove_stale(run.path, [record.stem for record in records])
     bags = [vars(record) for record in records]
-    search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
+    search = describe_search(held.recall)
     names = [bag.bag.name for bag in outcome.bags]
     alike = [[names[one], names[other]] for one, other in held.near_duplicates]
     confidence = {**held.confidence.to_dict(), **({"near_duplicates": alike} if alike else {})}

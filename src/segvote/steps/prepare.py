@@ -10,7 +10,7 @@ from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
-from segvote.io.video.reading import open_video
+from segvote.io.video.reading import VideoStream
 from segvote.masks import check_way
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along, ignore_progress
@@ -105,7 +105,7 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
     for bag in bags:
         try:
             if bag.is_video:
-                yield from (frame.image for frame in open_video(bag.path, LEARNED_EVERY))
+                yield from (frame.image for frame in VideoStream(bag.path, LEARNED_EVERY))
             elif not bag.problem:
                 yield read_image(bag.path)
         except UnreadableImageError:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError
-from segvote.features import FeatureExtractor, make_features
+from segvote.features import FeatureExtractor, Standardiser, make_features
+from segvote.method.table import SegmentTable
 from segvote.run.bags import Bag
 from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, read_corrections
 from segvote.run.run import Run
 from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.outcome import Corrected, Outcome, correct_vote
-from segvote.steps.table import Table, gather_table
+from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote, join_frames
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class Reopened:
     ----------
     run, bags, extractor
         The run, its bags with the bag labels of now, and the extractor of their features.
-    table
-        Segments of all bags.
+    table, standardiser
+        Segments of all bags, and the scale of their features.
     corrections, user_labels
         The user's; the same as (n_segments,) int8, or None.
     painted_shares
@@ -41,7 +42,8 @@ class Reopened:
     run: Run
     bags: list[SegmentedImage]
     extractor: FeatureExtractor
-    table: Table
+    table: SegmentTable
+    standardiser: Standardiser
     corrections: Corrections
     user_labels: np.ndarray | None
     painted_shares: np.ndarray | None
@@ -67,13 +69,13 @@ class Voted:
     def outcome(self) -> Outcome:
         """All that the files of the run are written from."""
         opened = self.opened
-        parts = (opened.extractor, opened.bags, opened.table, self.held, self.corrected, opened.corrections)
-        return Outcome(opened.run.settings, *parts)
+        parts = (opened.extractor, opened.bags, opened.table, opened.standardiser, self.held, self.corrected)
+        return Outcome(opened.run.settings, *parts, opened.corrections)
 
     @property
     def joined(self) -> Vote:
         """The vote with corrections at the default extent, with one threshold for each bag."""
-        return join_frames(self.opened.table, self.corrected.vote)
+        return join_frames(self.corrected.vote)
 
     @property
     def result(self) -> Vote:
@@ -98,14 +100,14 @@ def reopen(run: Run) -> Reopened:
     corrections = read_corrections(run.folder)
     bags = list_segmented_images(run, corrections)
     extractor = make_features(run.settings.features, **run.settings.feature_options)
-    table = _gather(run, bags, extractor)
+    scaled = _gather(run, bags, extractor)
     labels = (fix_table(run.folder, bags, corrections), measure_painted_shares(run.folder, bags, corrections))
-    return Reopened(run, bags, extractor, table, corrections, *labels)
+    return Reopened(run, bags, extractor, *scaled, corrections, *labels)
 
 
-def _gather(run: Run, bags: list[SegmentedImage], extractor: FeatureExtractor) -> Table:
+def _gather(run: Run, bags: list[SegmentedImage], extractor: FeatureExtractor) -> tuple[SegmentTable, Standardiser]:
     try:
-        return gather_table(run.folder, bags, extractor, settings=run.settings)
+        return gather_table(run.folder, bags, extractor, run.settings)
     except SegvoteError:
         raise
     except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than the record says

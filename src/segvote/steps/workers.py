@@ -5,6 +5,8 @@ Results come in the order of the items; the work of a killed worker is done agai
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import re
 import threading
@@ -99,12 +101,38 @@ def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], schedul
         raise BadInputError(
             f"expected a Dask scheduler at {scheduler}, got none ({type(error).__name__}); start one: dask scheduler"
         ) from error
-    with client:
+    with _silent_client(), client, _named_loss(client, scheduler):
         _check_workers(client, scheduler)
         # The function may hold a network: it is sent to each worker once.
         with parallel_config(backend="dask", client=client, scatter=[function]):
             pool: Any = Parallel(return_as="generator")
         yield from pool(delayed(_call_alone)(function, item) for item in items)
+
+
+@contextlib.contextmanager
+def _silent_client() -> Iterator[None]:
+    """Without the traceback that Dask logs where the scheduler is gone."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _named_loss(client: Any, scheduler: str) -> Iterator[None]:
+    """Raise one error for whatever fails because the scheduler is gone."""
+    try:
+        yield
+    except Exception as error:
+        if client.status == "running":
+            raise
+        raise SegvoteError(
+            f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
+            "which continues where it was"
+        ) from error
 
 
 def _check_workers(client: Any, scheduler: str) -> None:

@@ -26,11 +26,11 @@ from segvote.run.corrections import Corrections, lay_over
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.run.video.annotations import list_frame_annotations
+from segvote.run.videos import list_frame_images
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.resources import Resources
 from segvote.steps.stacks import write_stacks
-from segvote.steps.video.write import write_video
+from segvote.steps.video.write import report_frames, write_video
 from segvote.steps.workers import run_in_threads, run_on_all
 from segvote.types import WITH, Annotation, Part
 
@@ -101,7 +101,8 @@ def write_pictures(
     writer = MaskWriter(run, settings, drawing)
     # Threads do where the work is reading and writing pictures; processes take seconds to start.
     run_all = run_on_all if any(map(writer.is_long, tasks)) else run_in_threads
-    written = list(count_along(run_all(writer, tasks, resources), "write masks", len(tasks), progress))
+    with report_frames(run, tasks, progress):
+        written = list(count_along(run_all(writer, tasks, resources), "write masks", len(tasks), progress))
     records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
     _write_annotations(run, tasks, records, [one.shapes for one in written], settings.label)
     write_stacks(run, records)
@@ -117,11 +118,11 @@ class Written:
     area
         Share of the image, or of all frames, that the mask covers.
     shapes
-        COCO entry of an image's mask; none if the mask is empty.
+        COCO entry of the mask of an image, or of each frame of a video; None if the mask is empty.
     """
 
     area: float
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[Shape | None, ...]
 
 
 class MaskWriter:
@@ -133,7 +134,7 @@ class MaskWriter:
     def __call__(self, task: WriteTask) -> Written:
         record = task.record
         if record.n_frames:
-            return Written(write_video(self.run, task, self.settings))
+            return Written(*write_video(self.run, task, self.settings))
         light, shape = read_light(task.image_path, HEATMAP_SIZE)
         if shape != (record.height, record.width):
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
@@ -157,7 +158,7 @@ class MaskWriter:
 
 def _measure_mask(mask: np.ndarray, label: str) -> Written:
     area = int(np.count_nonzero(mask))
-    return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
+    return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)) if area else None,))
 
 
 def list_tasks(
@@ -213,19 +214,19 @@ def _write_annotations(
     run: RunFolder,
     tasks: Sequence[WriteTask],
     records: Sequence[BagRecord],
-    shapes: Sequence[tuple[Shape, ...]],
+    shapes: Sequence[tuple[Shape | None, ...]],
     label: str,
 ) -> None:
-    """Write the COCO file of a run folder; masks of videos are read one at a time."""
+    """Write the COCO file of a run folder."""
 
     names = encode_names(record.name for record in records)
 
     def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
         for task, record, known in zip(tasks, records, shapes, strict=True):
-            if not record.n_frames:
-                yield Annotation(names[record.name], record.height, record.width), known
-                continue
-            for frame in list_frame_annotations(run, record, task.image_path, label):
-                yield frame, [measure_shape(part) for part in frame.parts if part.mask.any()]
+            images = [Annotation(names[record.name], record.height, record.width)]
+            if record.n_frames:
+                images = [frame for _, frame in list_frame_images(run, record, task.image_path)]
+            for image, shape in zip(images, known, strict=True):
+                yield image, [shape] if shape else []
 
     write_shapes(list_shapes(), run.coco_path, ExportOptions(labels=(label,)))

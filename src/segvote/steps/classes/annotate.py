@@ -17,12 +17,13 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import BadInputError
-from segvote.features import FeatureExtractor
+from segvote.features import FeatureExtractor, Standardiser
 from segvote.io.arrays import write_arrays
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_json
+from segvote.method.table import SegmentTable
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
@@ -41,7 +42,7 @@ from segvote.steps.looks import list_levels
 from segvote.steps.outcome import Outcome, correct_vote, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
 from segvote.steps.resources import N_JOBS, Resources
-from segvote.steps.table import Table, gather_table
+from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
 from segvote.types import WITH, WITHOUT, Annotation
 
@@ -105,8 +106,9 @@ class _Job:
         self._join(found.names, make_key(version=__version__, classes=keys), list_problems(segmented) + copies)
 
     @cached_property
-    def _table(self) -> Table:
-        return gather_table(self.folder, self.segmented, self.extractor, settings=self.settings)
+    def _table(self) -> tuple[SegmentTable, Standardiser]:
+        """The segments of all images, labelled for some class, and the scale of their features."""
+        return gather_table(self.folder, self.segmented, self.extractor, self.settings)
 
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
@@ -130,15 +132,15 @@ class _Job:
         self, run: RunFolder, settings: Settings, bags: list[SegmentedImage], corrections: Corrections
     ) -> Outcome:
         self.progress(f"vote on {settings.label}", 0, 1)
-        table = replace(self._table, positive=np.array([one.bag.bag_label == WITH for one in bags]))
+        table = self._table[0].relabel(np.array([one.bag.bag_label == WITH for one in bags]))
         # The neighbours of a segment do not depend on the class.
         known = self._held
-        self._held = hold_vote(table, settings) if known is None else known.relabel(table.positive)
+        self._held = hold_vote(table, settings) if known is None else known.relabel(table.bag_labels)
         user_labels = fix_table(run, bags, corrections)
         shares = measure_painted_shares(run, bags, corrections)
         corrected = correct_vote(self._held, user_labels, shares)
         self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, self._held, corrected, corrections)
+        return Outcome(settings, self.extractor, bags, table, self._table[1], self._held, corrected, corrections)
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""

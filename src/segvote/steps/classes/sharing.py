@@ -14,7 +14,7 @@ from pathlib import Path
 from segvote.io.atomic import atomic_path
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.video.frames import get_poster_path
+from segvote.run.videos import get_poster_path
 
 
 def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from segvote.io.arrays import read_arrays
 from segvote.io.images import resize_labels
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Drawing
 from segvote.masks.choice import MAX_WIDTH, LineEvidence, choose_filter, measure_elongation, measure_width
 from segvote.masks.lines import LINE_SIZE, LineModel, count_responses, draw_lines

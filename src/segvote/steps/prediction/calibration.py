@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from segvote.errors import BadInputError
-from segvote.method.support import measure_p_value
+from segvote.method.held_out import measure_p_value
 from segvote.run.settings import Settings
 from segvote.voters import make_voter
 
@@ -31,7 +31,7 @@ class Calibration:
         return 1 / (len(self.negatives) + 1)
 
     def measure_p_value(self, scores: np.ndarray) -> np.ndarray:
-        """(n,) share of images without the object that score at least as high, see `segvote.method.support`."""
+        """(n,) share of images without the object that score at least as high, see `segvote.method.held_out`."""
         return measure_p_value(scores, self.negatives)
 
     def find_threshold(self, rate: float) -> float:

@@ -19,16 +19,17 @@ from segvote.io.tables import format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
+from segvote.method.held_out import link_unseen, score_held_out, score_linked
 from segvote.method.linear import LinearPosterior
+from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table, smooth_along
-from segvote.method.vote import Vote, VoteParams, link_unseen, score_held_out, score_linked, vote_by_scores
+from segvote.method.vote import Vote, VoteParams, vote_by_scores
 from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack
-from segvote.steps.table import Table
 from segvote.steps.vote import Held, make_params
 from segvote.voters import METHOD, make_voter
 
@@ -43,7 +44,8 @@ def write_model(
     run: RunFolder,
     settings: Settings,
     extractor: FeatureExtractor,
-    table: Table,
+    table: SegmentTable,
+    standardiser: Standardiser,
     held: Held,
     corrected: Corrected,
     extent: int,
@@ -61,13 +63,15 @@ def write_model(
         "codes": codes,
         "scales": scales,
         "bags": table.bags.astype(np.int32),
-        "positive": table.positive.astype(np.uint8),
+        "positive": table.bag_labels.astype(np.uint8),
         "user_labels": corrected.vote.user_labels.astype(np.int8),
-        "prior": table.make_prior(settings).astype(np.float32),
-        **_pack_adjacency(table),
+        "prior": measure_border_prior(table.border, settings.border_prior).astype(np.float32),
+        "edges": table.edges.astype(np.int32),
+        "lengths": table.lengths.astype(np.float32),
+        "contrasts": np.nan_to_num(table.contrasts, nan=-1.0).astype(np.float32),  # -1: not known
         "range": np.array([corrected.vote.scores.min(), corrected.vote.scores.max()], dtype=np.float64),
         "levels": corrected.extents.levels,
-        **_name("standardiser", table.standardiser.get_state()),
+        **_name("standardiser", standardiser.get_state()),
         **_name("features", extractor.get_state()),
         **_name("method", _pack_vote(corrected.refitted) if held.voter is None else {}),
     }
@@ -81,17 +85,6 @@ def write_model_extent(run: RunFolder, extent: int) -> None:
     """Have the model of a run predict at another extent; its arrays stay as they are."""
     path = run.model_path / "model.json"
     write_json(path, {**read_json(path), "extent": extent})
-
-
-def _pack_adjacency(table: Table) -> dict[str, np.ndarray]:
-    """Adjacent segments of all bags, numbered over all bags; a contrast that is not known is -1."""
-    return {
-        "edges": np.concatenate(
-            [edges + start for edges, start in zip(table.edges, table.offsets, strict=False)]
-        ).astype(np.int32),
-        "lengths": np.concatenate(table.lengths).astype(np.float32),
-        "contrasts": np.nan_to_num(np.concatenate(table.contrasts), nan=-1.0).astype(np.float32),
-    }
 
 
 def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -117,7 +110,7 @@ def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
         "threshold": np.array([found.threshold]),
         "direction": found.posterior.direction.astype(np.float64),
         "offset": np.array([found.posterior.offset]),
-        "held_out": score_images(held_out, table.groups[table.images]),
+        "held_out": score_images(held_out, table.bags),
     }
 
 

@@ -16,7 +16,6 @@ from segvote.io.masks import read_mask
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json, write_csv, write_json
-from segvote.method.table import weigh_adjacent
 from segvote.progress import Progress, count_along
 from segvote.run.bag_record import BagRecord
 from segvote.run.bags import list_unsorted_bags, name_bags
@@ -208,14 +207,14 @@ class _Job:
         model = self.model
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
-            printed = model.settings.second_voting
-            table = gather_table(self.target, some, model.extractor, model.standardiser, second_voting=printed)
-            votes, shares = (table.split(values) for values in self.predictor.vote(table.X))
-            adjacent = zip(table.edges, table.lengths, table.contrasts, strict=True)
-            parts = zip(some, votes, shares, table.split(table.areas), adjacent, strict=True)
-            for one, own, share, areas, known in parts:
-                scores = self.predictor.scorer.smooth(own, weigh_adjacent(len(own), *known))
-                yield ScoredImage(one, scores, areas, known[0], share)
+            table, _ = gather_table(self.target, some, model.extractor, model.settings, model.standardiser)
+            votes, shares = self.predictor.vote(table.X)
+            scores = self.predictor.scorer.smooth(votes, table.adjacency)
+            edge_bags = table.bags[table.edges[:, 0]]
+            for number, one in enumerate(some):
+                own = slice(*table.bag_offsets[number : number + 2])
+                edges = table.edges[edge_bags == number] - own.start
+                yield ScoredImage(one, scores[own], table.areas[own], edges, shares[own])
 
     def _make_task(self, one: ScoredImage, stem: str) -> WriteTask:
         choice, bag = self.predictor.choose(one.scores, one.areas, one.edges, one.shares), one.image.bag
