@@ -41,9 +41,9 @@ from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask
 from segvote.method.extents import DEFAULT_LEVEL, N_LEVELS, apply_levels, find_extents
 from segvote.method.vote import Vote
+from segvote.review.encoding import rank_images
 from segvote.review.masks import draw_segments, measure_redrawn
 from segvote.review.pictures import list_levels
-from segvote.review.ranking import rank_images
 from segvote.review.snapshot import Snapshot, apply_user, apply_votes, make_snapshot, measure_disagreement, note_signs
 from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.correction_log import Action

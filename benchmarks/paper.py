@@ -44,7 +44,7 @@ from segvote.evaluation.compare_results import FINISH, Combination, Comparison, 
 from segvote.io.atomic import write_text
 from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
 from segvote.report.experiment_tables import format_markdown, format_text
-from segvote.report.line_charts import Line, draw_lines
+from segvote.report.figures import Line, draw_lines
 from segvote.voters import SYSTEMS
 from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, WINDOW
 

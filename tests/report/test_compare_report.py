@@ -27,7 +27,7 @@ from segvote.report.experiment_tables import (
     list_set_rows,
     name_methods,
 )
-from segvote.report.line_charts import Line, draw_lines
+from segvote.report.figures import Line, draw_lines
 from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160)

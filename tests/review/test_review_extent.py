@@ -10,9 +10,9 @@ import pytest
 from segvote.errors import BadInputError
 from segvote.method.extents import N_LEVELS
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run
+from segvote.review.finishing import export_run
 from segvote.review.session import Session
-from segvote.review.wider import find_wider
+from segvote.review.voting import find_wider
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate

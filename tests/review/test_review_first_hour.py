@@ -56,18 +56,6 @@ def test_three_fast_undos_are_three(page, run_copy):
     wait_until(page, "() => segvote.store.status.action === 9 && segvote.store.status.nRedo === 0")
 
 
-def test_the_corrected_image_keeps_its_place(page):
-    page.locator("#filters button", has_text="Not accepted").click()
-    second = page.evaluate("() => segvote.store.order[1]")
-    page.evaluate("(image) => segvote.go(image)", second)
-    wait_until(page, "() => segvote.getRegions() !== null")
-    label_next(page, "b")
-    wait_heard(page, 1)
-    assert page.evaluate("() => segvote.store.order.indexOf(segvote.store.current)") == 1
-    card = page.locator("#list .card").nth(1)
-    assert card.locator("button").get_attribute("aria-current") == "true"
-
-
 def test_keys_and_slider_run_the_same_way(page):
     words = []
     for key in "12345":

@@ -168,17 +168,8 @@ def test_a_stroke_that_is_undone_disappears_before_the_new_mask_is_there(page):
     assert page.evaluate("() => segvote.countStrokes()") == 0
 
 
-def test_a_polygon_is_clicked_corner_by_corner(page):
-    page.keyboard.press("l")
-    page.keyboard.press("q")
-    for place in ((20, 20), (60, 20), (60, 50), (20, 50), (20, 20)):
-        page.mouse.click(*locate(page, *place))
-    wait_until_drawn(page, 1)
-    assert read_mask(page)[20:50, 20:60].all()
-
-
 def test_the_image_is_panned_with_the_middle_button_and_with_space(page, run_copy):
-    for button, key in (("middle", None), ("left", " ")):
+    for button, key in (("middle", None), ("left", " "), ("left", "Shift")):
         place = locate(page, 30, 30)
         page.mouse.move(*place)
         if key:

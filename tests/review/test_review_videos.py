@@ -11,7 +11,7 @@ from PIL import Image
 from segvote.errors import BadInputError
 from segvote.io.video.files import open_film_writer
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run
+from segvote.review.finishing import export_run
 from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run

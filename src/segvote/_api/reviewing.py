@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from segvote.review.serving.opening import open_browser
-from segvote.review.serving.server import serve
+from segvote.review.serving.server import open_browser, serve
 from segvote.run.run import Run
 
 

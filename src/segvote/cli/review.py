@@ -17,8 +17,7 @@ def review(
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
-    from segvote.review.serving.opening import open_browser
-    from segvote.review.serving.server import serve
+    from segvote.review.serving.server import open_browser, serve
     from segvote.run.run import open_run
 
     opened = ExitStack()

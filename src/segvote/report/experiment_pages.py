@@ -25,7 +25,7 @@ from segvote.report.experiment_tables import (
     list_set_rows,
     name_methods,
 )
-from segvote.report.line_charts import Line, draw_lines
+from segvote.report.figures import Line, draw_lines
 from segvote.report.markup import escape
 
 N_CURVES = 12

@@ -23,10 +23,9 @@ from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.masks import SuperpixelMap
 from segvote.review.encoding import scale_bag
-from segvote.review.estimate import Estimate, Overlaps
-from segvote.review.frames import Frames
-from segvote.review.instances import check_divides, encode_instances, find_joined
-from segvote.review.masks import Masks, measure_redrawn
+from segvote.review.finishing import Estimate, Overlaps
+from segvote.review.masks import Masks, check_divides, encode_instances, find_joined, measure_redrawn
+from segvote.review.pictures import Frames
 from segvote.review.smart_click import find_region
 from segvote.review.snapshot import (
     Snapshot,
@@ -41,10 +40,8 @@ from segvote.review.snapshot import (
     note_written,
 )
 from segvote.review.strokes import PLACES, Stroke, draw_stroke, reshape_region, snap_to_superpixels, trace_outline
-from segvote.review.user_input import UserReader
-from segvote.review.voting import Voting
-from segvote.review.wider import find_wider
-from segvote.review.written import find_written, read_written
+from segvote.review.user_input import UserReader, find_written, read_written
+from segvote.review.voting import Voting, find_wider
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.instances import label_instances

@@ -18,7 +18,7 @@ from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.review.exporting import check_unchanged, export_run, is_written
+from segvote.review.finishing import check_unchanged, export_run, is_written
 from segvote.review.masks import PAGE_SIZE
 from segvote.review.pictures import Pictures
 from segvote.review.strokes import check_stroke

@@ -1,4 +1,4 @@
-"""Adapter for the voting method: fit or restore, vote with user labels, explain."""
+"""Adapter for the voting method: fit or restore, vote with user labels, explain, find the extent that fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from segvote.errors import BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment
-from segvote.method.extents import find_extents
+from segvote.method.extents import N_LEVELS, find_extents
 from segvote.method.vote import vote_by_scores
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
@@ -21,6 +21,7 @@ from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
     from segvote.method import Vote
+
 
 # The voter whose masks are compared with those of a voter without a graph: quick, and of another kind.
 RIVAL = "cam"
@@ -157,3 +158,29 @@ def _drop_not_painted(shares: np.ndarray | None) -> np.ndarray | None:
 
 def _is_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
+
+
+def find_wider(levels: np.ndarray, decisions: np.ndarray, level: int, added: np.ndarray) -> int:
+    """The tightest of the wider extents that has most of the pixels that a correction adds to a mask.
+
+    Parameters
+    ----------
+    levels : (n_segments,) uint8
+        The first extent that selects each segment of the image, before the correction.
+    decisions : (n_segments,) bool
+        Segments of the mask, before the correction.
+    level : int
+        The extent of the image.
+    added : (n_segments,)
+        Pixels of each segment that the correction calls object.
+
+    Returns
+    -------
+    int
+        0 where there is none, or nothing is added.
+    """
+    new = np.where(decisions | (levels <= level), 0, added)
+    for wider in range(level + 1, N_LEVELS + 1):
+        if 2 * new[levels <= wider].sum() > new.sum():
+            return wider
+    return 0
