@@ -49,7 +49,7 @@ from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Canvas
 from segvote.run.run import Run
-from segvote.steps.reopening import Reopened, reopen, vote
+from segvote.steps.reopening import Opened, reopen, vote
 from segvote.types import WITH
 
 # A region counts as one a person would click when so much of it is what the click says; and a correction is worth a
@@ -155,7 +155,7 @@ class Review:
         self.held = vote(opened).held
         self.first = self._open(opened)
 
-    def _open(self, opened: Reopened) -> Snapshot:
+    def _open(self, opened: Opened) -> Snapshot:
         """What the page shows at first."""
         table, result = opened.table, self.held.vote
         votes = (result.scores, result.selected, result.thresholds)

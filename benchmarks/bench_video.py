@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask, write_mask
@@ -30,7 +31,6 @@ from segvote.metrics.overlap import measure_iou
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import list_frame_stems
-from segvote.steps.annotate import annotate
 from segvote.steps.video.draw import STEADINESS, SegmentedVideo, draw_video
 from segvote.steps.video.extract import survey_video
 

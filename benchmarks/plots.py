@@ -26,13 +26,13 @@ from skimage.filters import gaussian
 from skimage.transform import resize
 
 import segvote
+from segvote import annotate
 from segvote.datasets import make_bags, write_surfaces
 from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.overlays import write_jpeg
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.voters.paper import PaperEKDE
 from segvote.voters.walk import Walk
 

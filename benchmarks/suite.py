@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.evaluate_segments import CountedTruth, count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
@@ -35,7 +36,6 @@ from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.run import Run
 from segvote.run.settings import N_LEVELS, Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.extent import change_extent, read_extents
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.reopening import reopen

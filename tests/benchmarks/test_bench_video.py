@@ -10,9 +10,9 @@ pytest.importorskip("av")
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from bench_video import measure_drawing, write_disc, write_stills
+from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from segvote import annotate
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
@@ -21,7 +22,6 @@ from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
@@ -110,7 +110,7 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
 
 def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
     opened = reopen(finished_run)
-    table, scale, kept = opened.table, opened.standardiser, scale_table(opened, True)
+    table, scale, kept = opened.table, opened.standardiser, scale_table(finished_run, opened, True)
     shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
     scaled = (shard - scale.mean) / np.where(scale.std > 0, scale.std, 1)
     np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)

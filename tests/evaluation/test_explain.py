@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
 from segvote.review.explain_page import format_page
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen, vote
 
 

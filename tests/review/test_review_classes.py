@@ -7,10 +7,10 @@ import pytest
 from browsing import NEEDS_CHROMIUM, wait_heard
 from PIL import Image
 
+from segvote import annotate_classes
 from segvote.datasets import write_scenes
 from segvote.run.correction_log import read_actions
 from segvote.run.settings import Settings
-from segvote.steps.classes.annotate import annotate_classes
 
 pytest.importorskip("starlette")
 from segvote.review.serving.server import make_guarded_app

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from segvote import annotate, update
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
@@ -19,9 +20,7 @@ from segvote.review.voting import Voting
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
 from segvote.steps import reopening
-from segvote.steps.annotate import annotate
 from segvote.steps.reopening import list_segmented_images
-from segvote.steps.update import update
 from segvote.steps.vote import Held
 
 

@@ -8,6 +8,7 @@ import pytest
 from browsing import NEEDS_CHROMIUM, wait_heard
 from PIL import Image
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.io.video.files import open_film_writer
 from segvote.review.engine import Engine
@@ -17,7 +18,6 @@ from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import list_frame_annotations
-from segvote.steps.annotate import annotate
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)

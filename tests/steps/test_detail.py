@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.io.images import SEEN
 from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
-from segvote.steps.annotate import annotate
 from segvote.steps.looks import LOOK_MARGIN, apply_detail, is_better, list_levels, wants_closer_look
 from segvote.steps.vote import count_neighbours
 
@@ -92,7 +92,7 @@ def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_
     run = Run(tmp_path / "run")
     assert run.settings == (replace(settings, feature_options={"size": 160}) if closer else settings)
     before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")}
-    monkeypatch.setattr(job._Job, "_look", lambda *args, **options: pytest.fail("looked again"))
+    monkeypatch.setattr(job.Job, "_look", lambda *args, **options: pytest.fail("looked again"))
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")} == before
 

@@ -12,6 +12,7 @@ from PIL import Image
 pytest.importorskip("av")
 pytest.importorskip("numba")
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
@@ -28,7 +29,7 @@ from segvote.run.corrections import fix_segments
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import read_ahead, read_frame_labels
-from segvote.steps.annotate import annotate
+from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
 from segvote.steps.video import write
 
@@ -210,9 +211,10 @@ def test_the_track_file_follows_the_object(run):
 
 
 def test_a_repeated_run_does_nothing_and_gives_the_same_bytes(run, data):
-    before = {
-        path: path.read_bytes() for path in run.folder.path.rglob("*") if path.is_file() and path.suffix != ".jsonl"
-    }
+    kept = [
+        path for path in run.folder.path.rglob("*") if path.is_file() and path.name not in ("log.jsonl", "report.html")
+    ]
+    before = {path: path.read_bytes() for path in kept}
     annotate(data / "with", data / "without", data / "out", SETTINGS, n_jobs=1)
     again = annotate(data / "with", data / "without", data / "again", SETTINGS, n_jobs=2).folder.path
     for path, content in before.items():
@@ -318,3 +320,9 @@ def test_stress_on_videos_has_results(data, tmp_path):
     folders = (data / "with", data / "without", data / "masks", tmp_path / "out")
     (curve,) = stress(*folders, plan, SETTINGS, kinds=[kind], n_draws=1, n_jobs=1)
     assert [point.reason for point in curve.points] == ["", ""]
+
+
+def test_a_run_on_videos_predicts(run, data, tmp_path):
+    found = predict(run.folder.path, data / "with", tmp_path / "new", false_positive_rate=0.3, n_jobs=1)
+    assert [one.name for one in found.images] == ["film.mp4", "v0", "v1"]
+    assert all(one.contains for one in found.images)

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segvote import Geometry, Run, SegmentAnnotator
+from segvote import Geometry, Run, SegmentAnnotator, annotate
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen
 
 

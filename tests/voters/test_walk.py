@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from segvote import annotate
 from segvote.datasets import make_bags
 from segvote.errors import BadInputError
 from segvote.evaluation.compare import Plan, compare
@@ -19,8 +20,7 @@ from segvote.kernels import otsu_threshold
 from segvote.method.graph import stretch
 from segvote.method.linear import fit_posterior
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
-from segvote.steps.prediction.predict import predict
+from segvote.steps.predict import predict
 from segvote.voters import VOTERS, make_voter
 from segvote.voters.crane import CRANE
 from segvote.voters.linear import CAM

@@ -10,7 +10,7 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.compare import JOBS, RESULTS, VOTER_OPTION, split_names
 from segvote.cli.options import choice
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.terminal import show_progress
 from segvote.datasets import DATASETS
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS

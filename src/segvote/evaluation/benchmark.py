@@ -21,7 +21,7 @@ from segvote.evaluation.compare_results import Comparison
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
-from segvote.steps.resources import N_JOBS
+from segvote.steps.workers import N_JOBS
 from segvote.voters import METHOD
 
 # Ours beside the paper's methods.

@@ -46,7 +46,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.steps.resources import N_JOBS
+from segvote.steps.workers import N_JOBS
 from segvote.voters import SYSTEMS, check_system
 
 

@@ -33,10 +33,11 @@ from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
+from segvote.steps.annotate import annotate_folders
 from segvote.steps.looks import SCALABLE
-from segvote.steps.reopening import Reopened, reopen
+from segvote.steps.reopening import Opened, reopen
 from segvote.steps.vote import decide_votes, hold_vote
+from segvote.steps.workers import Resources
 from segvote.types import WITH
 
 RULES = ("common", "own", "printed", "matched")
@@ -86,10 +87,10 @@ def prepare_stage(
     `kinds` says which tables are wanted: with lengths kept, with blocks of length one, or both.
     """
     settings = replace(settings, features=cut_ending(settings.features))
-    run = annotate(*folders, out, settings, segments=label_maps, n_jobs=n_jobs, progress=progress)
+    run = annotate_folders(*folders, out, settings, Resources(n_jobs, progress=progress), label_maps)
     truth = _count_truth(run, readers)
     opened = reopen(run)
-    tables = {kind: scale_table(opened, kind) for kind in sorted(set(kinds))}
+    tables = {kind: scale_table(run, opened, kind) for kind in sorted(set(kinds))}
     return Stage(run, tables, truth, int(run.votes["decisions"].sum()))
 
 
@@ -103,9 +104,9 @@ def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, Coun
     return dict(sorted(truth.items()))
 
 
-def scale_table(opened: Reopened, has_lengths: bool) -> SegmentTable:
+def scale_table(run: Run, opened: Opened, has_lengths: bool) -> SegmentTable:
     """The table with standardised features, their blocks of length one or as long as they are."""
-    run, table = opened.run, opened.table
+    table = opened.table
     if opened.standardiser.has_lengths == has_lengths:
         return table
     standardiser = replace(opened.standardiser, has_lengths=has_lengths)

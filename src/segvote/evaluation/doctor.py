@@ -31,10 +31,9 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
 from segvote.steps.reopening import Voted, reopen, vote
-from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import gather_table
 from segvote.steps.vote import hold_vote
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import N_JOBS, Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 
 UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (

@@ -33,8 +33,8 @@ from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.progress import Progress, count_along
 from segvote.run.instances import label_instances
 from segvote.run.run import Run, open_run
+from segvote.steps.export import Divisions, read_divisions
 from segvote.steps.extent import decide_extents
-from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH
 
 N_CURVE = 200  # points of a stored precision-recall curve

@@ -83,7 +83,7 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     """Take the score of one segment of one bag apart, after the vote."""
     table, result = voted.opened.table, voted.result
     flat = int(table.bag_offsets[bag]) + segment
-    share = voted.opened.run.settings.smoothing
+    share = voted.opened.settings.smoothing
     found = voted.corrected.vote
     base = voted.held.vote if result.kept is not None and result.kept[bag] else voted.corrected.refitted
     own = explain_vote(base, flat) if voted.held.voter is None else voted.held.voter.explain(flat)

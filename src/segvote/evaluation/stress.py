@@ -27,8 +27,8 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.steps.resources import N_JOBS
 from segvote.steps.vote import decide_votes
+from segvote.steps.workers import N_JOBS
 from segvote.voters import check_system
 
 

@@ -14,12 +14,13 @@ from segvote.metrics.overlap import measure_iou
 from segvote.progress import Progress, ignore_progress
 from segvote.review.masks import draw_segments
 from segvote.review.snapshot import Snapshot
-from segvote.run.record import make_record, make_result_key
+from segvote.run.record import make_record
 from segvote.run.run import Run
-from segvote.run.settings import read_settings
-from segvote.steps.outcome import write_files
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings, read_settings
+from segvote.steps.job import write_run
 from segvote.steps.reopening import Voted
-from segvote.steps.resources import Resources
+from segvote.steps.workers import Resources
 
 # Fewer accepted masks say nothing.
 FEWEST = 3
@@ -87,33 +88,30 @@ class Overlaps:
 
 def is_written(voted: Voted) -> bool:
     """Whether the files of the run are those of this vote and these corrections."""
-    opened = voted.opened
-    key = make_result_key(opened.run.settings, opened.bags, opened.corrections)
-    record = opened.run.folder.read_record()
-    return bool(record.get("complete")) and record.get("key") == key
+    record = voted.opened.folder.read_record()
+    return bool(record.get("complete")) and record.get("key") == voted.opened.key
 
 
 def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
     """Write masks, heat maps, the COCO file, votes, model and report of a run after a vote."""
     from segvote.report import write_report
 
-    opened = voted.opened
-    run, folder, settings = opened.run, opened.run.folder, opened.run.settings
-    key = make_result_key(settings, opened.bags, opened.corrections)
-    inputs, problems = run.record["inputs"], run.record["problems"]
+    folder, settings = voted.opened.folder, voted.opened.settings
     with folder.lock():
-        check_unchanged(run)
+        check_unchanged(folder, settings, [bag.features_key for bag in voted.opened.bags])
+        record = folder.read_record()
         # Not complete while its files are half old, half new: `annotate` would finish it.
-        folder.write_record({**make_record(inputs, settings, "", False), "bags": run.record["bags"]})
-        write_files(folder, voted.outcome, inputs, key, problems, Resources(n_jobs=1), progress)
+        known = {name: record[name] for name in ("bags", "problems")}
+        folder.write_record({**make_record(record["inputs"], settings, "", False), **known})
+        write_run(voted, record["inputs"], record["problems"], Resources(n_jobs=1, progress=progress))
     written = Run(folder.path)
     write_report(written)
     return written
 
 
-def check_unchanged(run: Run) -> None:
-    """Segments and features must still be the ones that were opened."""
-    now = run.folder.read_record()
-    same = [bag["features"] for bag in now["bags"]] == [bag.features for bag in run.bags]
-    if not same or read_settings(now["settings"], run.folder) != run.settings:
-        raise BusyRunError(f"{run.folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")
+def check_unchanged(folder: RunFolder, settings: Settings, features: Sequence[str]) -> None:
+    """Settings and features of the record, the latter by their keys, must still be the ones that were opened."""
+    now = folder.read_record()
+    same = [bag["features"] for bag in now["bags"]] == list(features)
+    if not same or read_settings(now["settings"], folder.record_path) != settings:
+        raise BusyRunError(f"{folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")

@@ -314,7 +314,7 @@ class Session:
         with self._rescuing:
             self.engine.rescue()
             try:
-                check_unchanged(self.run)
+                check_unchanged(self.run.folder, self.run.settings, [bag.features for bag in self.run.bags])
             except SegvoteError as error:  # earlier actions are saved, but this page shows another run
                 return {"action": self.engine.corrections.last, "notice": str(error)}
             failures = self._repeat_unsaved()

@@ -15,8 +15,15 @@ from segvote.method.vote import vote_by_scores
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
-from segvote.steps.outcome import Corrected
-from segvote.steps.reopening import Reopened, Voted, apply_corrections, list_segmented_images, reopen, vote
+from segvote.steps.reopening import (
+    Corrected,
+    Opened,
+    Voted,
+    apply_corrections,
+    list_segmented_images,
+    reopen,
+    vote,
+)
 from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
@@ -102,7 +109,7 @@ class Voting:
         )
         return all(_is_equal(one, other) for one, other in pairs)
 
-    def _open(self, user: UserInput, corrections: Corrections) -> Reopened:
+    def _open(self, user: UserInput, corrections: Corrections) -> Opened:
         """The run as a vote on this input of the user finds it."""
         opened = self.get_voted().opened
         return replace(

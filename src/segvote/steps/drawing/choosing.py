@@ -18,8 +18,7 @@ from segvote.run.drawing import find_drawing, write_drawing
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import read_picture
-from segvote.steps.resources import Resources
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import Resources, run_on_all
 from segvote.steps.write import WriteTask
 from segvote.types import WITH
 

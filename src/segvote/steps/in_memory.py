@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +18,26 @@ from segvote.features.base import check_outputs
 from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.progress_bar import choose_progress
 from segvote.masks import Decided, Drawing, scale_heat
-from segvote.method.extents import apply_levels
-from segvote.progress import Progress, count_along
+from segvote.method.extents import apply_levels, find_extents
+from segvote.method.vote import Vote
+from segvote.progress import Progress
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.colour import convert_to_lab
 from segvote.segmentation.geometry import measure_segments
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
-from segvote.steps.outcome import correct_vote
 from segvote.steps.prepare import check_names
-from segvote.steps.resources import Resources
 from segvote.steps.table import build_table
 from segvote.steps.vote import Held, hold_vote
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import Resources, run_on_all
 
 Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class ImageMask:
-    """What was found in one image.
+    """The mask of one image.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class ImageMask:
 
 @dataclass(frozen=True)
 class ImageMasks:
-    """What was found in the *with* images, in the order in which they were given; an index gives one `ImageMask`.
+    """Masks of the *with* images, in their order; an index gives one `ImageMask`.
 
     Attributes
     ----------
@@ -134,96 +134,68 @@ def annotate_images(
     (True, False)
     """
     images = [_read_pixels(*one) for some in (with_images, without_images) for one in enumerate(some)]
-    n_with = len(with_images)
-    _check_images(images, n_with)
+    _check_images(images, len(with_images))
     with choose_progress(progress) as report:
-        job = _Job(images, n_with, settings or Settings(), Resources(n_jobs), report)
-        return job.draw(job.vote())
-
-
-@dataclass(frozen=True)
-class _Look:
-    """The vote on one set of features."""
-
-    settings: Settings
-    held: Held
+        job = _Job(images, len(with_images), Resources(n_jobs, progress=report))
+        return job.carry_out(settings or Settings())
 
 
 class _Job:
-    """One call: images, the first of which are *with*, and their segments."""
+    """One call; the first `n_with` images are *with* images."""
 
-    def __init__(
-        self, images: list[np.ndarray], n_with: int, settings: Settings, resources: Resources, progress: Progress
-    ) -> None:
-        self.images, self.n_with, self.settings = images, n_with, settings
-        self.resources, self.progress = resources, progress
-        check_names(settings)
-        self.segments: list[Arrays] = self._map(_Segment(settings), images, "segment")
+    def __init__(self, images: list[np.ndarray], n_with: int, resources: Resources) -> None:
+        self.images, self.n_with, self.resources = images, n_with, resources
 
-    def _map(self, function: Any, items: Sequence[Any], step: str) -> list[Any]:
-        return list(count_along(run_on_all(function, items, self.resources), step, len(items), self.progress))
+    def carry_out(self, settings: Settings) -> ImageMasks:
+        """Masks of the vote, of a closer look where that is better."""
+        levels = list_levels(settings)
+        extractors = [check_names(level) for level in levels]
+        segments = list(run_on_all(partial(_segment, settings), self.images, self.resources, "segment"))
+        level, held = levels[0], self._look(levels[0], extractors[0], segments)
+        for other, extractor in zip(levels[1:], extractors[1:], strict=True):
+            if wants_closer_look(held.confidence):
+                closer = self._look(other, extractor, segments)
+                level, held = (other, closer) if is_better(closer.confidence, held.confidence) else (level, held)
+        vote = held.correct(None)
+        return self._draw(apply_levels(vote, find_extents(vote), level.extent), level, segments)
 
-    def vote(self) -> _Look:
-        """The vote, of a closer look where that is better."""
-        wide, *closer = list_levels(self.settings)
-        look = self._look(wide)
-        for level in closer:
-            if wants_closer_look(look.held.confidence):
-                other = self._look(level)
-                look = other if is_better(other.held.confidence, look.held.confidence) else look
-        return look
-
-    def _look(self, level: Settings) -> _Look:
-        extractor = check_names(level)
+    def _look(self, level: Settings, extractor: FeatureExtractor, segments: Sequence[Arrays]) -> Held:
+        """The vote on one set of features."""
         if extractor.needs_fit:
             extractor.fit(iter(self.images), np.random.default_rng(level.seed))
-        items = [(image, found["labels"]) for image, found in zip(self.images, self.segments, strict=True)]
-        features = self._map(_Extract(extractor, level.features), items, "extract features")
+        items = [(image, found["labels"]) for image, found in zip(self.images, segments, strict=True)]
+        features = list(run_on_all(partial(_extract, extractor, level), items, self.resources, "extract features"))
         positive = np.arange(len(self.images)) < self.n_with
-        table, _ = build_table(features, self.segments, positive, extractor, level)
-        return _Look(level, hold_vote(table, level))
+        table, _ = build_table(features, segments, positive, extractor, level)
+        return hold_vote(table, level)
 
-    def draw(self, look: _Look) -> ImageMasks:
+    def _draw(self, result: Vote, level: Settings, segments: Sequence[Arrays]) -> ImageMasks:
         """Masks and heat maps of the *with* images."""
-        corrected = correct_vote(look.held, None, None)
-        result = apply_levels(corrected.vote, corrected.extents, look.settings.extent)
-        drawing = Drawing("segments" if look.settings.draw == "segments" else "regions")
-        ends = np.cumsum([len(found["areas"]) for found in self.segments])
-        scores, selected = (np.split(values, ends[:-1]) for values in (result.scores, result.selected))
+        drawing, table = Drawing("segments" if level.draw == "segments" else "regions"), result.table
         masks, heatmaps = [], []
-        for index in range(self.n_with):
-            own, labels, threshold = scores[index], self.segments[index]["labels"], float(result.thresholds[index])
-            heat = scale_heat(own, threshold, float(result.scores.min()), float(own.max())).astype(np.float32)
-            image, free = self.images[index], np.full(len(own), -1, dtype=np.int8)
-            masks.append(draw_image(image, Decided(labels, heat, selected[index], free), drawing))
+        for index, image in enumerate(self.images[: self.n_with]):
+            own, labels = table.get_slice(index), segments[index]["labels"]
+            scores, threshold = result.scores[own], float(result.thresholds[index])
+            heat = scale_heat(scores, threshold, float(result.scores.min()), float(scores.max())).astype(np.float32)
+            decided = Decided(labels, heat, result.selected[own], np.full(len(scores), -1, dtype=np.int8))
+            masks.append(draw_image(image, decided, drawing))
             full = resize_labels(labels, image.shape[:2])  # type: ignore[arg-type]
-            heatmaps.append((own - threshold).astype(np.float32)[full])
-            self.progress("draw masks", index + 1, self.n_with)
+            heatmaps.append((scores - threshold).astype(np.float32)[full])
+            self.resources.progress("draw masks", index + 1, self.n_with)
         return ImageMasks(masks, heatmaps, np.round(result.uncertainty[: self.n_with], 6))
 
 
-@dataclass(frozen=True)
-class _Segment:
-    """Segments one image; a process pool calls it."""
-
-    settings: Settings
-
-    def __call__(self, image: np.ndarray) -> Arrays:
-        working = resize_image(image, self.settings.size)
-        segmentation = SEGMENTERS[self.settings.segmenter](working, n_segments=self.settings.n_segments)
-        return measure_segments(segmentation, convert_to_lab(working), image.shape[:2])  # type: ignore[arg-type]
+def _segment(settings: Settings, image: np.ndarray) -> Arrays:
+    """Segments of one image; a process pool calls it."""
+    working = resize_image(image, settings.size)
+    segmentation = SEGMENTERS[settings.segmenter](working, n_segments=settings.n_segments)
+    return measure_segments(segmentation, convert_to_lab(working), image.shape[:2])  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class _Extract:
-    """Extracts the features of one image's segments; a process pool calls it."""
-
-    extractor: FeatureExtractor
-    name: str
-
-    def __call__(self, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        image, labels = item
-        return check_outputs(self.extractor.extract(image, labels.astype(np.int32)), "an image", self.name)
+def _extract(extractor: FeatureExtractor, settings: Settings, item: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Features of one image's segments; a process pool calls it."""
+    image, labels = item
+    return check_outputs(extractor.extract(image, labels.astype(np.int32)), "an image", settings.features)
 
 
 def _check_images(images: Sequence[np.ndarray], n_with: int) -> None:

@@ -1,4 +1,4 @@
-"""A learned decision on images of unknown bag label: does it show the object, how probably, and where."""
+"""Prediction for a folder: whether each image shows the object, with a probability and a mask."""
 
 from __future__ import annotations
 
@@ -25,18 +25,16 @@ from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.extract import BagExtractor
-from segvote.steps.prediction.model import Model, read_model
-from segvote.steps.prediction.predictor import Predictor
-from segvote.steps.prepare import check_strict, extract_with
-from segvote.steps.resources import N_JOBS, Resources, name_in_full
+from segvote.steps.model import Model, read_model
+from segvote.steps.predictor import FALSE_POSITIVE_RATE, Predictor
+from segvote.steps.prepare import check_strict, extract_missing
 from segvote.steps.table import gather_table
+from segvote.steps.workers import N_JOBS, Resources, name_in_full
 from segvote.steps.write import WriteTask, record_bag, write_pictures
 from segvote.types import WITH, WITHOUT
 
-# Of images without the object, how many may be predicted to show it where a call does not say.
 # Sub-folders of a run that its model does without.
 NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
-FALSE_POSITIVE_RATE = 0.01
 # Images whose features are in memory at the same time.
 N_AT_ONCE = 64
 
@@ -73,7 +71,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Predictions:
-    """The results for all images, and where it was written.
+    """The results for all images, and the folder that holds them.
 
     Attributes
     ----------
@@ -118,7 +116,7 @@ def predict(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Predictions:
-    """Say of images never seen whether they show the object, and draw it.
+    """Predict whether new images show the object, and draw their masks.
 
     Parameters
     ----------
@@ -152,11 +150,12 @@ def predict(
         if is_uri(model):
             model = fetch_folder(str(model), report, NOT_OF_MODEL)
         predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
-        return _predict_folder(predictor, Path(images), RunFolder(target), Resources(n_jobs, scheduler), strict, report)
+        resources = Resources(n_jobs, scheduler, report)
+        return _predict_folder(predictor, Path(images), RunFolder(target), resources, strict)
 
 
 def _predict_folder(
-    predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool, progress: Progress
+    predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool
 ) -> Predictions:
     model = predictor.model
     _check_owner(target, folder)
@@ -165,8 +164,8 @@ def _predict_folder(
         _check_owner(target, folder)  # again: another process may have begun there meanwhile
         _claim(target, folder)
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
-        segmented = extract_with(bag_extractor, bags, resources, progress)
-        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources, progress)
+        segmented = extract_missing(bag_extractor, bags, resources)
+        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources)
 
 
 @dataclass(frozen=True)
@@ -187,15 +186,15 @@ class _Job:
         self.target, self.predictor, self.model = target, predictor, predictor.model
 
     def carry_out(
-        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], resources: Resources, progress: Progress
+        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], resources: Resources
     ) -> Predictions:
         stems = name_bags([one.bag for one in good])
         tasks, best = [], []
-        scored = count_along(self._score(good), "vote", len(good), progress)
+        scored = count_along(self._score(good), "vote", len(good), resources.progress)
         for one in scored:
             tasks.append(self._make_task(one, stems[one.image.bag.name]))
             best.append(float(one.scores.max()))
-        records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources, progress)
+        records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources)
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
@@ -255,7 +254,7 @@ def open_model(path: Path | str) -> Model:
 
 
 def _name_state(model: Model) -> str:
-    """Name of what the extractor learned, by content."""
+    """Key of the state of the extractor, by content."""
     state = model.extractor.get_state()
     digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
     return make_key(**digests) if digests else ""
@@ -266,7 +265,7 @@ def _get_record_path(target: RunFolder) -> Path:
 
 
 def _claim(target: RunFolder, folder: Path) -> None:
-    """Say whose folder this is before anything else is in it; what is half old, half new is not complete."""
+    """Write the input into the folder before anything else is in it; until the end it is not complete."""
     record = {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False}
     write_json(_get_record_path(target), record)
 

@@ -1,4 +1,4 @@
-"""One index mask per image from the masks of several classes: where they overlap, the class that is surer wins."""
+"""One index mask per image from the masks of several classes: where they overlap, the higher weight wins."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class IndexWriter:
     runs: Mapping[str, Run]  # class to its run, in the order of the numbers
 
     def write(self, index: int, record: ClassRecord) -> list[Annotation]:
-        """Write what belongs to image `index`; returns its annotations, with overlaps."""
+        """Write the masks of image `index`; returns its annotations, with overlaps."""
         self._write(record.stem, self._join_image(index, record))
         annotations = list(list_joined(self.runs, index, record.name))
         if record.n_frames:

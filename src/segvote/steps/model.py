@@ -1,15 +1,14 @@
-"""The learned decision as a file that travels: safetensors for arrays, JSON for words, no pickle."""
+"""The model of a run as files: safetensors for arrays, JSON for settings, no pickle."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
@@ -19,37 +18,24 @@ from segvote.io.tables import format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
-from segvote.method.held_out import link_unseen, score_held_out, score_linked
-from segvote.method.linear import LinearPosterior
+from segvote.method.held_out import score_held_out
 from segvote.method.prior import measure_border_prior
-from segvote.method.table import Geometry, SegmentTable, make_folds, make_table, smooth_along
-from segvote.method.vote import Vote, VoteParams, vote_by_scores
+from segvote.method.table import Geometry, SegmentTable, make_folds, make_table
+from segvote.method.vote import Vote
 from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
-from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate, score_by_refits, score_images
-from segvote.steps.prediction.compacting import pack, unpack
-from segvote.steps.vote import Held, make_params
-from segvote.voters import METHOD, make_voter
+from segvote.steps.reopening import Voted
 
-if TYPE_CHECKING:
-    from segvote.steps.outcome import Corrected
-    from segvote.voters.base import BaseVoter
-
+# Folds of images that are left out of the vote together, where scores of training images are calibrated.
+N_FOLDS = 10
+STEPS = 127  # of int8, on either side of zero
+ROWS_AT_ONCE = 16_384
 SEGMENT_ARRAYS = ("bags", "levels", "prior", "user_labels")
 
 
-def write_model(
-    run: RunFolder,
-    settings: Settings,
-    extractor: FeatureExtractor,
-    table: SegmentTable,
-    standardiser: Standardiser,
-    held: Held,
-    corrected: Corrected,
-    extent: int,
-) -> None:
+def write_model(voted: Voted, extent: int) -> None:
     """Write ``model.safetensors`` and ``model.json`` into the run's ``model`` folder.
 
     The arrays are the segments that vote (a byte for each number), their bags, bag labels and adjacency, the scales of
@@ -58,6 +44,7 @@ def write_model(
     """
     from safetensors.numpy import save
 
+    opened, corrected, table = voted.opened, voted.corrected, voted.opened.table
     codes, scales = pack(table.X)
     arrays: dict[str, np.ndarray] = {
         "codes": codes,
@@ -65,20 +52,20 @@ def write_model(
         "bags": table.bags.astype(np.int32),
         "positive": table.bag_labels.astype(np.uint8),
         "user_labels": corrected.vote.user_labels.astype(np.int8),
-        "prior": measure_border_prior(table.border, settings.border_prior).astype(np.float32),
+        "prior": measure_border_prior(table.border, opened.settings.border_prior).astype(np.float32),
         "edges": table.edges.astype(np.int32),
         "lengths": table.lengths.astype(np.float32),
         "contrasts": np.nan_to_num(table.contrasts, nan=-1.0).astype(np.float32),  # -1: not known
         "range": np.array([corrected.vote.scores.min(), corrected.vote.scores.max()], dtype=np.float64),
         "levels": corrected.extents.levels,
-        **_name("standardiser", standardiser.get_state()),
-        **_name("features", extractor.get_state()),
-        **_name("method", _pack_vote(corrected.refitted) if held.voter is None else {}),
+        **_name("standardiser", opened.standardiser.get_state()),
+        **_name("features", opened.extractor.get_state()),
+        **_name("method", _pack_vote(corrected.refitted) if voted.held.voter is None else {}),
     }
-    data = save(arrays)
-    write_bytes(run.model_path / "model.safetensors", data)
-    words = {"version": MODEL_VERSION, "settings": settings.to_dict(), "features": extractor.get_key()}
-    write_json(run.model_path / "model.json", {**words, "extent": extent, **_sum(data)})
+    data, folder = save(arrays), opened.folder.model_path
+    write_bytes(folder / "model.safetensors", data)
+    words = {"version": MODEL_VERSION, "settings": opened.settings.to_dict(), "features": opened.extractor.get_key()}
+    write_json(folder / "model.json", {**words, "extent": extent, **_sum(data)})
 
 
 def write_model_extent(run: RunFolder, extent: int) -> None:
@@ -88,11 +75,32 @@ def write_model_extent(run: RunFolder, extent: int) -> None:
 
 
 def _unpack(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays with X as numbers."""
+    """The arrays with X as float32."""
     if "codes" not in arrays or arrays["codes"].ndim != 2 or arrays.get("scales", arrays["codes"]).ndim != 1:
         return arrays
     rest = {name: array for name, array in arrays.items() if name not in ("codes", "scales")}
     return {"X": unpack(arrays["codes"], arrays["scales"]), **rest}
+
+
+def pack(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n_segments, d) numbers as int8 codes, whole steps of a scale of each segment's own; and these scales.
+
+    Stated bound: on the scale on which the best segment's votes are 1, the votes of a segment change by 0.001 on
+    average and by less than 0.05 at most (measured in ``docs/predict.md``).
+    """
+    codes, scales = np.empty(X.shape, dtype=np.int8), np.empty(len(X), dtype=np.float32)
+    # A few at a time: X may be larger than what is left of memory.
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        largest = np.abs(X[rows]).max(axis=1, initial=0.0)
+        scales[rows] = np.where(largest > 0, largest, 1.0) / STEPS
+        codes[rows] = np.rint(X[rows] / scales[rows, None])
+    return codes, scales
+
+
+def unpack(codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """(n_segments, d) float32 of what `pack` gave; equal to within half a step."""
+    return codes.astype(np.float32) * scales[:, None]
 
 
 def _name(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -105,12 +113,12 @@ def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
     held_out = table.smooth(score_held_out(found, make_folds(table, N_FOLDS)), found.params.smoothing)
     return {
         "labels": found.labels.astype(np.uint8),
-        "excluded": found.excluded.astype(np.uint8),
+        "excluded": (table.average_by_bag(found.excluded) > 0.5).astype(np.uint8),
         "inside": np.array([found.inside]),
         "threshold": np.array([found.threshold]),
         "direction": found.posterior.direction.astype(np.float64),
         "offset": np.array([found.posterior.offset]),
-        "held_out": score_images(held_out, table.bags),
+        "held_out": np.maximum.reduceat(held_out, table.bag_offsets[:-1]),
     }
 
 
@@ -126,91 +134,13 @@ class Model:
     drawing: Drawing  # how masks are drawn
     extent: int = 2  # level of the nested selections at which images are predicted
 
-    def restore(self) -> Scorer:
-        """Scores of segments never seen: by the stored vote, or by another voter fitted again on the segments."""
-        arrays, table = self.arrays, self._make_table()
-        params = make_params(self.settings)
-        params = replace(params, n_neighbors=min(params.n_neighbors, len(table)))  # a model may ask for any number
-        if self.settings.voter == METHOD:
-            return Scorer(_unpack_vote(table, params, _select(arrays, "method"), arrays["user_labels"]))
-        voter = make_voter(self.settings.voter, self.settings.voter_options, self.settings.finish)
-        voter.fit(table.X, table.is_candidate, bags=table.images, prior=arrays["prior"])
-        return Scorer(vote_by_scores(table, voter.scores_, params), voter)
-
-    def calibrate(self, scorer: Scorer) -> Calibration:
-        """What scores mean for an image; a *without* image with a user label object has it."""
-        arrays, bags = self.arrays, self.arrays["bags"]
-        positive = arrays["positive"].astype(bool)
-        scores = arrays.get("method.held_out")
-        if scores is None:
-            X = arrays["X"].astype(np.float32)
-            votes = score_by_refits(self.settings, X, positive, bags, arrays["prior"], arrays["user_labels"])
-            found = scorer.vote
-            scores = score_images(found.table.smooth(votes, found.params.smoothing), bags)
-        marked = np.zeros(len(positive), dtype=bool)
-        marked[bags[arrays["user_labels"] == 1]] = True
-        return calibrate(scores, positive | marked)
-
-    def _make_table(self) -> SegmentTable:
+    def make_table(self) -> SegmentTable:
+        """The training segments."""
         arrays = self.arrays
         contrasts = np.where(arrays["contrasts"] < 0, np.nan, arrays["contrasts"])
         places = Geometry(edges=arrays["edges"], lengths=arrays["lengths"], contrasts=contrasts, prior=arrays["prior"])
         X, positive = arrays["X"].astype(np.float32), arrays["positive"].astype(bool)
         return make_table(X, positive, arrays["bags"].astype(np.int64), places)
-
-
-@dataclass(frozen=True)
-class Scorer:
-    """Scores segments never seen, before smoothing; above 0 means object.
-
-    Attributes
-    ----------
-    vote : Vote
-        On the training segments.
-    voter : BaseVoter, optional
-        The voter that scores in the place of the method.
-    """
-
-    vote: Vote
-    voter: BaseVoter | None = None
-
-    def score(self, X: np.ndarray) -> tuple[np.ndarray, sparse.csr_matrix]:
-        """(n,) scores of segments (n, d), and (n, n_training) the votes of training segments, if the method votes."""
-        if self.voter is not None:
-            return self.voter.decision_function(X), sparse.csr_matrix((len(X), len(self.vote.table)))
-        graph = link_unseen(self.vote, X)
-        return score_linked(self.vote, X, graph), graph
-
-    def smooth(self, scores: np.ndarray, adjacency: sparse.csr_matrix) -> np.ndarray:
-        """Scores (n,) of an image's segments with those of their adjacent segments, see `weigh_adjacent`."""
-        return smooth_along(adjacency, scores, self.vote.params.smoothing)
-
-
-def _unpack_vote(
-    table: SegmentTable, params: VoteParams, state: dict[str, np.ndarray], user_labels: np.ndarray
-) -> Vote:
-    """A vote that scores segments never seen, from what `_pack_vote` gave."""
-    nothing, images, labels = np.zeros(len(table)), np.zeros(table.n_images), state["labels"].astype(bool)
-    return Vote(
-        table=table,
-        params=params,
-        graph=sparse.csr_matrix((len(table), len(table))),
-        connectivity=nothing,
-        user_labels=user_labels,
-        agreement=None,
-        excluded=state["excluded"].astype(bool),
-        suspicion=images,
-        labels=labels,
-        inside=float(state["inside"][0]),
-        posterior=LinearPosterior(state["direction"], float(state["offset"][0])),
-        threshold=float(state["threshold"][0]),
-        votes=nothing,
-        scores=nothing,
-        thresholds=images,
-        selected=labels,
-        uncertainty=images,
-        empty=images > 0,
-    )
 
 
 def read_model(path: Path | str) -> Model:
@@ -221,7 +151,7 @@ def read_model(path: Path | str) -> Model:
     _check_arrays(arrays, folder)
     try:
         settings = read_settings(words["settings"], folder / "model.json")
-        standardiser = Standardiser.from_state(_select(arrays, "standardiser"))
+        standardiser = Standardiser.from_state(select_arrays(arrays, "standardiser"))
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error
     extractor = make_features(settings.features, **settings.feature_options)
@@ -230,11 +160,12 @@ def read_model(path: Path | str) -> Model:
             f"{folder} was learned with other features than {settings.features!r} gives here; "
             "install the same version, or put the same network where it was"
         )
-    extractor.set_state(_select(arrays, "features"))
+    extractor.set_state(select_arrays(arrays, "features"))
     return Model(settings, extractor, standardiser, arrays, read_drawing(folder), words["extent"])
 
 
-def _select(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+def select_arrays(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with a prefix and a dot, without it."""
     return {name.split(".", 1)[1]: array for name, array in arrays.items() if name.startswith(f"{prefix}.")}
 
 
@@ -269,7 +200,7 @@ def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
 
     try:
         with open_regular(path) as file:
-            # What lies on the disk is read, whatever its size; a file of holes may claim any.
+            # A sparse file may claim any size: what it takes on the disk is allowed.
             check_budget(os.fstat(file.fileno()).st_size, path, at_least=measure_on_disk(path))
             data = file.read()
         if words.get("sha256", _sum(data)["sha256"]) != _sum(data)["sha256"]:
@@ -280,7 +211,7 @@ def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _check_arrays(arrays: dict[str, np.ndarray], folder: Path) -> None:
-    """Shapes and numbers that belong together, so that a damaged file fails here and not in the middle of a vote."""
+    """Refuse arrays whose shapes or values do not fit, so that a damaged file fails here and not during a vote."""
     wanted = {"X", "positive", "edges", "lengths", "contrasts", "range", *SEGMENT_ARRAYS}
     whole = wanted <= arrays.keys() and arrays["X"].ndim == 2 and arrays["edges"].ndim == 2
     if whole:
@@ -291,7 +222,7 @@ def _check_arrays(arrays: dict[str, np.ndarray], folder: Path) -> None:
         )
         whole &= arrays["range"].shape == (2,) and arrays["edges"].shape[1:] == (2,)
         whole &= arrays["lengths"].shape == arrays["contrasts"].shape == (len(arrays["edges"]),)
-        whole &= _is_state_whole(_select(arrays, "method"), n_segments, n_bags, arrays["X"].shape[1])
+        whole &= _is_state_whole(select_arrays(arrays, "method"), n_segments, n_bags, arrays["X"].shape[1])
         whole &= bool(arrays["edges"].max(initial=0) < n_segments and arrays["edges"].min(initial=0) >= 0)
         whole &= all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f")
     if not whole:

@@ -7,6 +7,8 @@ class costs one count of the votes. Below ``classes/NAME`` lies a run folder lik
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,87 +19,74 @@ import numpy as np
 
 from segvote import __version__
 from segvote.errors import BadInputError
-from segvote.features import FeatureExtractor, Standardiser
+from segvote.features import Standardiser
 from segvote.io.arrays import write_arrays
+from segvote.io.atomic import atomic_path
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_json
 from segvote.method.table import SegmentTable
-from segvote.progress import Progress, count_along, ignore_progress
+from segvote.progress import count_along
 from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
 from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
-from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, move_bags, read_corrections
+from segvote.run.corrections import Corrections, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
 from segvote.run.record import list_versions, make_record, make_result_key
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
-from segvote.steps.classes.masks import IndexWriter
-from segvote.steps.classes.sharing import share_parts
+from segvote.run.videos import get_poster_path
+from segvote.steps.class_masks import IndexWriter
+from segvote.steps.job import is_done, write_run
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.looks import list_levels
-from segvote.steps.outcome import Outcome, correct_vote, is_done, write_outcome
 from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
-from segvote.steps.resources import N_JOBS, Resources
+from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote
+from segvote.steps.workers import Resources
 from segvote.types import WITH, WITHOUT, Annotation
 
 
-def annotate_classes(
+def annotate_class_folders(
     root: Path | str,
     out: Path | str,
-    settings: Settings | None = None,
-    *,
+    settings: Settings,
+    resources: Resources = Resources(),
     segments: Path | str | None = None,
-    n_jobs: int = N_JOBS,
-    scheduler: str | None = None,
     strict: bool = False,
-    progress: Progress = ignore_progress,
 ) -> ClassRuns:
     """Find several objects at once; see `segvote.annotate_classes`."""
-    resources = Resources(n_jobs, scheduler)
-    settings = list_levels(settings or Settings())[0]  # one look: what one class wants another may not
-    extractor = check_names(settings)
+    settings = list_levels(settings)[0]  # one look: what one class wants another may not
     folder, root = RunFolder(out), Path(root)
+    job = _Job(folder, root, settings, resources)
     _check_owner(folder, root)
     found = list_class_images(root, settings.frames, settings.reading)
     with folder.lock():
         _check_owner(folder, root)  # again: another process may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
-        job = _Job(folder, root, settings, extractor, resources, progress)
         job.carry_out(found, LabelMaps.open(segments), strict)
     return ClassRuns(folder.path)
 
 
 class _Job:
-    """One call of `annotate_classes`: what all its steps need."""
+    """One call of `annotate_class_folders`."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        root: Path,
-        settings: Settings,
-        extractor: FeatureExtractor,
-        resources: Resources,
-        progress: Progress,
-    ) -> None:
-        self.folder, self.root, self.settings, self.extractor = folder, root, settings, extractor
-        self.resources, self.progress = resources, progress
+    def __init__(self, folder: RunFolder, root: Path, settings: Settings, resources: Resources) -> None:
+        self.folder, self.root, self.settings, self.resources = folder, root, settings, resources
+        self.extractor = check_names(settings)
         self.images: list[ClassImage] = []
         self.segmented: list[SegmentedImage] = []
         self._held: Held | None = None
 
     def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
-        # Some class will draw masks of them: what that needs is made along with the segments.
+        # *With* images of any class get masks: their superpixels are computed along with the segments.
         bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
-        segmented = extract_bags(
-            self.folder, bags, self.settings, self.extractor, label_maps, self.resources, self.progress
-        )
+        segmented = extract_bags(self.folder, bags, self.settings, self.extractor, label_maps, self.resources)
         check_strict(segmented, strict)
         kept = [(image, one) for image, one in zip(found.images, segmented, strict=True) if not one.problem]
         self.images, self.segmented = [image for image, _ in kept], [one for _, one in kept]
@@ -124,23 +113,20 @@ class _Job:
                 return key
             run.write_record(make_record(inputs, settings, key, complete=False))
             share_parts(self.folder, run, good)
-            outcome = self._vote(run, settings, good, corrections)
-            write_outcome(run, outcome, inputs, key, list_problems(segmented), self.resources, self.progress)
+            write_run(self._vote(run, settings, good, corrections), inputs, list_problems(segmented), self.resources)
         return key
 
-    def _vote(
-        self, run: RunFolder, settings: Settings, bags: list[SegmentedImage], corrections: Corrections
-    ) -> Outcome:
-        self.progress(f"vote on {settings.label}", 0, 1)
-        table = self._table[0].relabel(np.array([one.bag.bag_label == WITH for one in bags]))
+    def _vote(self, run: RunFolder, settings: Settings, bags: list[SegmentedImage], corrections: Corrections) -> Voted:
+        progress, (table, standardiser) = self.resources.progress, self._table
+        progress(f"vote on {settings.label}", 0, 1)
+        table = table.relabel(np.array([one.bag.bag_label == WITH for one in bags]))
+        opened = open_folder(run, settings, self.extractor, bags, corrections, (table, standardiser))
         # The neighbours of a segment do not depend on the class.
         known = self._held
         self._held = hold_vote(table, settings) if known is None else known.relabel(table.bag_labels)
-        user_labels = fix_table(run, bags, corrections)
-        shares = measure_painted_shares(run, bags, corrections)
-        corrected = correct_vote(self._held, user_labels, shares)
-        self.progress(f"vote on {settings.label}", 1, 1)
-        return Outcome(settings, self.extractor, bags, table, self._table[1], self._held, corrected, corrections)
+        voted = apply_corrections(opened, self._held)
+        progress(f"vote on {settings.label}", 1, 1)
+        return voted
 
     def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
         """Index masks, COCO file and scores of all classes together."""
@@ -168,7 +154,8 @@ class _Job:
         )
 
     def _write_masks(self, writer: IndexWriter, records: Sequence[ClassRecord]) -> Iterator[Annotation]:
-        for index, record in count_along(enumerate(records), "write index masks", len(records), self.progress):
+        numbered = count_along(enumerate(records), "write index masks", len(records), self.resources.progress)
+        for index, record in numbered:
             yield from writer.write(index, record)
 
 
@@ -224,3 +211,34 @@ def _check_owner(folder: RunFolder, root: Path) -> None:
     owner = read_json(path)
     if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(root):
         raise BadInputError(f"{folder.path} belongs to a run on other classes; choose another -o folder")
+
+
+def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:
+    """Give `target` the segments, superpixels, features and posters that `source` has of some bags.
+
+    Files are linked, not copied, where the file system can: each folder stays whole when the other is moved or deleted.
+    That is safe because no file is ever changed in place; a new one takes its name.
+    """
+    for bag in bags:
+        for path in _list_parts(source, bag):
+            _link(path, target.path / path.relative_to(source.path))
+
+
+def _list_parts(run: RunFolder, bag: SegmentedImage) -> Iterator[Path]:
+    segments = run.segments_path(bag.segments_key)
+    yield segments
+    yield from sorted(segments.parent.glob(f"{bag.segments_key}.superpixels-*"))
+    yield run.features_path(bag.features_key)
+    if bag.n_frames:
+        yield from sorted(segments.with_suffix(".frames").iterdir())
+        yield get_poster_path(run, bag.segments_key)
+
+
+def _link(source: Path, target: Path) -> None:
+    if target.exists() and os.path.samefile(source, target):
+        return
+    with atomic_path(target, durable=False) as temporary:
+        try:
+            os.link(source, temporary)
+        except OSError:  # another disk, or a file system without links
+            shutil.copyfile(source, temporary)
