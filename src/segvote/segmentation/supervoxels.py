@@ -15,10 +15,10 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError, MissingPartError
+from segvote.kernels.colour import convert_to_lab, smooth_colour
 from segvote.segmentation.carrying import measure_flow
-from segvote.segmentation.colour import check_image, convert_to_lab, smooth_colour
 from segvote.segmentation.hierarchy import build_segmentation, number_by_appearance
-from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.labels import check_image, relabel_connected
 from segvote.types import Segmentation
 
 WINDOW = 8  # new frames that are segmented together

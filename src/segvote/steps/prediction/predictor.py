@@ -11,14 +11,13 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.images import resize_image
+from segvote.kernels.colour import convert_to_lab
 from segvote.masks import Decided, scale_heat
 from segvote.method.decide import decide
 from segvote.method.extents import find_reach, select_unseen
 from segvote.method.table import weigh_adjacent
 from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.hierarchy import measure_means
-from segvote.segmentation.labels import list_edges, measure_areas
+from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.prediction.calibration import Calibration
 from segvote.steps.prediction.model import Model

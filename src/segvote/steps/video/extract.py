@@ -13,14 +13,13 @@ from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
+from segvote.kernels.colour import convert_to_lab
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead, read_frame_labels
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.geometry import measure_segments
 from segvote.segmentation.hierarchy import join_trees, link_ward
-from segvote.segmentation.labels import compress_numbers
+from segvote.segmentation.labels import compress_numbers, measure_segments
 from segvote.segmentation.supervoxels import choose_level, stream_supervoxels
 from segvote.types import Segmentation
 
