@@ -33,7 +33,7 @@ from segvote.run.run import Run
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.drawing.choosing import count_surfaces, sample_images, weigh_lines
 from segvote.steps.drawing.superpixels import fetch_superpixels, read_picture, segment_superpixels
-from segvote.steps.resources import Resources
+from segvote.steps.workers import Resources
 from segvote.steps.write import WriteTask
 from segvote.types import WITH
 

@@ -1,7 +1,7 @@
 import onnxruntime
 import pytest
 
-from segvote.cli.features import choose_feature_options
+from segvote.cli.options import choose_feature_options
 from segvote.errors import BadInputError, MissingPartError
 from segvote.features import make_features
 from segvote.features.choose import parse_feature_options

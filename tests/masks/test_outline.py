@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.kernels.colour import convert_to_lab
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import convert_to_lab, resize_labels
 from segvote.masks.outline import NEARBY, NOISE, REACH, fit_colours, measure_signed_distance, refine_outline
 
 

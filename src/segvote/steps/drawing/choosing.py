@@ -9,7 +9,7 @@ import numpy as np
 
 from segvote.io.arrays import read_arrays
 from segvote.io.images import resize_labels
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Drawing
 from segvote.masks.choice import MAX_WIDTH, LineEvidence, choose_filter, measure_elongation, measure_width
 from segvote.masks.lines import LINE_SIZE, LineModel, count_responses, draw_lines
@@ -18,8 +18,7 @@ from segvote.run.drawing import find_drawing, write_drawing
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import read_picture
-from segvote.steps.resources import Resources
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import Resources, run_on_all
 from segvote.steps.write import WriteTask
 from segvote.types import WITH
 
