@@ -1,4 +1,4 @@
-"""Videos against their own stills: frame IoU, volume CorLoc, flicker; and time, memory and lines of code.
+"""Videos against their own stills: frame IoU, volume CorLoc, flicker; and time and memory.
 
 Run ``python benchmarks/bench_video.py DATA ...`` with folders like ``video-cars`` (``with/<video>/``,
 ``without/<video>/``, ``masks/<video>/``); a red disc that moves over grey gravel is made and measured in any case.
@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask, write_mask
@@ -30,13 +31,11 @@ from segvote.metrics.overlap import measure_iou
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import list_frame_stems
-from segvote.steps.annotate import annotate
 from segvote.steps.video.draw import STEADINESS, SegmentedVideo, draw_video
 from segvote.steps.video.extract import survey_video
 
 N_CLIPS, N_FRAMES, DISC_SIZE, RADIUS = 4, 16, (180, 240), 28
 VOLUME_THRESHOLD = 0.125  # overlap of a volume above which a video counts as found, as in the paper
-ROOT = Path(__file__).resolve().parents[1]
 
 
 # The moving disc -----------------------------------------------------------------------------------------------------
@@ -142,7 +141,7 @@ def format_row(row: dict) -> str:
     )
 
 
-# Time, memory, code --------------------------------------------------------------------------------------------------
+# Time and memory -----------------------------------------------------------------------------------------------------
 
 
 def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
@@ -176,24 +175,9 @@ def measure_in_process(data: Path, n_frames: int) -> dict[str, float]:
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def count_lines(revision: str = "") -> int:
-    """Lines of the source files with *video* in their path, as they are or at a git revision."""
-    if not revision:
-        files = [path.read_text() for path in (ROOT / "src").rglob("*.py") if "video" in str(path.relative_to(ROOT))]
-        return sum(text.count("\n") for text in files)
-    names = _ask_git("ls-tree", "-r", "--name-only", revision, "src").split()
-    found = [name for name in names if "video" in name and name.endswith(".py")]
-    return sum(_ask_git("show", f"{revision}:{name}").count("\n") for name in found)
-
-
-def _ask_git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, nargs="*")
-    parser.add_argument("--before", default="", help="git revision to compare lines of code with")
     parser.add_argument("--lengths", type=int, nargs="*", default=[])
     parser.add_argument("--alone", type=int)
     options = parser.parse_args()
@@ -212,9 +196,7 @@ def main() -> None:
         for data in [write_disc(Path(name) / "disc"), *options.data]:
             rows.append(compare(data, Path(name) / "runs" / data.name))
             print(format_row(rows[-1]), flush=True)
-    lines = {"after": count_lines(), **({"before": count_lines(options.before)} if options.before else {})}
-    print("lines of code:", lines)
-    print(json.dumps({"rows": rows, "lines": lines}))
+    print(json.dumps({"rows": rows}))
 
 
 if __name__ == "__main__":

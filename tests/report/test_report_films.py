@@ -9,7 +9,7 @@ from made_runs import make_bag, write_run
 
 from segvote.io.tables import write_json
 from segvote.io.video.files import Frame
-from segvote.report.films import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
+from segvote.report.gallery import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.video.draw import DrawnFrame

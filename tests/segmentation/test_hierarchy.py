@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.segmentation.hierarchy import build_segmentation, build_tree, crop_tree, cut_tree, join_trees
 from segvote.segmentation.labels import find_neighbours, measure_areas, measure_means, relabel_connected
 from segvote.segmentation.ward import segment_ward

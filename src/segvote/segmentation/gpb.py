@@ -20,7 +20,7 @@ from importlib.resources import files
 import cv2
 import numpy as np
 
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.segmentation.arcs import Arcs, average_along, find_arcs, link_boundaries
 from segvote.segmentation.cues import (
     N_DIRECTIONS,

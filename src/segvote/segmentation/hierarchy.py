@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 from segvote.types import Segmentation
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
 from segvote.types import Segmentation
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.kernels.colour import convert_to_lab, smooth_colour
+from segvote.kernels.pixels import convert_to_lab, smooth_colour
 from segvote.segmentation.carrying import measure_flow
 from segvote.segmentation.hierarchy import build_segmentation, number_by_appearance
 from segvote.segmentation.labels import check_image, compress_numbers, relabel_connected

@@ -17,7 +17,7 @@ import numpy as np
 
 from segvote.errors import BadInputError
 from segvote.io.images import IMAGE_EXTENSIONS
-from segvote.io.names import MAX_STEP, shorten_step
+from segvote.io.names import MAX_STEP, fold_name, shorten_step
 from segvote.types import Annotation, Part
 
 IMAGES = ("link", "copy", "none")
@@ -82,18 +82,18 @@ class FileNamer:
         folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
         steps = [*(shorten_step(folder, MAX_STEP) for folder in folders), shorten_step(path.stem, _MAX_STEM, name)]
         stem = PurePosixPath(*steps).as_posix()
-        if stem.casefold() in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
+        if fold_name(stem) in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
             stem = f"{stem}-{path.suffix.removeprefix('.')}"
         wanted, number = stem, 2
-        while stem.casefold() in self._taken:
+        while fold_name(stem) in self._taken:
             stem, number = f"{wanted}-{number}", number + 1
-        self._taken.add(stem.casefold())
+        self._taken.add(fold_name(stem))
         return stem
 
     def choose_flat_stem(self, name: str) -> str:
         """The image's own file name without extension; of a second one with that name, its path with underscores."""
         own = PurePosixPath(check_name(name))
-        is_free = own.stem.casefold() not in self._taken
+        is_free = fold_name(own.stem) not in self._taken
         return self.choose_stem(own.name if is_free else name.replace("/", "_"))
 
 

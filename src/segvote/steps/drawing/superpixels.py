@@ -10,7 +10,7 @@ from scipy import sparse
 
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import read_enough, resize_image, resize_labels
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, draw_mask
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation import SEGMENTERS

@@ -13,7 +13,7 @@ from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
