@@ -9,13 +9,11 @@ import pytest
 from markdown_pages import PAGES, list_blocks
 
 import segvote
+from segvote import annotate, annotate_classes, update
 from segvote.datasets import make_bags, write_scenes
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
-from segvote.steps.classes.annotate import annotate_classes
-from segvote.steps.prediction.predict import predict
-from segvote.steps.update import update
+from segvote.steps.predict import predict
 
 # By the page and a word of the block.
 NOT_RUN = {

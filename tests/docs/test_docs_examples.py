@@ -12,7 +12,7 @@ import matplotlib.pyplot
 import pytest
 from markdown_pages import DOCS, PAGES, list_blocks
 
-from segvote.steps.annotate import annotate
+from segvote import annotate
 
 EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
 SCRIPTS = [*EXAMPLES, *sorted((DOCS / "gallery").glob("plot_*.py"))]

@@ -1,19 +1,25 @@
 """The card of a video: a player, and a time line drawn from what its frames say."""
 
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from made_runs import make_bag, write_run
 
-from segvote.io.video.reading import Frame
-from segvote.report.films import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
+from segvote.io.tables import write_json
+from segvote.io.video.files import Frame
+from segvote.report.gallery import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.video.draw import DrawnFrame
-from segvote.steps.video.timeline import Moment, measure_moment, read_timeline, write_timeline
+from segvote.steps.video.write import Moment, get_timeline_path, measure_moment, read_timeline
 
 MOMENTS = [Moment(0.0, 0.1, 1.0), Moment(0.5, 0.2, 0.5), Moment(1.0, 0.0, 0.0)]
+
+
+def write_timeline(run, stem, moments):
+    write_json(get_timeline_path(run, stem), {"frames": [asdict(moment) for moment in moments]})
 
 
 def read_points(svg, name):

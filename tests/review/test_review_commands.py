@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, MissingPartError
-from segvote.review.serving.opening import open_browser
-from segvote.review.serving.server import open_server, serve
+from segvote.review.serving.server import open_browser, open_server, serve
 
 
 def call(*arguments):
@@ -91,7 +90,7 @@ def test_the_redirect_of_a_killed_process_is_removed(monkeypatch, tmp_path):
 def test_the_redirect_does_not_outlive_its_use(monkeypatch, tmp_path):
     monkeypatch.setattr(webbrowser, "open", lambda page: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("segvote.review.serving.opening.REDIRECT_SECONDS", 0.05)
+    monkeypatch.setattr("segvote.review.serving.server.REDIRECT_SECONDS", 0.05)
     with open_browser("http://127.0.0.1:1/secret/"):
         wait_until(lambda: not list(tmp_path.glob("*/review.html")))
 

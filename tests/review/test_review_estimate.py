@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from segvote.review.estimate import estimate_rest
+from segvote.review.finishing import estimate_rest
 
 
 def test_two_accepted_masks_say_nothing():

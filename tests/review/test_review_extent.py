@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from segvote import annotate, update
 from segvote.errors import BadInputError
 from segvote.method.extents import N_LEVELS
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run
+from segvote.review.finishing import export_run
 from segvote.review.session import Session
-from segvote.review.wider import find_wider
+from segvote.review.voting import find_wider
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
-from segvote.steps.annotate import annotate
 from segvote.steps.extent import change_extent, decide_extents
-from segvote.steps.update import update
 
 
 def wait_for(engine, action):
@@ -162,11 +161,11 @@ def test_a_correction_that_a_wider_extent_has_offers_it(run):
 @pytest.mark.parametrize("step", ["write_votes", "write_pictures", "write_model_extent"])
 def test_a_change_that_was_interrupted_can_be_repeated(run_copy, finished_run, tmp_path, monkeypatch, step):
     calm = Path(shutil.copytree(finished_run.folder.path, tmp_path / "calm"))
-    change_extent(calm, 4, n_jobs=1)
+    change_extent(calm, 4)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(f"segvote.steps.extent.{step}", interrupt)
-        change_extent(run_copy, 4, n_jobs=1)
-    change_extent(run_copy, 4, n_jobs=1)
+        change_extent(run_copy, 4)
+    change_extent(run_copy, 4)
     assert read_files(run_copy) == read_files(calm)
     assert Run(run_copy).record == Run(calm).record
 

@@ -8,7 +8,7 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.review.engine import Engine
-from segvote.review.instances import MAX_LISTED, encode_instances, measure_instances
+from segvote.review.masks import MAX_LISTED, encode_instances, measure_instances
 from segvote.review.serving.server import make_guarded_app
 from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions

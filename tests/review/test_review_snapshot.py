@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from segvote.review.encoding import encode_update
-from segvote.review.ranking import measure_closeness, rank_images
+from segvote.review.encoding import encode_update, measure_closeness, rank_images
 from segvote.review.snapshot import (
     apply_user,
     apply_votes,

@@ -203,12 +203,12 @@ def test_more_silent_lines_than_the_server_takes_do_not_lock_the_owner_out(line)
 
 
 def test_a_line_that_never_says_what_it_wants_is_hung_up(line, monkeypatch):
-    monkeypatch.setattr("segvote.review.serving.connections.HEADER_SECONDS", 0.2)
+    monkeypatch.setattr("segvote.review.serving.guard.HEADER_SECONDS", 0.2)
     assert line.send(b"GET /api/run HTTP/1.1\r\nHost: ") == b""
 
 
 def test_answers_that_are_not_read_are_hung_up(line, monkeypatch):
-    monkeypatch.setattr("segvote.review.serving.connections.UNREAD_SECONDS", 0.2)
+    monkeypatch.setattr("segvote.review.serving.guard.UNREAD_SECONDS", 0.2)
     request = f"GET /{line.token}/api/images/0/picture HTTP/1.1\r\nHost: 127.0.0.1:{line.port}\r\n\r\n".encode()
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -5,18 +5,19 @@ import time
 
 import numpy as np
 import pytest
+from browsing import NEEDS_CHROMIUM, wait_heard
 from PIL import Image
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.io.video.files import open_film_writer
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run
+from segvote.review.finishing import export_run
 from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.annotations import list_frame_annotations
-from segvote.steps.annotate import annotate
+from segvote.run.videos import list_frame_annotations
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -118,9 +119,9 @@ def test_pixels_and_objects_of_videos_are_refused_with_the_reason(engine, copy):
     assert read_actions(copy.folder.corrections_path) == []
 
 
+@NEEDS_CHROMIUM
 @pytest.mark.browser
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
-def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread, wait_heard):
+def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread):
     bag = copy.find("with/v0")
     with serve_in_thread(copy.folder.path) as address:
         page = open_page(address)

@@ -1,8 +1,8 @@
 import shutil
 
+from segvote import annotate
 from segvote.run.notebook import N_PICTURES
 from segvote.run.run import Run
-from segvote.steps.annotate import annotate
 
 
 def test_a_notebook_shows_counts_and_pictures(finished_run):

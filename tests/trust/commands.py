@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from segvote import annotate as run_annotate
 from segvote.io.arrays import read_arrays
 from segvote.io.tables import read_csv
 from segvote.io.video.files import open_film_writer
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate as run_annotate
 
 OPTIONS = ("--features", "color", "--n-segments", "12", "--size", "64")
 TINY = Settings(features="color", n_segments=12, size=64)

@@ -12,8 +12,8 @@ import pytest
 from commands import TINY, World
 from stage import Stage
 
+from segvote import annotate
 from segvote.datasets import write_scenes
-from segvote.steps.annotate import annotate
 
 sys.path.append(str(Path(__file__).parents[1] / "features"))  # torch_writer
 

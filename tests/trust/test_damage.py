@@ -11,7 +11,7 @@ from segvote.errors import DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
-from segvote.steps.prediction.model import read_model
+from segvote.steps.model import read_model
 
 
 def freeze(arrays):

@@ -23,7 +23,7 @@ from commands import EVERY_COMMAND, TINY, World
 from nonsense import STRANGE, damage, replace_value, survives
 from torch_writer import make_file
 
-from segvote import load_run
+from segvote import annotate_classes, load_run
 from segvote.cli.app import load_commands
 from segvote.evaluation.evaluate_truth import list_truth
 from segvote.features import make_features
@@ -39,7 +39,6 @@ from segvote.review.session import Session
 from segvote.run.classes.runs import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
-from segvote.steps.classes.annotate import annotate_classes
 from segvote.types import Annotation, Part
 
 MAX_MEGABYTES = 2048  # that a reader may take on top of what the process had before: its budget

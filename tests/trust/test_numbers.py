@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 from safetensors.numpy import load_file
 
+from segvote import annotate
 from segvote.errors import SegvoteError
 from segvote.io.arrays import read_arrays
 from segvote.io.tables import read_json
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
-from segvote.steps.prediction.predict import predict
+from segvote.steps.predict import predict
 from segvote.voters import VOTERS
 
 TINY = Settings(features="color", n_segments=6, size=32)

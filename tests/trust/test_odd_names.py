@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from test_server import Page, run_server
 
 import segvote
+from segvote import annotate
 from segvote.datasets import write_scenes
 from segvote.io.names import fold_name
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
-from segvote.steps.annotate import annotate
 from segvote.steps.export import export
 from segvote.steps.importing import import_corrections
 

@@ -23,7 +23,7 @@ from segvote.io.files import open_regular
 from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions
 from segvote.io.picture_views import split_view
 from segvote.io.samples import scale_to_bytes
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
 
 __all__ = [
     "IMAGE_EXTENSIONS",

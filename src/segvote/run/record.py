@@ -33,17 +33,11 @@ def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], cor
     return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
 
 
-def describe_search(recall: float | None, kernel_error: float | None) -> dict[str, Any]:
-    """How a voter searched neighbours, and which part of them it found; the error of sums that it estimated.
-
-    Empty if it did neither.
-    """
-    found: dict[str, Any] = {}
-    if recall is not None:
-        found |= {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
-    if kernel_error is not None:
-        found |= {"kernels": "sampled", "kernel_error": round(float(kernel_error), 4)}
-    return found
+def describe_search(recall: float | None) -> dict[str, Any]:
+    """How a voter searched neighbours, and which part of them it found; empty if it searched none."""
+    if recall is None:
+        return {}
+    return {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
 
 
 def make_record(

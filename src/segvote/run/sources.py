@@ -11,7 +11,7 @@ from segvote.io.images import list_images
 from segvote.io.picture_formats import count_extensions, describe_found
 from segvote.io.picture_views import TIFF_EXTENSIONS, PictureView, Reading, name_view
 from segvote.io.tiff_stacks import StackLayout, measure_stack
-from segvote.run.video.bags import is_video, split_videos
+from segvote.run.videos import is_video, split_videos
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ RATIO = 0.02
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of the images of a file, by their names in the run.
+    """The result of an import, by names of images in the run.
 
     Attributes
     ----------
@@ -84,13 +84,13 @@ def import_corrections(
     for annotation in count_along(read_any(path), "import", len(run), progress):
         reader.read(annotation)
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
-        # At once: half of an image's strokes would be taken for all of them when the file is imported again.
+        # In one transaction: a second import would take half of an image's strokes for all of them.
         log.append_all(reader.actions)
     return Imported(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems))
 
 
 class _Reader:
-    """Goes through the annotations and gathers what is to be written."""
+    """Compares annotations with the run and collects the actions to write."""
 
     def __init__(self, run: Run, label: str, confirm: bool, corrections: Corrections) -> None:
         self.run, self.label, self.confirm, self.corrections = run, label, confirm, corrections
