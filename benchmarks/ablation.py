@@ -4,7 +4,7 @@
 
 Each set whole and in three draws of 12 + 12 images, the latter also with the second opinion; what is there for folders
 that are not clean also with a tenth of both folders misfiled. The vote is held on features of the suite's runs; figures
-are CorLoc and mean overlap of whole segments, before masks are drawn along superpixels. For every constant and every set
+are CorLoc and mean overlap of whole segments, before masks are drawn along superpixels. For every constant and each set
 the value is then chosen on all other sets and judged on the one left out.
 """
 
