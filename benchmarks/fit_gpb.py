@@ -22,10 +22,10 @@ from scipy.io import loadmat
 from sklearn.linear_model import LogisticRegression
 
 from segvote.errors import BadInputError
+from segvote.kernels.pixels import convert_to_lab
 from segvote.segmentation import gpb
 from segvote.segmentation.arcs import average_along
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.textons import N_FILTERS, filter_texture
+from segvote.segmentation.cues import N_FILTERS, filter_texture
 
 N_TEXTONS = 32
 N_CONTRASTS = 15

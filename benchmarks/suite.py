@@ -65,7 +65,7 @@ COLUMNS = {
     "seconds": ("s", ">7", "7.1f"),
 }
 MEANS = ("corloc", "miou", "choice_corloc", "choice_miou", "boundary_f")
-PER_SEGMENT, PER_EDGE = ("areas", "border", "centres"), ("lengths", "contrasts")  # of `Geometry`
+PER_SEGMENT, PER_EDGE = ("areas", "border", "centres", "prior"), ("lengths", "contrasts")  # of `Geometry`
 
 
 def list_sets(data: Path, chosen: list[str]) -> list[Path]:

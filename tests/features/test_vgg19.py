@@ -71,29 +71,6 @@ def test_maps_equal_a_plain_forward_pass(layers):
         np.testing.assert_allclose(cells[0], expected, atol=1e-4 * expected.max())
 
 
-def test_receptive_fields_are_those_of_the_layers():
-    # Positive weights let a single bright pixel through wherever it is seen.
-    layers = [(np.full(shape, 1 / np.prod(shape[1:]), np.float32), np.zeros(shape[0], np.float32))
-              for shape in list_vgg19_shapes().values()]  # fmt: skip
-    session = make_session(build_vgg19(layers))
-    fields = np.zeros(3, int)
-    seen = [set(), set(), set()]
-    for pixel in range(150, 166):  # one period of the coarsest stride
-        image = np.zeros((1, 3, 16, 304), np.float32)
-        image[..., pixel] = 1
-        for cells, places in zip(session.run(None, {"image": image}), seen, strict=True):
-            places |= {(pixel, int(place)) for place in np.flatnonzero(cells.max(axis=(0, 1, 2)))}
-    for index, stride in enumerate((4, 8, 16)):
-        offsets = [pixel - stride * place for pixel, place in seen[index]]
-        fields[index] = max(offsets) - min(offsets) + 1
-    assert fields.tolist() == [48, 116, 252]
-
-
-def test_the_names_are_torchvision_s():
-    assert list(list_vgg19_shapes())[7::4] == ["features.16", "features.25", "features.34"]
-    assert len(list_vgg19_shapes()) == 16
-
-
 def test_a_segment_has_1280_numbers(weight_file):
     extractor = Vgg19Features(weight_file, size=32)
     features = extractor.extract(skimage.data.chelsea(), LABELS)

@@ -52,8 +52,8 @@ def test_filter_is_the_one_that_finds_most():
     selected[5, 50], selected[5, 200] = 6, 2
     model, share = choose_filter(negative, [selected, selected])
     assert model.filter == FILTERS[5] and share == pytest.approx(0.25)
-    # The first steps at which at most .15 and .05 of a quarter are left.
-    assert (model.low, model.high) == (97 / STEPS_PER_UNIT, 99 / STEPS_PER_UNIT)
+    # The first steps at which at most .1 and .03 of a quarter are left.
+    assert (model.low, model.high) == (98 / STEPS_PER_UNIT, 100 / STEPS_PER_UNIT)
 
 
 def test_surfaces_that_do_not_differ_have_no_lines():

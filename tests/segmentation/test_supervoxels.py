@@ -17,6 +17,7 @@ from segvote.segmentation.supervoxels import (
     fill_histograms,
     link_pixels,
     measure_chi_square,
+    segment_key_frames,
     stream_supervoxels,
 )
 
@@ -64,6 +65,15 @@ def test_levels_are_nested_and_numbers_have_no_gaps():
 def test_the_chosen_level_has_at_most_the_number_asked_for():
     levels = np.stack([np.arange(12).reshape(3, 4) // size for size in (1, 2, 4)])
     assert [choose_level(levels, n) for n in (20, 12, 6, 5, 1)] == [0, 0, 1, 2, 2]
+
+
+def test_key_frames_have_the_labels_of_the_chosen_level():
+    frames, _ = make_video()
+    levels = segment(frames)
+    images, labels = segment_key_frames(((frame, number in (0, 5, 13)) for number, frame in enumerate(frames)), 20)
+    np.testing.assert_array_equal(images, frames[[0, 5, 13]])
+    chosen = levels[[0, 5, 13], choose_level(levels[0], 20)]
+    np.testing.assert_array_equal(labels, np.unique(chosen, return_inverse=True)[1].reshape(labels.shape))
 
 
 def test_later_frames_do_not_change_the_past():

@@ -14,7 +14,7 @@ import numpy as np
 from segvote.masks.lines import FILTERS, STEPS_PER_UNIT, LineModel, measure_tails
 
 # Of the pixels above the lower and above the higher threshold, those expected on an undamaged surface.
-FALSE_SHARES = 0.15, 0.05
+FALSE_SHARES = 0.1, 0.03
 # Lines are drawn where what was selected is at most so many segments wide, ...
 MAX_WIDTH = 0.9
 # ... at least this share of it exceeds the higher threshold, ...

@@ -1,9 +1,9 @@
 """The part that votes while the page stays quick: threads that load the run, vote, and publish snapshots.
 
-An action is written to the log first, and shown; then one thread reads the log and passes on all that is new in it,
-whoever wrote it, to what is like it. A second thread holds the vote in which the corrections take part, which takes
-longer, and replaces what the first one showed; an action meanwhile is passed on at once and voted on next. What the
-page ends on is what `annotate` would write.
+An action is written to the log first, and shown; then one thread reads what is new in the log, from this or another
+page, and moves the scores of similar segments. A second thread holds the vote in which the corrections take part, which
+takes longer, and replaces what the first one showed; actions meanwhile move scores at once and are voted on next. What
+the page ends on is what `annotate` would write.
 """
 
 from __future__ import annotations
@@ -260,23 +260,23 @@ class Engine:
         try:
             number = self.log.append(Action(kind), expected)
         except BusyRunError:
-            self._pass_on()  # the page learns what it missed, and can repeat
+            self._show_actions()  # the page learns what it missed, and can repeat
             raise
-        self._pass_on()
+        self._show_actions()
         return number
 
     def _append(self, *actions: Action) -> int:
         if not actions:
             raise BadInputError("expected at least one image; got none")
         number = self.log.append_all(actions)
-        self._pass_on()
+        self._show_actions()
         return number
 
     def rescue(self) -> None:
         """Go on with the run that lies in the folder now, after it was deleted or replaced; see `rescue_log`."""
         rescue_log(self.log)
         self.last_voted = -1  # the numbers may be others
-        self._pass_on()
+        self._show_actions()
 
     def _make_action(self, kind: str, bag: int, value: int, **pixels: Any) -> Action:
         record = self.run.bags[self.check_bag(bag)]
@@ -289,7 +289,7 @@ class Engine:
         counts = str(encode_rle(pixels)["counts"])
         return self._make_action(kind, bag, value, height=height, width=width, counts=counts)
 
-    def _pass_on(self) -> None:
+    def _show_actions(self) -> None:
         """Show what is in the log at once, and let the thread vote on it."""
         # The action is saved; what cannot be read now is read by the thread.
         with contextlib.suppress(SegvoteError):
@@ -331,7 +331,7 @@ class Engine:
     def _take_step(self) -> None:
         if not self.voting.is_open:
             self._load()
-        self._pass_on_labels()
+        self._move_similar()
         if self.voting.is_final and self.last_voted >= self.corrections.last:
             self._recover()
         with self._wake:
@@ -412,13 +412,13 @@ class Engine:
         voted = self.voting.vote(user, corrections)
         if self.last_voted < user.action:
             self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
-        self._pass_on_labels()
+        self._move_similar()
         self.last_voted = max(self.last_voted, user.action)
         self._mark_dirty()  # the first thread draws what changed, and asks for a vote on what came meanwhile
         self.tell()
         return voted
 
-    def _pass_on_labels(self) -> None:
+    def _move_similar(self) -> None:
         """Show what is in the log now, as far as it can be told without a vote."""
         with self.voting.lock:
             user, corrections = self._read_log()

@@ -31,9 +31,6 @@ N_AHEAD = 4  # frames that are decoded before they are asked for
 Item = TypeVar("Item")
 
 
-# Which are videos ----------------------------------------------------------------------------------------------------
-
-
 def is_video(path: Path) -> bool:
     """Whether a bag's path is that of a video: a folder of frames or a film file."""
     return path.is_dir() or is_video_file(path)
@@ -75,9 +72,6 @@ def _find_films(folder: Path) -> list[Path]:
     return found
 
 
-# Key frames ----------------------------------------------------------------------------------------------------------
-
-
 def name_key_frame(key: str, index: int) -> str:
     """Name of the segments, or the features, of a key frame by its number in the source; `key` is the video's."""
     return f"{key}.frames/{index:05d}"
@@ -109,9 +103,6 @@ def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
         while (item := waiting.popleft().result()) is not end:
             waiting.append(thread.submit(next, source, end))
             yield item  # type: ignore[misc]
-
-
-# All frames ----------------------------------------------------------------------------------------------------------
 
 
 def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
 
 from segvote.errors import BadInputError
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.labels import list_edges, measure_areas
+from segvote.kernels.pixels import convert_to_lab
+from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 from segvote.types import Segmentation
 
 
@@ -135,14 +134,6 @@ def join_trees(trees: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarr
     parents[roots[2:]], parents[top[:-1]] = top[1:], top[1:]
     altitudes[top] = altitudes.max()
     return parents, altitudes
-
-
-def measure_means(values: np.ndarray, labels: np.ndarray, areas: np.ndarray) -> np.ndarray:
-    """Mean of each channel over each segment: (n, channels) float64."""
-    # A sparse product adds up all channels at once, pixel by pixel in reading order.
-    membership = (np.ones(labels.size), labels.ravel(), np.arange(labels.size + 1))
-    pixels = sparse.csc_matrix(membership, shape=(len(areas), labels.size))
-    return (pixels @ values.reshape(labels.size, -1).astype(np.float64)) / areas[:, None]
 
 
 def build_segmentation(image: np.ndarray, labels: np.ndarray, n_segments: int | None = None) -> Segmentation:

@@ -9,16 +9,16 @@ and memory is that of one window however long the video is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, tee
 
 import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError, MissingPartError
+from segvote.kernels.pixels import convert_to_lab, smooth_colour
 from segvote.segmentation.carrying import measure_flow
-from segvote.segmentation.colour import check_image, convert_to_lab, smooth_colour
 from segvote.segmentation.hierarchy import build_segmentation, number_by_appearance
-from segvote.segmentation.labels import relabel_connected
+from segvote.segmentation.labels import check_image, compress_numbers, relabel_connected
 from segvote.types import Segmentation
 
 WINDOW = 8  # new frames that are segmented together
@@ -69,6 +69,22 @@ def choose_level(labels: np.ndarray, n_in_frame: int) -> int:
     """The finest level of a frame (N_LEVELS, h, w) with at most so many supervoxels; the coarsest if all have more."""
     fits = [len(np.unique(level)) <= n_in_frame for level in labels]
     return fits.index(True) if any(fits) else len(labels) - 1
+
+
+def segment_key_frames(frames: Iterable[tuple[np.ndarray, bool]], n_in_frame: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of all frames (h, w, 3) of a video, each with whether it is a key frame, only these and their supervoxels.
+
+    Returns (n_keys, h, w, 3) uint8, and (n_keys, h, w) int32 of the level that the first frame chooses, from 0.
+    """
+    images, is_key = tee(frames)
+    level, keys, maps = -1, [], []
+    streamed = stream_supervoxels(image for image, _ in images)
+    for (image, levels), (_, wanted) in zip(streamed, is_key, strict=True):
+        level = choose_level(levels, n_in_frame) if level < 0 else level
+        if wanted:
+            keys.append(image)
+            maps.append(levels[level].copy())  # of a view the whole window would stay in memory
+    return np.stack(keys), compress_numbers(np.stack(maps)).astype(np.int32)
 
 
 def segment_supervoxels(image: np.ndarray, n_segments: int = 200) -> Segmentation:

@@ -17,14 +17,14 @@ from segvote.features import FeatureExtractor
 from segvote.features.base import check_outputs
 from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.progress_bar import choose_progress
+from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Decided, Drawing, scale_heat
 from segvote.method.extents import apply_levels, find_extents
 from segvote.method.vote import Vote
 from segvote.progress import Progress
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.geometry import measure_segments
+from segvote.segmentation.labels import measure_segments
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
 from segvote.steps.prepare import check_names

@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.images import resize_image
+from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Decided, scale_heat
 from segvote.method.decide import decide
 from segvote.method.extents import find_reach, select_unseen
@@ -25,9 +26,7 @@ from segvote.method.table import SegmentTable, make_folds, smooth_along, weigh_a
 from segvote.method.vote import Vote, VoteParams, vote_by_scores
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.hierarchy import measure_means
-from segvote.segmentation.labels import list_edges, measure_areas
+from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.model import N_FOLDS, Model, measure_nearest, measure_strangeness, select_arrays
 from segvote.steps.table import measure_adjacency

@@ -18,7 +18,7 @@ SAME_DISTANCE = 1e-9
 # Candidates for the nearest *with* segment whose distance is measured in double precision.
 N_MEASURED = 4
 # A squared radius that holds no point.
-NOBODY = -1.0
+EMPTY = -1.0
 
 
 class CRANE(BaseVoter):
@@ -63,7 +63,7 @@ class CRANE(BaseVoter):
         check_pairs("CRANE", len(segments), len(self._negatives), self.max_pairs)
         squared = _measure_nearest(segments, self._negatives, positives)
         if self.s_cut is not None:
-            squared[squared > self.s_cut**2] = NOBODY
+            squared[squared > self.s_cut**2] = EMPTY
         self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
         self._reach = _Reach(self._voters, squared)
         penalties = self._count_penalties(segments.X, segments.bags)
@@ -96,7 +96,7 @@ class CRANE(BaseVoter):
 
 
 def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.ndarray) -> np.ndarray:
-    """(n_negatives,) squared distance to the nearest *with* segment of another bag; `NOBODY` where there is none.
+    """(n_negatives,) squared distance to the nearest *with* segment of another bag; `EMPTY` where there is none.
 
     The search is in single precision: of its first few the nearest is measured again.
     """
@@ -108,7 +108,7 @@ def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.nd
         known = np.flatnonzero(column >= 0)
         squared = _measure(X[negatives[known]].astype(np.float64), X[positives[column[known]]].astype(np.float64))
         nearest[known] = np.minimum(nearest[known], squared)
-    return np.where(np.isfinite(nearest), nearest, NOBODY)
+    return np.where(np.isfinite(nearest), nearest, EMPTY)
 
 
 class _Reach:

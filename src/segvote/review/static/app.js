@@ -150,7 +150,7 @@ async function actNow(name, message) {
 
 // What a user does.
 
-// Nobody sees what is undone in another image: say so, and show it.
+// What is undone in another image is out of sight: say so, and show it.
 async function takeBack(name, text) {
   const isLeft = () => (name === "undo" ? store.status.nUndo : store.status.nRedo);
   const answer = await act(name, () => (isLeft() ? { expected: store.status.action } : null));
@@ -231,7 +231,7 @@ watch("accept", () => {
   const bag = store.current, image = store.images[bag];
   if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
   const next = nextOpen();
-  image.accepted = true; // at once: whoever is quick must not come back to it
+  image.accepted = true; // at once: a quick user must not come back to it
   tell("images", new Set([bag]));
   act("accept", { bags: [bag], value: true });
   if (next !== undefined) go(next); else toast("Every image of this list is accepted. Finish (E) writes the masks.");

@@ -10,12 +10,11 @@ from scipy import sparse
 
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import read_enough, resize_image, resize_labels
+from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, draw_mask
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.hierarchy import measure_means
-from segvote.segmentation.labels import list_edges, measure_areas
+from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 
 # Raised when superpixels come out otherwise: old files are then not used.
 SUPERPIXELS_VERSION = 1

@@ -13,15 +13,14 @@ from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
+from segvote.kernels.pixels import convert_to_lab
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
-from segvote.run.videos import get_poster_path, name_key_frame, read_ahead, read_frame_labels
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.geometry import measure_segments
+from segvote.run.videos import get_poster_path, name_key_frame, read_ahead, read_frame_labels, read_key_labels
 from segvote.segmentation.hierarchy import join_trees, link_ward
-from segvote.segmentation.labels import compress_numbers
-from segvote.segmentation.supervoxels import choose_level, stream_supervoxels
+from segvote.segmentation.labels import measure_segments
+from segvote.segmentation.supervoxels import segment_key_frames
 from segvote.types import Segmentation
 
 if TYPE_CHECKING:
@@ -44,17 +43,19 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
     run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
     known = read_if_whole(run.segments_path(key))
+    is_done = known is not None and is_whole(run, key, known)
     frames = known or survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
     if settings.segmenter == SUPERVOXELS:
-        joined = _extract_supervoxels(extractor, bag, key, frames)
+        joined = {**frames, **({} if is_done else _segment_supervoxels(extractor, bag, key, frames))}
+        _average_features(extractor, bag, key, joined)
     else:
-        joined = _extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)
-    if known is None or not is_whole(run, key, known):
+        joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)}
+    if not is_done:
         poster = next(read_frames(bag.path, [int(frames["poster"])]))
         write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
-        known = {"labels": read_frame_labels(run, key, -1, {**joined, **frames}), **joined, **frames}
-        write_arrays(run.segments_path(key), compress=True, **known)
-    return extractor.sum_up(bag, key, known, seconds)
+        joined = {**joined, "labels": read_frame_labels(run, key, -1, joined)}
+        write_arrays(run.segments_path(key), compress=True, **joined)
+    return extractor.sum_up(bag, key, joined, seconds)
 
 
 def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
@@ -153,34 +154,33 @@ def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndar
     }
 
 
-def _extract_supervoxels(
+def _segment_supervoxels(
     extractor: BagExtractor, bag: Bag, key: str, frames: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Supervoxels as segments, ``--segmenter supervoxels``: the paper's protocol, for comparison.
 
-    A supervoxel is one segment in all key frames that show it: the video votes as one image, with features averaged
-    over time. Writes label maps of the key frames and features; returns the segments without label maps.
+    A supervoxel is one segment in all key frames that show it: the video votes as one image. Writes label maps of the
+    key frames; returns the segments without label maps.
     """
-    run, size, indices = extractor.run, extractor.settings.size, frames["frame_indices"].tolist()
-    keys = frames["key_indices"].tolist()
-    working = (resize_image(frame.image, size) for frame in read_ahead(read_frames(bag.path, indices)))
-    streamed = zip(indices, stream_supervoxels(working), strict=True)
-    level, images, maps = -1, [], []
-    for index, (image, levels) in streamed:
-        level = choose_level(levels, SUPERVOXELS_IN_SEGMENTS * extractor.settings.n_segments) if level < 0 else level
-        if index in keys:
-            images.append(image)
-            maps.append(levels[level].copy())
-    labels, lab = compress_numbers(np.stack(maps)).astype(np.int32), convert_to_lab(np.stack(images))
-    shape = next(read_frames(bag.path, keys[:1])).image.shape[:2]
+    settings, keys = extractor.settings, frames["key_indices"]
+    source = read_ahead(read_frames(bag.path, frames["frame_indices"].tolist()))
+    working = ((resize_image(frame.image, settings.size), frame.index in keys) for frame in source)
+    images, labels = segment_key_frames(working, SUPERVOXELS_IN_SEGMENTS * settings.n_segments)
+    for index, one in zip(keys, labels, strict=True):
+        write_arrays(extractor.run.segments_path(name_key_frame(key, index)), compress=True, labels=one)
+    lab, shape = convert_to_lab(images), next(read_frames(bag.path, [int(keys[0])])).image.shape[:2]
     found = measure_segments(Segmentation(labels, *link_ward(lab, labels)), lab, shape)  # type: ignore[arg-type]
-    features = np.zeros((len(found["areas"]), extractor.extractor.n_dims))
-    for frame, one in zip(read_frames(bag.path, keys), labels, strict=True):
-        write_arrays(run.segments_path(name_key_frame(key, frame.index)), compress=True, labels=one)
-        numbers, local = np.unique(one, return_inverse=True)
-        local = local.reshape(one.shape).astype(np.int32)
-        features[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
-    features /= found["areas"][:, None]
-    write_arrays(run.features_path(extractor.name_features(key)), features=features.astype(np.float32))
-    starts, zeros = np.zeros(len(keys), np.int64), np.zeros(len(features), np.int32)
+    starts, zeros = np.zeros(len(keys), np.int64), np.zeros(len(found["areas"]), np.int32)
     return {**{name: found[name] for name in GEOMETRY}, "starts": starts, "frames": zeros}
+
+
+def _average_features(extractor: BagExtractor, bag: Bag, key: str, segments: Mapping[str, np.ndarray]) -> None:
+    """Write the features of supervoxels: means over the key frames, weighted by area."""
+    sums = np.zeros((len(segments["areas"]), extractor.extractor.n_dims))
+    for number, frame in enumerate(read_frames(bag.path, segments["key_indices"].tolist())):
+        labels = read_key_labels(extractor.run, key, segments, number)
+        numbers, local = np.unique(labels, return_inverse=True)
+        local = local.reshape(labels.shape).astype(np.int32)
+        sums[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
+    means = (sums / segments["areas"][:, None]).astype(np.float32)
+    write_arrays(extractor.run.features_path(extractor.name_features(key)), features=means)

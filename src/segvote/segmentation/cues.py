@@ -1,8 +1,11 @@
-"""Oriented contrasts: how unlike the two halves of a disc around each pixel are, for eight directions of the cut.
+"""Local cues for boundaries: contrasts of half-discs, and textons (Martin, Fowlkes, Malik 2004).
 
-Direction k has the normal (cos, sin)(k pi / 8), x to the right and y downwards. A disc of sixteen wedges serves all
-directions: turning the cut by one wedge only moves two opposite wedges to the other side, so that eight thin filters
-and a running sum replace eight whole half-discs.
+A contrast is how unlike the two halves of a disc around each pixel are, for eight directions of the cut. Direction k
+has the normal (cos, sin)(k pi / 8), x to the right and y downwards. A disc of sixteen wedges serves all directions:
+turning the cut by one wedge only moves two opposite wedges to the other side, so that eight thin filters and a running
+sum replace eight whole half-discs. A texton is which of a few kinds of local texture a pixel shows: the lightness is
+filtered with oriented edges and bars and one spot, and the nearest of a list of centres that k-means found in
+photographs is taken.
 """
 
 from __future__ import annotations
@@ -16,6 +19,11 @@ import numpy as np
 N_DIRECTIONS = 8
 SAMPLES = 9  # per pixel side, when a wedge cuts through a pixel
 EMPTY = 1e-6  # below this a bin holds nothing and cannot differ
+N_FILTERS = 2 * N_DIRECTIONS + 1
+SIGMA = 2.0  # pixels across an edge
+ELONGATION = 3.0
+REACH = 6  # of the filters, in pixels
+FAINT = 3.0  # lightness units: responses are logarithmic above it, so that contrast counts less than pattern
 
 
 def compare_histograms(histograms: np.ndarray, groups: np.ndarray, radius: float) -> np.ndarray:
@@ -87,3 +95,40 @@ def double_map(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     height, width = values.shape[:2]
     doubled = cv2.resize(values, (2 * width, 2 * height), interpolation=cv2.INTER_LINEAR)
     return doubled[: shape[0], : shape[1]]
+
+
+def filter_texture(lightness: np.ndarray) -> np.ndarray:
+    """(h, w, 17) responses of the filter bank to lightness (h, w) in 0 .. 100, their length compressed."""
+    planes = [cv2.filter2D(lightness, -1, kernel, borderType=cv2.BORDER_REFLECT) for kernel in make_filters()]
+    responses = np.stack(planes, axis=-1)
+    lengths = np.sqrt((responses**2).sum(axis=-1, keepdims=True))
+    return responses * (np.log1p(lengths / FAINT) / np.maximum(lengths, 1e-6))
+
+
+def assign_textons(lightness: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """(h, w) the nearest of the centres (n_textons, 17) to each pixel's responses."""
+    responses = filter_texture(lightness).reshape(-1, N_FILTERS)
+    closeness = responses @ centres.T - (centres**2).sum(axis=1) / 2
+    return closeness.argmax(axis=1).reshape(lightness.shape)
+
+
+@cache
+def make_filters() -> list[np.ndarray]:
+    """Edge and bar at each direction, and a spot: none answers to constant lightness, the taps' sizes sum to one."""
+    y, x = np.mgrid[-REACH : REACH + 1, -REACH : REACH + 1].astype(np.float64)
+    filters = []
+    for angle in np.arange(N_DIRECTIONS) * np.pi / N_DIRECTIONS:
+        across, along = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+        bell = np.exp(-((across / SIGMA) ** 2 + (along / (ELONGATION * SIGMA)) ** 2) / 2)
+        filters += [across * bell, ((across / SIGMA) ** 2 - 1) * bell]
+    filters.append(_make_bell(x, y, SIGMA) - _make_bell(x, y, 1.6 * SIGMA))
+    return [_balance_filter(kernel) for kernel in filters]
+
+
+def _make_bell(x: np.ndarray, y: np.ndarray, sigma: float) -> np.ndarray:
+    return np.exp(-(x**2 + y**2) / (2 * sigma**2)) / sigma**2
+
+
+def _balance_filter(kernel: np.ndarray) -> np.ndarray:
+    balanced = kernel - kernel.mean()
+    return (balanced / np.abs(balanced).sum()).astype(np.float32)

@@ -1,9 +1,19 @@
-"""Half-disc contrasts against a loop over pixels and half-discs."""
+"""Half-disc contrasts against a loop over pixels and half-discs; textons: balanced filters, nearest centres."""
 
 import numpy as np
 import pytest
 
-from segvote.segmentation.half_discs import N_DIRECTIONS, compare_histograms, compare_means, double_map, halve_map
+from segvote.segmentation.cues import (
+    N_DIRECTIONS,
+    N_FILTERS,
+    assign_textons,
+    compare_histograms,
+    compare_means,
+    double_map,
+    filter_texture,
+    halve_map,
+    make_filters,
+)
 
 SAMPLES = 9
 
@@ -77,3 +87,28 @@ def test_halving_and_doubling_keep_a_flat_map(shape):
 def test_doubling_a_halved_ramp_does_not_shift_it():
     ramp = np.repeat(np.arange(20, dtype=np.float32)[None], 6, axis=0)[..., None]
     np.testing.assert_allclose(double_map(halve_map(ramp)[..., 0], (6, 20))[:, 2:-2], ramp[:, 2:-2, 0], atol=1e-5)
+
+
+def test_filters_ignore_brightness_and_have_one_size():
+    for kernel in make_filters():
+        assert abs(kernel.sum()) < 1e-5
+        assert abs(np.abs(kernel).sum() - 1) < 1e-5
+
+
+def test_the_texton_is_the_nearest_centre():
+    rng = np.random.default_rng(0)
+    lightness = (100 * rng.random((12, 13))).astype(np.float32)
+    centres = rng.normal(size=(5, N_FILTERS)).astype(np.float32)
+    responses = filter_texture(lightness)
+    distances = np.linalg.norm(responses[:, :, None] - centres, axis=-1)
+    np.testing.assert_array_equal(assign_textons(lightness, centres), distances.argmin(axis=2))
+
+
+def test_stripes_answer_to_the_filter_across_them():
+    stripes = np.repeat(50 + 40 * np.sin(np.arange(40) * np.pi / 4)[None], 40, axis=0).astype(np.float32)
+    strengths = np.abs(filter_texture(stripes)[10:30, 10:30, :16:2]).mean(axis=(0, 1))
+    assert strengths.argmax() == 0 and strengths[4] < strengths[0] / 10
+
+
+def test_filters_answer_nothing_in_a_flat_picture():
+    assert np.abs(filter_texture(np.full((9, 9), 60, np.float32))).max() < 1e-3
