@@ -89,10 +89,13 @@ def list_judged(run: Run, quick: bool) -> list[Judged]:
     return [Judged(run, known[place][0], known[place][1]().mask) for place in places]
 
 
-def leave_one_out(table: np.ndarray) -> np.ndarray:
-    """(n_sets,) what each set (row) gets from the value (column) that is best for the mean of the others."""
-    chosen = [np.delete(table, row, axis=0).mean(axis=0).argmax() for row in range(len(table))]
-    return table[np.arange(len(table)), chosen]
+def leave_one_out(names: list[str], rows: list[list[float]]) -> dict[str, float]:
+    """What each set gets from the value (column) that is best for the mean of the other sets (rows)."""
+    table, found = np.array(rows), {}
+    for row, name in enumerate(names if len(names) > 1 else []):
+        best = np.delete(table, row, axis=0).mean(axis=0).argmax()
+        found[f"{name} left out"] = float(table[row, best])
+    return found
 
 
 def measure_outline(given: Given) -> dict[str, Any]:
@@ -104,11 +107,10 @@ def measure_outline(given: Given) -> dict[str, Any]:
             continue
         figures = [_bound_outline(one) for one in judged]
         rows[folder.name] = " ".join(f"{figure:.3f}" for figure in np.mean(figures, axis=0))
-        tables.append([np.mean([_redraw_outline(one, *value) for one in judged]) for value in OUTLINES])
+        tables.append([float(np.mean([_redraw_outline(one, *value) for one in judged])) for value in OUTLINES])
         names.append(folder.name)
-    kept = leave_one_out(np.array(tables)) if len(tables) > 1 else []
-    rows |= {f"{name} left out": float(figure) for name, figure in zip(names, kept, strict=False)}
-    return {"set": "IoU F coarse, IoU F native, IoU F bound, share of wrong pixels in the band", **rows}
+    head = "IoU F coarse, IoU F native, IoU F bound, share of wrong pixels in the band"
+    return {"set": head, **rows, **leave_one_out(names, tables)}
 
 
 def _bound_outline(one: Judged) -> list[float]:
@@ -140,8 +142,7 @@ def measure_lines(given: Given) -> dict[str, Any]:
         tables.append([_redraw_lines(judged, counts, shares) for shares in FALSE_SHARES])
         names.append(folder.name)
         rows[folder.name] = " ".join(f"{figure:.3f}" for figure in tables[-1])
-    kept = leave_one_out(np.array(tables)) if len(tables) > 1 else []
-    return rows | {f"{name} left out": float(figure) for name, figure in zip(names, kept, strict=False)}
+    return {**rows, **leave_one_out(names, tables)}
 
 
 def _count(run: Run) -> tuple[list[WriteTask], Counts]:
