@@ -186,7 +186,8 @@ def show_predictions(run: Path) -> None:
 
 def describe(image) -> str:
     """What a prediction says of an image, in a few words."""
-    return f"{'shows it' if image.contains else 'does not'}, p {image.p_value:.2f}"
+    answer = "shows it" if image.contains else "unlike both" if image.unlike else "does not"
+    return f"{answer}, p {image.p_value:.2f}"
 
 
 class Animation:

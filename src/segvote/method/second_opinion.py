@@ -76,7 +76,7 @@ def judge_vote(found: Vote) -> float:
     areas, judged = table.areas * table.is_candidate, []
     for index, (selected, consistency) in enumerate(zip(selections, found.agreement.consistencies, strict=True)):
         others = np.delete(selections, index, axis=0)
-        mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others]))
+        mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others])) if len(others) else 1.0
         apart = 1 - float(np.average(found.connectivity[selected], weights=areas[selected]))
         worth = value_contrast(table, selected, found.params) + APART_WEIGHT * apart
         judged.append(consistency.score * mutual**0.5 + worth)

@@ -16,7 +16,7 @@ from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 
 # Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
-MODEL_VERSION = 5
+MODEL_VERSION = 6
 # Raised when the same corrections lead to other masks.
 CORRECTIONS_VERSION = 6
 # Packages whose version may change a mask.

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
+from segvote.features.choose import list_feature_options
+from segvote.features.networks.devices import AUTO, CPU
 from segvote.io.atomic import write_bytes
 from segvote.io.files import open_regular
 from segvote.io.tables import format_json, read_json, write_json
@@ -32,6 +35,8 @@ from segvote.steps.reopening import Voted
 N_FOLDS = 10
 STEPS = 127  # of int8, on either side of zero
 ROWS_AT_ONCE = 16_384
+# Segments of an image whose distances tell whether it is unlike the training images: its evidence, not all of it.
+N_BEST = 5
 SEGMENT_ARRAYS = ("bags", "levels", "prior", "user_labels")
 
 
@@ -111,6 +116,8 @@ def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
     """What scoring unseen segments needs beside the training segments; another voter is fitted again instead."""
     table = found.table
     held_out = table.smooth(score_held_out(found, make_folds(table, N_FOLDS)), found.params.smoothing)
+    distances = measure_nearest(table.X, table.X, found.graph)
+    spans = [slice(*span) for span in zip(table.bag_offsets[:-1], table.bag_offsets[1:], strict=True)]
     return {
         "labels": found.labels.astype(np.uint8),
         "excluded": (table.average_by_bag(found.excluded) > 0.5).astype(np.uint8),
@@ -119,7 +126,26 @@ def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
         "direction": found.posterior.direction.astype(np.float64),
         "offset": np.array([found.posterior.offset]),
         "held_out": np.maximum.reduceat(held_out, table.bag_offsets[:-1]),
+        "nearest": np.array([measure_strangeness(held_out[own], distances[own]) for own in spans]),
     }
+
+
+def measure_strangeness(scores: np.ndarray, distances: np.ndarray) -> float:
+    """Mean of the distances (n_segments,) to the nearest voter over the `N_BEST` highest scores of an image."""
+    return float(distances[np.argsort(-scores, kind="stable")[:N_BEST]].mean())
+
+
+def measure_nearest(X: np.ndarray, voters: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:
+    """(n,) distance of each segment (n, d) to its nearest voter (n_voters, d).
+
+    The nearest is the one with the largest weight in `graph` (n, n_voters); 0 where no segment votes.
+    """
+    nearest, has_voter = np.asarray(graph.argmax(axis=1)).ravel(), np.diff(graph.indptr) > 0
+    distances = np.zeros(len(X))
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        distances[rows] = np.linalg.norm(X[rows] - voters[nearest[rows]], axis=1)
+    return np.where(has_voter, distances, 0.0)
 
 
 @dataclass(frozen=True)
@@ -143,8 +169,11 @@ class Model:
         return make_table(X, positive, arrays["bags"].astype(np.int64), places)
 
 
-def read_model(path: Path | str) -> Model:
-    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder."""
+def read_model(path: Path | str, device: str | None = None) -> Model:
+    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder.
+
+    Its network runs on `device`, or on that of the run.
+    """
     folder = _find_model(Path(path))
     words = _read_words(folder / "model.json")
     arrays = _unpack(_read_arrays(folder / "model.safetensors", words))
@@ -154,14 +183,29 @@ def read_model(path: Path | str) -> Model:
         standardiser = Standardiser.from_state(select_arrays(arrays, "standardiser"))
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error
+    settings = replace(settings, feature_options=_choose_device(settings, device))
     extractor = make_features(settings.features, **settings.feature_options)
-    if format_json(extractor.get_key()) != format_json(words.get("features")):
+    if format_json(_drop_device(extractor.get_key())) != format_json(_drop_device(words.get("features"))):
         raise BadInputError(
             f"{folder} was learned with other features than {settings.features!r} gives here; "
             "install the same version, or put the same network where it was"
         )
     extractor.set_state(select_arrays(arrays, "features"))
     return Model(settings, extractor, standardiser, arrays, read_drawing(folder), words["extent"])
+
+
+def _choose_device(settings: Settings, device: str | None) -> dict[str, Any]:
+    """Options of the features with another device; the CPU is the default, and ``auto`` needs a network."""
+    options = settings.feature_options
+    if device is None or (device == AUTO and "device" not in list_feature_options(settings.features)):
+        return options
+    return {**_drop_device(options), **({} if device == CPU else {"device": device})}
+
+
+def _drop_device(options: Any) -> Any:
+    return (
+        {name: value for name, value in options.items() if name != "device"} if isinstance(options, dict) else options
+    )
 
 
 def select_arrays(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
@@ -239,5 +283,6 @@ def _is_state_whole(state: dict[str, np.ndarray], n_segments: int, n_bags: int, 
         "direction": (n_dims,),
         "offset": (1,),
         "held_out": (n_bags,),
+        "nearest": (n_bags,),
     }
     return not state or {name: array.shape for name, array in state.items()} == shapes
