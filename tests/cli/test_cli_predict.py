@@ -19,4 +19,4 @@ def test_images_unlike_both_folders_are_counted(tmp_path):
     images = tuple(Prediction(f"{name}.png", name, False, name == "b", **rest) for name in "abc")
     found = Predictions(tmp_path, images, 0.1, 0.2, ())
     assert "unlike    1 of 3 images are unlike both folders" in format_predictions(found)
-    assert "unlike" not in format_predictions(Predictions(tmp_path, images[:1], 0.1, 0.2, ()))
+    assert "unlike both" not in format_predictions(Predictions(tmp_path, images[:1], 0.1, 0.2, ()))
