@@ -168,7 +168,7 @@ def show_predictions(run: Path) -> None:
     new.mkdir()
     for path in Path("fresh").glob("with*/*.png"):
         path.rename(new / path.name)
-    Image.fromarray(data.astronaut()).resize((320, 320)).crop((0, 0, 320, 240)).save(new / "z-other.png")
+    Image.fromarray(data.chelsea()).resize((320, 240)).save(new / "z-other.png")
     found = segvote.predict(run, new, "predicted", false_positive_rate=0.1, n_jobs=1)
     pictures, captions = [], []
     for one in found.images:
