@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
@@ -196,12 +197,12 @@ def test_export_writes_what_annotate_would_write(engine, run, scenes):
 
 def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
     """Otherwise an export would look for an image where a folder of frames lies."""
-    run.bags[0] = replace(run.bags[0], n_frames=3)
+    run.bags[0] = structs.replace(run.bags[0], n_frames=3)
     assert [bag.n_frames for bag in list_segmented_images(run)][:2] == [3, 0]
 
 
 def test_segments_that_the_frame_shown_does_not_have_cannot_be_labelled(run):
-    run.bags[0] = replace(run.bags[0], n_segments=run.bags[0].n_segments + 1)
+    run.bags[0] = structs.replace(run.bags[0], n_segments=run.bags[0].n_segments + 1)
     engine = Engine.__new__(Engine)  # no vote is needed
     engine.run, engine.frames = run, Frames(run)
     with pytest.raises(BadInputError, match="other frames"):
@@ -467,7 +468,7 @@ def test_an_image_without_the_object_is_cleared_to_the_pixel(engine, run):
 
 
 def test_videos_cannot_be_painted_and_the_message_says_what_to_do(engine, run):
-    run.bags[0] = replace(run.bags[0], n_frames=3)
+    run.bags[0] = structs.replace(run.bags[0], n_frames=3)
     with pytest.raises(BadInputError, match="click segments"):
         paint(engine, 0, "brush", (5, 5))
 

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from segvote.datasets import write_scenes
-from segvote.errors import BadInputError, BusyRunError, DamagedFileError, UnreadableImageError
+from segvote.errors import BadInputError, BusyRunError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.color import ColorFeatures
 from segvote.io.tables import read_json
-from segvote.run.inputs import Addition, Inputs
+from segvote.run.inputs import Inputs
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
@@ -277,14 +277,6 @@ def test_the_run_of_a_class_is_updated_with_its_root(parts, old):
     RunFolder(old).write_record(record)
     with pytest.raises(BadInputError, match="--classes"):
         update(old)
-
-
-def test_inputs_come_back_as_they_were_written():
-    inputs = Inputs({"with": "/a", "without": "/b"}, (Addition("with", "/c", "c"),), ("with/x.png",))
-    assert Inputs.from_record(inputs.to_record()) == inputs
-    assert Inputs({"with": "/a", "without": "/b"}).to_record() == {"with": "/a", "without": "/b"}
-    with pytest.raises(DamagedFileError, match="not whole"):
-        Inputs.from_record({"with": "/a"})
 
 
 def test_another_voter_s_run_is_updated_with_that_voter(parts, tmp_path):

@@ -31,7 +31,7 @@ from segvote.io.picture_views import PAGES, WINDOWS
 from segvote.masks import WAYS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, N_LEVELS, Settings
 from segvote.run.video.bags import FRAMES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from segvote.report.markup import escape, format_share
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.steps.video.timeline import Moment, read_timeline
 from segvote.steps.video.write import get_film_path

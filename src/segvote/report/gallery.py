@@ -14,7 +14,7 @@ from segvote.report.figures import draw_bar
 from segvote.report.films import format_film
 from segvote.report.markup import escape, format_number, format_share
 from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.types import WITH
 

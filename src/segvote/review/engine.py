@@ -12,7 +12,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,7 @@ class Engine:
             # The log keeps pixels of the key frame: what is carried to other frames follows from them.
             frame, labels = self.frames.find_key(bag, frame, segments[0])
             pixels = np.isin(labels, segments)
-        action = replace(self._make_stroke("set", bag, value, pixels), frame=frame)
+        action = self._make_stroke("set", bag, value, pixels, frame)
         return self._append_region(action, bag, labels, pixels)
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
@@ -260,12 +259,12 @@ class Engine:
         record = self.run.bags[self.check_bag(bag)]
         return Action(kind, record.digest, record.name, value, **pixels)
 
-    def _make_stroke(self, kind: str, bag: int, value: int, pixels: np.ndarray) -> Action:
+    def _make_stroke(self, kind: str, bag: int, value: int, pixels: np.ndarray, frame: int = -1) -> Action:
         if value not in (-1, 0, 1):
             raise BadInputError(f"expected 1 object, 0 background or -1 undecided; got {value}")
         height, width = pixels.shape
         counts = str(encode_rle(pixels)["counts"])
-        return self._make_action(kind, bag, value, height=height, width=width, counts=counts)
+        return self._make_action(kind, bag, value, height=height, width=width, counts=counts, frame=frame)
 
     def _pass_on(self) -> None:
         """Show what is in the log at once, and let the thread vote on it."""

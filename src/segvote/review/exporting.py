@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from segvote.errors import BusyRunError
 from segvote.progress import Progress, ignore_progress
-from segvote.run.record import make_record, make_result_key
+from segvote.run.corrections import make_result_key
+from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.settings import read_settings
 from segvote.steps.outcome import write_files

@@ -8,8 +8,7 @@ import numpy as np
 
 from segvote.review.snapshot import UserInput, Written
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Corrections
-from segvote.run.record import make_result_key
+from segvote.run.corrections import Corrections, make_result_key
 from segvote.run.run import Run
 from segvote.steps.reopening import list_segmented_images
 from segvote.types import WITH

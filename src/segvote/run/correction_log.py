@@ -14,8 +14,11 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr, replace
 
 from segvote.errors import (
     BadInputError,
@@ -25,9 +28,10 @@ from segvote.errors import (
     UnwritableFileError,
 )
 from segvote.io.names import encode_name
+from segvote.io.tables import Count, convert_record
 from segvote.run.log_checks import check_log_file, check_log_tables
 
-# What a user can do; `undo` and `redo` speak of the last of the others.
+# What a user can do; `undo` and `redo` concern the last of the others.
 KINDS = ("cut", "extent", "join", "look", "move", "paint", "redo", "set", "undo")
 # Lowest and highest value of a kind; 0 and 1 of the others.
 VALUES = {"extent": (1, 9), "paint": (-1, 1), "set": (-1, 1)}
@@ -54,9 +58,8 @@ CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT 
 """
 
 
-@dataclass(frozen=True)
-class Action:
-    """One action of the user.
+class Action(Struct, frozen=True):
+    """One action of the user: a row of the log, by its columns.
 
     Attributes
     ----------
@@ -83,17 +86,20 @@ class Action:
     image: str = ""
     name: str = ""
     value: int = 0
-    height: int = 0
-    width: int = 0
+    height: Count = 0
+    width: Count = 0
     counts: str = ""
     number: int = 0
-    batch: int = 0
-    frame: int = -1
+    batch: Count = 0
+    frame: Annotated[int, Meta(ge=-1)] = -1
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise BadInputError(f"expected an action of kind {', '.join(KINDS)}; got {self.kind!r}")
-        object.__setattr__(self, "name", encode_name(self.name))  # text of SQLite is UTF-8
+        lowest, highest = VALUES.get(self.kind, (0, 1))
+        if not lowest <= self.value <= highest:
+            raise BadInputError(f"expected a value from {lowest} to {highest} for {self.kind!r}; got {self.value}")
+        force_setattr(self, "name", encode_name(self.name))  # text of SQLite is UTF-8
 
 
 CONTENT = ("kind", "image", "name", "value", "height", "width", "counts")
@@ -289,22 +295,18 @@ def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     if not _is_begun(connection):
         return []
     rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM actions ORDER BY number").fetchall()
-    for place, row in enumerate(rows, start=1):
-        _check_row(row, place, path)
-    actions = [Action(*row[:-1]) for row in rows]
-    sums = [row[-1] for row in rows]
-    if any(noted != _sum(action) for noted, action in zip(sums, actions, strict=True)):
+    actions = [_read_row(row, place, path) for place, row in enumerate(rows, start=1)]
+    if any(row[-1] != _sum(action) for row, action in zip(rows, actions, strict=True)):
         raise DamagedFileError(f"{path}: an action is not as it was written; restore the file, or move it away")
     return actions
 
 
-def _check_row(row: tuple, place: int, path: Path) -> None:
-    kinds = (str, str, str, int, int, int, str, int, int, int, str)
-    whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
-    sizes = whole and min(*row[4:6], row[8], row[9] + 1) >= 0
-    lowest, highest = VALUES.get(row[0], (0, 1))
-    if not sizes or row[0] not in KINDS or row[7] != place or not lowest <= row[3] <= highest:
-        raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
+def _read_row(row: tuple, place: int, path: Path) -> Action:
+    where, advice = f"{path}: action {place} is damaged", "restore the file, or move it away"
+    action: Action = convert_record(dict(zip(COLUMNS, row[:-1], strict=False)), Action, where, advice=advice)
+    if action.number != place:
+        raise DamagedFileError(f"{path}: action {place} is missing; {advice}")
+    return action
 
 
 def _is_begun(connection: sqlite3.Connection) -> bool:

@@ -13,17 +13,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from segvote import __version__
 from segvote.io.arrays import read_arrays
 from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, read_actions
+from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
+from segvote.run.settings import Settings
 from segvote.run.video.frames import read_frame_labels
 from segvote.types import WITH, WITHOUT
 
 UNDECIDED = -1
+# Raised when the same corrections lead to other masks.
+CORRECTIONS_VERSION = 6
 # Share of a segment that painted pixels of one value must cover to be its user label.
 COVERED = 0.8
 # A smaller share of a segment that was painted is a retouch, which says nothing about what is like the segment.
@@ -147,6 +152,13 @@ def _move_last(source: list[Action], target: list[Action]) -> None:
 def read_corrections(run: RunFolder) -> Corrections:
     """What the user corrected in this run folder so far."""
     return replay(read_actions(run.corrections_path))
+
+
+def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
+    """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
+    bags = [(one.bag.name, one.features_key) for one in segmented]
+    corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
+    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+from msgspec import Struct
 
 from segvote.errors import DamagedFileError
-from segvote.io.records import read_fields
-from segvote.io.tables import read_json, write_json
+from segvote.io.tables import convert_record, read_json, write_json
 from segvote.masks import WAYS, Drawing
 from segvote.masks.lines import FILTERS
 from segvote.run.run_folder import RunFolder
@@ -16,17 +16,16 @@ from segvote.run.run_folder import RunFolder
 FILE_NAME = "drawing.json"
 
 
-@dataclass(frozen=True)
-class _DrawingRecord:
+class _DrawingRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """The content of the file: for which images and settings it was chosen, and a `Drawing`."""
 
     key: str
-    drawing: dict[str, Any]
+    drawing: dict[str, object]
 
 
 def write_drawing(run: RunFolder, key: str, drawing: Drawing) -> None:
     """Keep what was chosen for the images and settings that `key` names."""
-    write_json(run.model_path / FILE_NAME, asdict(_DrawingRecord(key, asdict(drawing))))
+    write_json(run.model_path / FILE_NAME, _DrawingRecord(key, asdict(drawing)))
 
 
 def read_drawing(folder: Path) -> Drawing:
@@ -49,8 +48,8 @@ def find_drawing(run: RunFolder, key: str) -> Drawing | None:
 def _read(path: Path) -> tuple[str, Drawing]:
     if not path.is_file():
         raise DamagedFileError(f"{path} is missing; annotate again")
-    record = read_fields(_DrawingRecord, read_json(path), path)
-    drawing = read_fields(Drawing, record.drawing, path)
+    record = convert_record(read_json(path), _DrawingRecord, path)
+    drawing = convert_record(record.drawing, Drawing, path)
     if drawing.way not in WAYS or drawing.way == "auto" or drawing.line_model.filter not in FILTERS:
         raise DamagedFileError(f"{path} holds no way of drawing that this version knows; annotate again")
     return record.key, drawing

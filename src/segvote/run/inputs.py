@@ -7,24 +7,27 @@ a run on all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
-from segvote.errors import BadInputError, DamagedFileError
+from msgspec import Meta, Struct, field, to_builtins
+
+from segvote.errors import BadInputError
 from segvote.io.names import encode_name
 from segvote.io.picture_views import Reading, split_view
-from segvote.io.records import is_path_name, read_fields
 from segvote.io.stores import find_local_path, name_path_or_uri
+from segvote.io.tables import convert_record, is_path_name
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
+BagLabel = Annotated[str, Meta(pattern=rf"^({WITH}|{WITHOUT})\Z")]
 
-@dataclass(frozen=True)
-class Addition:
+
+class Addition(Struct, frozen=True, forbid_unknown_fields=True):
     """A folder that was added to a run."""
 
-    bag_label: str  # what its images are
+    bag_label: BagLabel  # of its images
     folder: str
     prefix: str = ""  # put before their names, where they would meet others of the same name; usually empty
 
@@ -38,6 +41,20 @@ class Addition:
         return find_local_path(self.folder) / name.removeprefix(start) if name.startswith(start) else None
 
 
+class InputsRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """``inputs`` of `run.json`."""
+
+    with_folder: str = field(name=WITH)
+    without_folder: str = field(name=WITHOUT)
+    added: tuple[Addition, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for folder in (self.with_folder, self.without_folder, *(one.folder for one in self.added)):
+            if not is_path_name(folder):
+                raise ValueError(f"{folder!r:.80} is a name that no folder can have")
+
+
 @dataclass(frozen=True)
 class Inputs:
     """All sources of a run, as ``inputs`` of `run.json` keeps them."""
@@ -49,30 +66,13 @@ class Inputs:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Inputs:
         """Read what `to_record` wrote."""
-        try:
-            added = tuple(
-                read_fields(Addition, entry, "run.json", {"tag": "bag_label"}) for entry in record.get("added", [])
-            )
-            folders, removed = (
-                {bag_label: record[bag_label] for bag_label in (WITH, WITHOUT)},
-                tuple(record.get("removed", [])),
-            )
-            if not all(isinstance(one, str) for one in (*folders.values(), *removed)):
-                raise TypeError("a name is no text")
-            if not all(map(is_path_name, (*folders.values(), *(one.folder for one in added)))):
-                raise TypeError("a folder has a name that no folder can have")
-            return cls(folders, added, removed)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DamagedFileError(f"the inputs of run.json are not whole ({error}); annotate again") from error
+        found = convert_record(record, InputsRecord, "inputs of run.json")
+        return cls({WITH: found.with_folder, WITHOUT: found.without_folder}, found.added, found.removed)
 
     def to_record(self) -> dict[str, Any]:
-        """For `run.json`; two folders alone look as they always did."""
-        record: dict[str, Any] = dict(self.folders)
-        if self.added:
-            record["added"] = [asdict(one) for one in self.added]
-        if self.removed:
-            record["removed"] = list(self.removed)
-        return record
+        """For `run.json`; additions and removals only where there are any."""
+        record = InputsRecord(self.folders[WITH], self.folders[WITHOUT], self.added, self.removed)
+        return to_builtins(record)  # type: ignore[no-any-return]
 
     def find_source(self, name: str) -> Path:
         """The user's own file, or folder of frames."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from segvote.errors import BadInputError, DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays
@@ -17,14 +17,14 @@ from segvote.io.images import read_image
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
 from segvote.io.stores import fetch_folder, is_uri, open_folders
-from segvote.io.tables import read_json
+from segvote.io.tables import convert_record, read_json
 from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
-from segvote.run.bag_record import BagRecord, read_bag
 from segvote.run.drawing import read_drawing
 from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
 from segvote.run.notebook import format_run
+from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import read_settings
 from segvote.run.video.annotations import list_frame_annotations
@@ -60,7 +60,7 @@ class Run:
         if not self.record.get("complete"):
             raise BadInputError(f"the run in {self.folder.path} is not finished; {self._advise()}")
         self.settings = read_settings(self.record.get("settings"), self.folder.record_path)
-        self.bags = [read_bag(entry, self.folder) for entry in self.record["bags"]]
+        self.bags = convert_record(self.record["bags"], list[BagRecord], self.folder.record_path)
 
     def _advise(self) -> str:
         """Which command finishes the run."""

@@ -17,9 +17,10 @@ from typing import Any
 from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
 from segvote.io.atomic import explain_failure, is_leftover
 from segvote.io.locks import hold_folder, refuse_links
-from segvote.io.records import CHECKSUM
-from segvote.io.tables import format_json, read_json, write_json
-from segvote.run.record_shape import RUN_RECORD, check_shape
+from segvote.io.tables import convert_record, format_json, read_json, write_json
+from segvote.run.record import RunRecord
+
+CHECKSUM = "checksum"  # of a record, under this name in it
 
 
 def make_key(**parameters: Any) -> str:
@@ -72,7 +73,7 @@ class RunFolder:
                 f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
                 "if it was you who changed it"
             )
-        check_shape(record, RUN_RECORD, self.record_path)
+        convert_record(record, RunRecord, self.record_path)
         return record
 
     def _refuse_classes(self) -> None:

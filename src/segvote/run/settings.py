@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from segvote.io.picture_views import Reading
-from segvote.io.records import read_fields
+from segvote.io.tables import convert_record
 from segvote.voters import METHOD
 
 READING = Reading()  # its defaults
@@ -107,4 +107,4 @@ class Settings:
 
 def read_settings(data: Any, where: object) -> Settings:
     """Settings as a record keeps them; one that this version does not know is named."""
-    return read_fields(Settings, data, where)
+    return convert_record(data, Settings, where)

@@ -15,8 +15,8 @@ from segvote.method.extents import N_LEVELS, Extents, decide_levels
 from segvote.method.table import apply_labels
 from segvote.progress import Progress, ignore_progress
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, fix_table, lay_over, read_corrections
-from segvote.run.record import make_record, make_result_key
+from segvote.run.corrections import Corrections, fix_table, lay_over, make_result_key, read_corrections
+from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
@@ -145,7 +145,7 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources, progress:
         settings,
         key,
         True,
-        [vars(one) for one in records],
+        records,
         record["problems"],
         record.get("search"),
         record.get("confidence"),

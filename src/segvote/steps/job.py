@@ -10,9 +10,16 @@ from segvote.features import FeatureExtractor
 from segvote.kernels import Neighbours
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag
-from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, move_bags, read_corrections
+from segvote.run.corrections import (
+    Corrections,
+    fix_table,
+    make_result_key,
+    measure_painted_shares,
+    move_bags,
+    read_corrections,
+)
 from segvote.run.inputs import Inputs
-from segvote.run.record import make_record, make_result_key
+from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage

@@ -151,9 +151,8 @@ def write_files(
     with run.time_step("model"):
         write_model(run, settings, outcome.extractor, outcome.table, held, outcome.corrected, extent)
     remove_stale(run.path, [record.stem for record in records])
-    bags = [vars(record) for record in records]
     search = describe_search(held.recall, getattr(held.voter, "kernel_error_", None))
     names = [bag.bag.name for bag in outcome.bags]
     alike = [[names[one], names[other]] for one, other in held.near_duplicates]
     confidence = {**held.confidence.to_dict(), **({"near_duplicates": alike} if alike else {})}
-    run.write_record(make_record(inputs, settings, key, True, bags, problems, search, confidence, drawing, extent))
+    run.write_record(make_record(inputs, settings, key, True, records, problems, search, confidence, drawing, extent))

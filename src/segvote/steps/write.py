@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
@@ -19,10 +20,10 @@ from segvote.io.names import encode_names
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.masks import Decided, Drawing, scale_heat
 from segvote.progress import Progress, count_along
-from segvote.run.bag_record import BagRecord
 from segvote.run.bags import name_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, lay_over
+from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
 from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 from PIL import Image
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import read_image
-from segvote.io.records import read_fields
-from segvote.io.tables import read_json
-from segvote.run.bag_record import is_inside
+from segvote.io.tables import convert_record, read_json
 from segvote.run.handover import make_supervision_dataset
-from segvote.run.record_shape import CLASS_RECORD, check_shape
+from segvote.run.record import ClassesRecord, ClassRecord
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.types import Annotation
-
-
-@dataclass(frozen=True)
-class ClassRecord:
-    """The entry of one image in `classes.json`."""
-
-    name: str  # class folder and path below it
-    stem: str  # name of its index mask
-    classes: list[str]  # classes in whose folders it lies; empty for one of ``none``
-    height: int  # displayed
-    width: int
-    n_segments: int
-    n_frames: int = 0  # of a video; 0 for an image
-    # Class that was found to share of the image that its mask covers, before another class on top of it.
-    areas: dict[str, float] = field(default_factory=dict)
-    scores: dict[str, float] = field(default_factory=dict)  # the same to the mean score of its segments
 
 
 class ClassRuns:
@@ -54,7 +37,7 @@ class ClassRuns:
         self.folder = RunFolder(folder)
         self.record = _read_record(self.folder)
         self.names: tuple[str, ...] = tuple(self.record["classes"])
-        self.images = [_read_image(entry, self.folder) for entry in self.record["images"]]
+        self.images = convert_record(self.record["images"], list[ClassRecord], self.folder.path)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -148,20 +131,7 @@ def _read_record(folder: RunFolder) -> dict[str, Any]:
             f"{folder.path} holds no run on classes (no classes.json); give the -o folder of `annotate --classes`"
         )
     record = read_json(path)
-    check_shape(record, CLASS_RECORD, path)
-    if not all(is_inside(name) and "/" not in name for name in record["classes"]):
-        raise DamagedFileError(f"{path}: a class has a name that leads elsewhere; do not trust it")
+    convert_record(record, ClassesRecord, path)
     if not record.get("complete"):
         raise BadInputError(f"the run in {folder.path} is not finished; repeat the same `segvote annotate --classes`")
     return record
-
-
-def _read_image(entry: dict[str, Any], folder: RunFolder) -> ClassRecord:
-    path = find_class_record(folder)
-    image = read_fields(ClassRecord, entry, path)
-    numbers = [*image.areas.values(), *image.scores.values()]
-    names = is_inside(image.name) and is_inside(image.stem) and all(isinstance(name, str) for name in image.classes)
-    sizes = min(image.height, image.width, image.n_segments) >= 1 and image.n_frames >= 0
-    if not (names and sizes and all(type(number) in (int, float) for number in numbers)):
-        raise DamagedFileError(f"{path}: the entry of {image.name!r:.80} is damaged; annotate again")
-    return image

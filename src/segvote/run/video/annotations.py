@@ -8,7 +8,7 @@ from pathlib import Path
 from segvote.io.arrays import read_arrays
 from segvote.io.masks import read_mask
 from segvote.io.video.reading import list_frames
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
 from segvote.run.video.frames import list_frame_stems
 from segvote.types import Annotation, Part

@@ -26,10 +26,17 @@ from segvote.io.tables import read_json, write_json
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import name_bags
 from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
-from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
-from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, move_bags, read_corrections
+from segvote.run.classes.runs import ClassRuns, find_class_record
+from segvote.run.corrections import (
+    Corrections,
+    fix_table,
+    make_result_key,
+    measure_painted_shares,
+    move_bags,
+    read_corrections,
+)
 from segvote.run.output_names import remove_stale
-from segvote.run.record import list_versions, make_record, make_result_key
+from segvote.run.record import ClassRecord, list_versions, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.segmented_image import SegmentedImage
@@ -161,7 +168,7 @@ class _Job:
             key=key,
             settings=self.settings.to_dict(),
             classes=list(names),
-            images=[vars(record) for record in records],
+            images=records,
             problems=problems,
         )
 
