@@ -6,7 +6,7 @@ from hypothesis import given
 from mask_examples import MASKS, make_large_mask, masks
 
 from segvote.errors import BadInputError
-from segvote.io.encodings.brush import decode_brush, encode_brush
+from segvote.io.encodings.rle import decode_brush, encode_brush
 
 
 def decode_slowly(stream):

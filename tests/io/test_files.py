@@ -15,7 +15,7 @@ from segvote.io.files import open_regular
 from segvote.io.images import hash_file, read_image, read_image_size
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.detect import read_any
-from segvote.io.imports.labelme import read_labelme
+from segvote.io.imports.label_tools import read_labelme
 from segvote.io.tables import read_csv, read_json
 
 READERS = {

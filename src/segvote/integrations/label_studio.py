@@ -22,7 +22,7 @@ from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError
 from segvote.integrations import open_predictors
 from segvote.integrations.token_guard import LOCAL_HOSTS, TokenGuard
-from segvote.io.encodings.brush import encode_brush
+from segvote.io.encodings.rle import encode_brush
 from segvote.io.images import read_image
 from segvote.steps.prediction.predictor import Predictor
 

@@ -13,8 +13,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from segvote.io.atomic import write_text
-from segvote.io.encodings.brush import encode_brush
 from segvote.io.encodings.polygons import list_outlines
+from segvote.io.encodings.rle import encode_brush
 from segvote.io.exports.base import ExportOptions, LabelTable, check_name, list_parts
 from segvote.io.exports.pictures import place_image
 from segvote.io.exports.streams import open_records

@@ -14,8 +14,7 @@ from segvote.io.atomic import explain_failure
 from segvote.io.files import open_scratch
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
-from segvote.io.imports.label_studio import parse_label_studio
-from segvote.io.imports.labelme import parse_labelme, read_labelme
+from segvote.io.imports.label_tools import parse_label_studio, parse_labelme, read_labelme
 from segvote.io.tables import MAX_BYTES, read_json
 from segvote.types import Annotation
 
