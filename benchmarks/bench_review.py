@@ -37,8 +37,8 @@ from segvote.review.masks import draw_segments, measure_redrawn
 from segvote.review.ranking import rank_images
 from segvote.review.snapshot import Snapshot, apply_user, apply_votes, make_snapshot, measure_disagreement, note_signs
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas
 from segvote.run.run import Run
+from segvote.run.strokes import Canvas
 from segvote.steps.reopening import Reopened, reopen, vote
 from simulated_person import Person
 

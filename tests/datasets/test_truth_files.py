@@ -12,7 +12,7 @@ from segvote.datasets.truth_files import (
     read_voc_boxes,
 )
 from segvote.errors import BadInputError
-from segvote.io.matlab import read_mat
+from segvote.io.arrays import read_mat
 
 RED, BLUE, BLACK = (128, 0, 0), (0, 0, 128), (0, 0, 0)
 

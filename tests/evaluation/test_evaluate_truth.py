@@ -11,7 +11,7 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.exports.voc import write_voc
+from segvote.io.exports.index_pictures import write_voc
 from segvote.io.masks import write_mask
 from segvote.types import Annotation, Part
 

@@ -17,13 +17,12 @@ from pycocotools.coco import COCO
 
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, split_instances
+from segvote.io.exports.base import ExportOptions, LabelTable, Split, place_image, split_instances
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.exports.pictures import place_image
-from segvote.io.exports.subsets import Split
-from segvote.io.exports.voc import make_voc_palette
+from segvote.io.exports.index_pictures import make_voc_palette
 from segvote.io.images import list_images
 from segvote.io.masks import read_mask
+from segvote.io.names import FileNamer
 from segvote.types import Annotation, Part
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -13,8 +13,8 @@ from segvote.errors import DamagedFileError, SegvoteError
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.files import open_regular
 from segvote.io.images import hash_file, read_image, read_image_size
+from segvote.io.imports import read_any
 from segvote.io.imports.cvat import read_cvat_xml
-from segvote.io.imports.detect import read_any
 from segvote.io.imports.label_tools import read_labelme
 from segvote.io.tables import read_csv, read_json
 

@@ -18,10 +18,10 @@ from segvote.errors import BadInputError, DamagedFileError, SegvoteError, TooLar
 from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions
+from segvote.io.imports import read_any
 from segvote.io.imports.base import NameIndex, clean_name, match_name
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
-from segvote.io.imports.detect import read_any
 from segvote.io.imports.label_tools import parse_labelme, read_labelme
 from segvote.types import Annotation, Part
 

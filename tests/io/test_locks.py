@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from segvote.errors import BadInputError, BusyRunError
-from segvote.io.locks import hold_folder
+from segvote.io.files import hold_folder
 
 HOLD = """
 import sys
 from pathlib import Path
-from segvote.io.locks import hold_folder
+from segvote.io.files import hold_folder
 with hold_folder(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.readline()

@@ -5,7 +5,7 @@ import pytest
 from scipy.io import savemat
 
 from segvote.errors import BadInputError
-from segvote.io.matlab import read_ucm
+from segvote.io.arrays import read_ucm
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])

@@ -11,7 +11,7 @@ from msgspec import structs
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.method.corrections import propagate
 from segvote.review.engine import Engine
 from segvote.review.exporting import export_run

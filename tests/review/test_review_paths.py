@@ -7,7 +7,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.steps.export import export

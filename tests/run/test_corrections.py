@@ -8,7 +8,8 @@ from segvote.errors import BadInputError, BusyRunError, DamagedFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.run.corrections import Canvas, fix_segments, move_bags, replay
+from segvote.run.corrections import move_bags, replay
+from segvote.run.strokes import Canvas, fix_segments
 
 
 def stroke(mask, value, image="a"):

@@ -1,6 +1,6 @@
 import shutil
 
-from segvote.run.notebook import N_PICTURES
+from segvote.run.handover import N_PICTURES
 from segvote.run.run import Run
 from segvote.steps.annotate import annotate
 

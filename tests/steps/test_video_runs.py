@@ -23,9 +23,9 @@ from segvote.io.video.files import open_film_writer
 from segvote.io.video.reading import open_video
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action
-from segvote.run.corrections import fix_segments
 from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.run.strokes import fix_segments
 from segvote.run.video.frames import read_ahead, read_frame_labels
 from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen, vote

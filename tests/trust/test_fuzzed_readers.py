@@ -38,13 +38,13 @@ from segvote.features.networks.torch_file import read_torch_file
 from segvote.io import EXPORTS
 from segvote.io.arrays import read_arrays
 from segvote.io.exports.base import ExportOptions
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.io.masks import write_mask
 from segvote.io.tables import format_json
 from segvote.report import write_report
 from segvote.report.timings import format_timings
 from segvote.review.session import Session
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import fix_table, measure_painted_shares, read_corrections
 from segvote.run.run import Run

@@ -19,7 +19,7 @@ from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
 from segvote.report.experiment_pages import write_comparison
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate as run_annotate

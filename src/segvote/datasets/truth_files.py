@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.io.arrays import read_mat
 from segvote.io.decoding import open_picture
 from segvote.io.images import read_image
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
-from segvote.io.matlab import read_mat
 
 Colour = tuple[int, int, int]
 

@@ -14,7 +14,7 @@ from segvote.datasets.base import DataItem, DataSet, find_folder, oppose_classes
 from segvote.datasets.truth_files import order_corners, read_voc_boxes
 from segvote.datasets.youtube_v1 import CLASSES, find_number
 from segvote.errors import BadInputError
-from segvote.io.matlab import read_mat
+from segvote.io.arrays import read_mat
 from segvote.types import WITH, WITHOUT
 
 

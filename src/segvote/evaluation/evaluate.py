@@ -30,8 +30,8 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_co
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
 from segvote.progress import Progress, count_along
-from segvote.run.instances import label_instances
 from segvote.run.run import Run, open_run
+from segvote.run.strokes import label_instances
 from segvote.steps.extent import decide_extents
 from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH

@@ -2,7 +2,7 @@
 
 What cannot be read raises `UnreadableImageError` with a short reason. Rules for unusual files: transparency is laid on
 white; 16-bit channels keep their high byte, except that grey TIFF pages whose values all fit 12 bits count as 12-bit
-(cameras and microscopes write those); other widths follow `segvote.io.samples`; only the first page or frame is read.
+(cameras and microscopes write those); other widths follow `scale_to_bytes`; only the first page or frame is read.
 A path may ask for another page, other channels or another window: see `segvote.io.picture_views`.
 """
 
@@ -22,7 +22,7 @@ from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, or
 from segvote.io.files import open_regular
 from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions
 from segvote.io.picture_views import split_view
-from segvote.io.samples import scale_to_bytes
+from segvote.io.tiff_stacks import scale_to_bytes
 from segvote.kernels.resizing import resize_labels
 
 __all__ = [

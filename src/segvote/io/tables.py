@@ -28,7 +28,6 @@ from segvote.io.files import open_regular
 
 MAX_BYTES = 1 << 30
 MAX_MESSAGE = 300  # characters of a validation error, which quotes the file
-MAX_STEP, MAX_PATH = 255, 4095  # bytes of a file name and of a path, on every usual disk
 
 # Numbers of a schema: Python's JSON parser accepts any.
 MAX_WHOLE = 1 << 53  # JSON does not keep larger whole numbers
@@ -110,21 +109,6 @@ def _make_schema(kind: Any) -> type[msgspec.Struct]:
             default = {"default_factory": one.default_factory}
         columns.append((one.name, _BOUNDED.get(types[one.name], types[one.name]), msgspec.field(**default)))
     return msgspec.defstruct(kind.__name__, columns, forbid_unknown_fields=True)
-
-
-def is_path_name(text: str) -> bool:
-    """Whether a system could have a file of that path.
-
-    Examples
-    --------
-    >>> is_path_name("photos/with/cow.jpg"), is_path_name("cow" * 100)
-    (True, False)
-    """
-    try:
-        path = os.fsencode(text)
-    except UnicodeEncodeError:  # half a character
-        return False
-    return b"\0" not in path and len(path) <= MAX_PATH and all(len(step) <= MAX_STEP for step in path.split(b"/"))
 
 
 def format_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:

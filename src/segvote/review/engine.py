@@ -41,11 +41,10 @@ from segvote.review.user_input import UserReader
 from segvote.review.voting import Voting
 from segvote.review.wider import find_wider
 from segvote.review.written import find_written, read_written
-from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.correction_log import Action, CorrectionLog, rescue_log
 from segvote.run.corrections import Corrections, replay
-from segvote.run.instances import label_instances
-from segvote.run.log_rescue import rescue_log
 from segvote.run.run import Run
+from segvote.run.strokes import label_instances
 from segvote.steps.drawing.superpixels import fetch_superpixels
 from segvote.steps.extent import check_level
 from segvote.steps.reopening import Voted

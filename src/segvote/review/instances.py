@@ -13,7 +13,7 @@ from segvote.errors import BadInputError
 from segvote.io.images import resize_labels
 from segvote.review.masks import fit_size
 from segvote.run.correction_log import Action
-from segvote.run.instances import label_instances
+from segvote.run.strokes import label_instances
 
 # Most instances that are sent to the page: a fragmented mask has more, and the list would be too long to read.
 MAX_LISTED = 1000

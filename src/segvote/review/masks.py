@@ -15,8 +15,8 @@ from segvote.masks import Decided
 from segvote.review.encoding import scale_bag
 from segvote.review.snapshot import Snapshot
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas, lay_over
 from segvote.run.run import Run
+from segvote.run.strokes import Canvas, lay_over
 from segvote.steps.drawing.superpixels import draw_stored
 
 # Longest sides of what the page is sent.

@@ -8,8 +8,9 @@ import numpy as np
 
 from segvote.review.snapshot import UserInput
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas, Corrections, fix_video
+from segvote.run.corrections import Corrections, fix_video
 from segvote.run.run import Run
+from segvote.run.strokes import Canvas
 from segvote.types import WITH
 
 

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field, to_builtins
 
 from segvote.errors import BadInputError
-from segvote.io.names import encode_name
+from segvote.io.names import encode_name, is_path_name
 from segvote.io.picture_views import Reading, split_view
 from segvote.io.stores import find_local_path, name_path_or_uri
-from segvote.io.tables import convert_record, is_path_name
+from segvote.io.tables import convert_record
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 

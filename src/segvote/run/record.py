@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 
 from segvote import __version__
 from segvote.errors import BadInputError
-from segvote.io.exports.base import check_name
-from segvote.io.tables import Count, Finite, Size, Whole, is_path_name
+from segvote.io.names import check_name, is_path_name
+from segvote.io.tables import Count, Finite, Size, Whole
 from segvote.masks import Drawing
 from segvote.run.inputs import BagLabel, InputsRecord
 from segvote.run.settings import Settings

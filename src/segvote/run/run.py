@@ -20,12 +20,10 @@ from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.io.tables import convert_record, read_json
 from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
-from segvote.run.drawing import read_drawing
-from segvote.run.handover import make_supervision_dataset
+from segvote.run.handover import format_run, make_supervision_dataset
 from segvote.run.inputs import Inputs
-from segvote.run.notebook import format_run
 from segvote.run.record import BagRecord
-from segvote.run.run_folder import RunFolder
+from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import read_settings
 from segvote.run.video.annotations import list_frame_annotations
 from segvote.run.video.frames import get_poster_path

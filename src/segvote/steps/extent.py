@@ -14,12 +14,13 @@ from segvote.masks import Decided
 from segvote.method.extents import N_LEVELS, Extents, decide_levels
 from segvote.method.table import apply_labels
 from segvote.progress import Progress, ignore_progress
+from segvote.run.bags import SegmentedImage
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, fix_table, lay_over, make_result_key, read_corrections
+from segvote.run.corrections import Corrections, fix_table, make_result_key, read_corrections
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
+from segvote.run.strokes import lay_over
 from segvote.steps.drawing.superpixels import draw_stored
 from segvote.steps.prediction.model import write_model_extent
 from segvote.steps.reopening import list_segmented_images

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 from segvote.run.correction_log import Action
 from segvote.run.corrections import read_corrections
-from segvote.run.instances import label_instances
 from segvote.run.run import Run
+from segvote.run.strokes import label_instances
 from segvote.types import Annotation
 
 # Name of an image and of a class to its *cut* and *join* actions.

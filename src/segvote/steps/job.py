@@ -9,7 +9,7 @@ from segvote import __version__
 from segvote.features import FeatureExtractor
 from segvote.kernels import Neighbours
 from segvote.progress import Progress, ignore_progress
-from segvote.run.bags import Bag
+from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.corrections import (
     Corrections,
     fix_table,
@@ -22,7 +22,6 @@ from segvote.run.inputs import Inputs
 from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
 from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours

@@ -14,11 +14,11 @@ from segvote.features import FeatureExtractor
 from segvote.method.extents import Extents, apply_levels, find_extents
 from segvote.method.vote import Vote
 from segvote.progress import Progress
+from segvote.run.bags import SegmentedImage
 from segvote.run.corrections import Corrections
 from segvote.run.output_names import remove_stale
 from segvote.run.record import describe_search, make_record
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.prediction.model import write_model

@@ -9,10 +9,9 @@ import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError
 from segvote.features import FeatureExtractor, make_features
-from segvote.run.bags import Bag
+from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, read_corrections
 from segvote.run.run import Run
-from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.outcome import Corrected, Outcome, correct_vote
 from segvote.steps.table import Table, gather_table

@@ -13,8 +13,8 @@ from segvote.io.arrays import read_arrays
 from segvote.kernels import Neighbours
 from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_table
+from segvote.run.bags import SegmentedImage
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.resources import check_memory
 from segvote.types import WITH

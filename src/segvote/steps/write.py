@@ -20,13 +20,13 @@ from segvote.io.names import encode_names
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
 from segvote.masks import Decided, Drawing, scale_heat
 from segvote.progress import Progress, count_along
-from segvote.run.bags import name_bags
+from segvote.run.bags import SegmentedImage, name_bags
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Corrections, lay_over
+from segvote.run.corrections import Corrections
 from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.run.strokes import lay_over
 from segvote.run.video.annotations import list_frame_annotations
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.resources import Resources

@@ -12,7 +12,7 @@ from starlette.routing import Mount, Route
 
 from segvote.review.serving.routes import make_app
 from segvote.review.session import Session
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 
 
 class ClassSessions:

@@ -24,9 +24,8 @@ from segvote.io.exports.coco import write_coco_file
 from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_json
 from segvote.progress import Progress, count_along, ignore_progress
-from segvote.run.bags import name_bags
-from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
-from segvote.run.classes.runs import ClassRuns, find_class_record
+from segvote.run.bags import SegmentedImage, name_bags
+from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, find_class_record, list_class_images
 from segvote.run.corrections import (
     Corrections,
     fix_table,
@@ -39,7 +38,6 @@ from segvote.run.output_names import remove_stale
 from segvote.run.record import ClassRecord, list_versions, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.classes.masks import IndexWriter
 from segvote.steps.classes.sharing import share_parts

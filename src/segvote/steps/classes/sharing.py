@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from segvote.io.atomic import atomic_path
+from segvote.run.bags import SegmentedImage
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.video.frames import get_poster_path
 
 

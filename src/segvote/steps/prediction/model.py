@@ -23,9 +23,8 @@ from segvote.method.extents import N_LEVELS
 from segvote.method.linear import LinearPosterior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table, smooth_along
 from segvote.method.vote import Vote, VoteParams, link_unseen, score_held_out, score_linked, vote_by_scores
-from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
-from segvote.run.run_folder import RunFolder
+from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import Settings, read_settings
 from segvote.steps.prediction.calibration import N_FOLDS, Calibration, calibrate, score_by_refits, score_images
 from segvote.steps.prediction.compacting import pack, unpack

@@ -12,9 +12,8 @@ import numpy as np
 from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import open_video, read_frames
-from segvote.run.bags import Bag
+from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.video.frames import get_poster_path, name_key_frame, read_ahead, read_frame_labels
 from segvote.steps.video.key_frames import survey_video
 from segvote.steps.video.supervoxels import SEGMENTER, extract_supervoxels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.errors import UnreadableImageError
-from segvote.io.exports.cvat_tracks import TrackFile, open_track_file
+from segvote.io.exports.cvat import TrackFile, open_track_file
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import write_mask
 from segvote.io.overlays import blend_heat, blend_mask, write_jpeg
