@@ -1,7 +1,6 @@
 import shutil
 
-from segvote.run.handover import N_PICTURES
-from segvote.run.run import Run
+from segvote.run.run import N_PICTURES, Run
 from segvote.steps.annotate import annotate
 
 

@@ -87,8 +87,8 @@ def test_inputs_need_names_of_folders(name):
 
 def test_inputs_come_back_from_a_record():
     folders = {"with": "/a", "without": "/b"}
-    assert Inputs(folders).to_record() == folders
-    inputs = Inputs(folders, (Addition("with", "/c", "c"),), ("with/x.png",))
+    assert Inputs("/a", "/b").to_record() == folders == Inputs("/a", "/b").folders
+    inputs = Inputs("/a", "/b", (Addition("with", "/c", "c"),), ("with/x.png",))
     assert Inputs.from_record(inputs.to_record()) == inputs
 
 

@@ -27,7 +27,7 @@ from segvote.cli.terminal.progress import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.features.networks.devices import CPU, DEVICES
-from segvote.io.picture_views import PAGES, WINDOWS
+from segvote.io.picture_formats import PAGES, WINDOWS
 from segvote.masks import WAYS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain

@@ -91,7 +91,7 @@ def convert_record(
     """
     try:
         if hasattr(kind, "__dataclass_fields__"):
-            return kind(**msgspec.structs.asdict(msgspec.convert(data, _make_schema(kind))))
+            return kind(**msgspec.structs.asdict(msgspec.convert(data, _make_schema(kind))))  # type: ignore[arg-type]
         return msgspec.convert(data, kind, strict=strict)
     except (msgspec.ValidationError, RecursionError) as found:
         message = " ".join(str(found).split()).replace(" - at `$", " at `")

@@ -17,7 +17,7 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.io.files import open_regular
-from segvote.io.picture_views import MAXIMUM, PERCENTILE, PictureView, find_range
+from segvote.io.picture_formats import MAXIMUM, PERCENTILE, PictureView, find_range
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 ORIENTATION_TAG = 274

@@ -8,8 +8,15 @@ from pathlib import Path
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import list_images
-from segvote.io.picture_formats import count_extensions, describe_found, describe_skipped
-from segvote.io.picture_views import TIFF_EXTENSIONS, PictureView, Reading, name_view
+from segvote.io.picture_formats import (
+    TIFF_EXTENSIONS,
+    PictureView,
+    Reading,
+    count_extensions,
+    describe_found,
+    describe_skipped,
+    name_view,
+)
 from segvote.io.tiff_stacks import StackLayout, measure_stack
 from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems

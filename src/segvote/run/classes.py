@@ -18,12 +18,11 @@ from PIL import Image
 from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import IMAGE_EXTENSIONS, read_image
-from segvote.io.picture_views import Reading
+from segvote.io.picture_formats import Reading
 from segvote.io.tables import convert_record, read_json
 from segvote.run.bags import Bag, list_unsorted_bags
-from segvote.run.handover import make_supervision_dataset
 from segvote.run.record import ClassesRecord, ClassRecord
-from segvote.run.run import Run
+from segvote.run.run import Run, make_supervision_dataset
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
 from segvote.types import WITH, WITHOUT, Annotation

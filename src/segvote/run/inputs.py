@@ -7,15 +7,15 @@ a run on all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import Meta, Struct, field, structs, to_builtins
 
 from segvote.errors import BadInputError
 from segvote.io.names import encode_name, is_path_name
-from segvote.io.picture_views import Reading, split_view
+from segvote.io.picture_formats import Reading, split_view
 from segvote.io.stores import find_local_path, name_path_or_uri
 from segvote.io.tables import convert_record
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
@@ -41,8 +41,18 @@ class Addition(Struct, frozen=True, forbid_unknown_fields=True):
         return find_local_path(self.folder) / name.removeprefix(start) if name.startswith(start) else None
 
 
-class InputsRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """``inputs`` of `run.json`."""
+class Inputs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All sources of a run: ``inputs`` of `run.json`.
+
+    Attributes
+    ----------
+    with_folder, without_folder : str
+        Those that `annotate` was given.
+    added : tuple of Addition
+        In the order in which they came.
+    removed : tuple of str
+        Names of bags that are listed no more, sorted.
+    """
 
     with_folder: str = field(name=WITH)
     without_folder: str = field(name=WITHOUT)
@@ -50,29 +60,23 @@ class InputsRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     removed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for folder in (self.with_folder, self.without_folder, *(one.folder for one in self.added)):
+        for folder in (*self.folders.values(), *(one.folder for one in self.added)):
             if not is_path_name(folder):
                 raise ValueError(f"{folder!r:.80} is a name that no folder can have")
 
-
-@dataclass(frozen=True)
-class Inputs:
-    """All sources of a run, as ``inputs`` of `run.json` keeps them."""
-
-    folders: dict[str, str]  # bag label to the folder that `annotate` was given
-    added: tuple[Addition, ...] = ()  # in the order in which they came
-    removed: tuple[str, ...] = ()  # names of bags that are listed no more, sorted
+    @property
+    def folders(self) -> dict[str, str]:
+        """Bag label to the folder that `annotate` was given."""
+        return {WITH: self.with_folder, WITHOUT: self.without_folder}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Inputs:
         """Read what `to_record` wrote."""
-        found = convert_record(record, InputsRecord, "inputs of run.json")
-        return cls({WITH: found.with_folder, WITHOUT: found.without_folder}, found.added, found.removed)
+        return convert_record(record, cls, "inputs of run.json")
 
     def to_record(self) -> dict[str, Any]:
         """For `run.json`; additions and removals only where there are any."""
-        record = InputsRecord(self.folders[WITH], self.folders[WITHOUT], self.added, self.removed)
-        return to_builtins(record)  # type: ignore[no-any-return]
+        return to_builtins(self)  # type: ignore[no-any-return]
 
     def find_source(self, name: str) -> Path:
         """The user's own file, or folder of frames."""
@@ -119,16 +123,16 @@ class Inputs:
         fitting = [one for one in tries if not taken & {one.name(name) for name in below}]
         if not fitting:
             raise BadInputError(f"{folder} holds images that are called like others of the run; rename the folder")
-        return replace(self, added=(*self.added, fitting[0]))
+        return structs.replace(self, added=(*self.added, fitting[0]))
 
     def remove(self, names: Iterable[str], frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same without some bags, by name, file name, or either without its extension."""
-        return replace(self, removed=tuple(sorted({*self.removed, *self._find_names(names, frames, reading)})))
+        return structs.replace(self, removed=tuple(sorted({*self.removed, *self._find_names(names, frames, reading)})))
 
     def restore(self, names: Iterable[str], frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same with bags that were removed once."""
         found = self._find_names(names, frames, reading)
-        return replace(self, removed=tuple(name for name in self.removed if name not in found))
+        return structs.replace(self, removed=tuple(name for name in self.removed if name not in found))
 
     def _find_names(self, names: Iterable[str], frames: str, reading: Reading | None) -> set[str]:
         """Names of bags, removed or not: a command that was killed and is repeated finds them as it left them."""

@@ -50,10 +50,12 @@ def identify(path: Path) -> tuple[int, ...]:
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
+    """A connection that any thread may use and that waits so many seconds for another process."""
     return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
 
 
 def read_last(connection: sqlite3.Connection) -> int:
+    """Number of the last action; 0 in an empty log."""
     return int(connection.execute("SELECT COALESCE(MAX(number), 0) FROM actions").fetchone()[0])
 
 
@@ -85,7 +87,7 @@ def _list_all(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
 
 
 def is_begun(connection: sqlite3.Connection) -> bool:
-    """Whether the log has its table: who is killed while making the file leaves it without table and format."""
+    """Whether the log has its table: a process killed while making the file leaves it without."""
     return _read_format(connection) > 0 or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
 
 
@@ -94,6 +96,7 @@ def _read_format(connection: sqlite3.Connection) -> int:
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a log of another format, or with anything in it but our table."""
     check_log_tables(connection, path, SCHEMA)
     found = _read_format(connection)
     if found not in (0, FORMAT):
@@ -102,6 +105,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextlib.contextmanager
 def explain_failure(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into ours: what happened, whether the action was saved, what to do."""
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -18,7 +18,7 @@ from segvote.errors import BadInputError
 from segvote.io.names import check_name, is_path_name
 from segvote.io.tables import Count, Finite, Size, Whole
 from segvote.masks import Drawing
-from segvote.run.inputs import BagLabel, InputsRecord
+from segvote.run.inputs import BagLabel, Inputs
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -97,7 +97,7 @@ class RunRecord(Struct, frozen=True):
 
     segvote: str  # version
     versions: dict[str, str]
-    inputs: InputsRecord
+    inputs: Inputs
     settings: dict[str, Any]  # see `read_settings`
     key: str
     complete: bool
@@ -107,7 +107,7 @@ class RunRecord(Struct, frozen=True):
     confidence: dict[str, Any] = {}
     drawing: DrawingChoice | None = None
     extent: Whole = 0
-    pending: InputsRecord | None = None  # inputs of an update that was not finished
+    pending: Inputs | None = None  # inputs of an update that was not finished
 
     def __post_init__(self) -> None:
         for bag in self.bags:

@@ -36,7 +36,7 @@ def annotate(
     check_names(settings)
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
     run = RunFolder(out)
-    inputs = Inputs({bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()})
+    inputs = Inputs(name_path_or_uri(folders[WITH]), name_path_or_uri(folders[WITHOUT]))
     _check_owner(run, inputs)
     bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames, settings.reading)
     with run.lock():

@@ -9,7 +9,7 @@ import numpy as np
 
 from segvote.io.atomic import atomic_path
 from segvote.io.masks import read_mask
-from segvote.io.picture_views import split_name
+from segvote.io.picture_formats import split_name
 from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
 
