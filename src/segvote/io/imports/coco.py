@@ -51,6 +51,14 @@ class _CocoFile(Struct):
     categories: list[_Category]
 
 
+class _AnyShape(Struct):
+    segmentation: Any = None
+
+
+class _AnyFile(Struct):
+    annotations: list[_AnyShape]
+
+
 class _Box(Struct):
     image_id: Id
     bbox: tuple[Finite, Finite, Finite, Finite]  # x, y, width, height
@@ -124,8 +132,7 @@ def parse_coco_boxes(data: Any, where: str, label: str | None = None) -> dict[st
     Image name to x0, y0, x1, y1 with the ends left out, of one class or (None) of all; empty where a mask is found, or
     no annotation.
     """
-    records = read_schema(data, dict[str, Any], where).get("annotations")
-    if any(isinstance(record, dict) and record.get("segmentation") for record in records or ()):
+    if any(shape.segmentation for shape in read_schema(data, _AnyFile, where).annotations):
         return {}
     file = read_schema(data, _BoxFile, where)
     _check_listed({box.image_id for box in file.annotations}, file.images, where)
