@@ -14,7 +14,7 @@ from segvote.io.atomic import explain_failure
 from segvote.io.files import open_scratch
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
-from segvote.io.imports.label_tools import parse_label_studio, parse_labelme, read_labelme
+from segvote.io.imports.label_tools import parse_label_studio, read_labelme
 from segvote.io.tables import MAX_BYTES, read_json
 from segvote.types import Annotation
 
@@ -26,7 +26,20 @@ def read_any(path: Path | str) -> Iterator[Annotation]:
 
     The format is recognised by content, not by name.
     """
-    path = Path(path)
+    return _name_file(_open_any(Path(path)), Path(path))
+
+
+def _name_file(annotations: Iterator[Annotation], path: Path) -> Iterator[Annotation]:
+    """The same annotations; errors of decoders name the file."""
+    try:
+        yield from annotations
+    except BadInputError as error:
+        if str(path) in str(error):
+            raise
+        raise BadInputError(f"{path}: {error}") from error
+
+
+def _open_any(path: Path) -> Iterator[Annotation]:
     if path.is_dir():
         subsets = sorted(path.glob("annotations/instances_*.json"))
         return itertools.chain.from_iterable(map(_read_file, subsets)) if subsets else read_labelme(path)
@@ -50,7 +63,7 @@ def _read_json_of_any_kind(path: Path) -> Iterator[Annotation]:
     if isinstance(data, dict) and {"images", "annotations"} <= data.keys():
         return parse_coco(data, str(path))
     if isinstance(data, dict) and "shapes" in data:
-        return iter([parse_labelme(data, str(path))])
+        return read_labelme(path)
     if isinstance(data, list) and all(isinstance(task, dict) and "data" in task for task in data):
         return parse_label_studio(data, str(path))
     raise BadInputError(f"{path}: expected annotations of COCO, CVAT, Label Studio or labelme, got none of these")
