@@ -68,9 +68,9 @@ TEST_TOOLS := httpx hypothesis pytest pytest-timeout PyYAML
 OLDEST_TESTS := tests/kernels tests/method tests/masks tests/features/test_backbone.py tests/features/test_lite0.py \
 	tests/io/test_files.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
 	tests/review/test_review_guard.py tests/run/test_opened_run.py tests/cli/test_command_line.py tests/steps/test_annotate.py
-test-oldest:
+test-oldest: install
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(PYTHON) tests/trust/oldest.py > $(OLDEST)/oldest.txt
+	$(BIN)/python tests/trust/supply.py oldest > $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/pip install -q -r $(OLDEST)/oldest.txt
 	$(OLDEST)/bin/pip install -q --no-deps -e .
 	$(OLDEST)/bin/python -m pytest -q -W default -p no:cacheprovider $(OLDEST_TESTS)
@@ -96,7 +96,6 @@ LEDGER := $(abspath docs/_build/trust.jsonl)
 trust: install
 	mkdir -p docs/_build && rm -f $(LEDGER)
 	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -m 'not real_data' tests/trust
-	$(BIN)/python tests/trust/table.py $(LEDGER) docs/reliability.md
 
 lint: install
 	$(BIN)/ruff check src tests benchmarks
@@ -105,7 +104,7 @@ lint: install
 
 # Those that can be quick; the others need a data set or a while.
 bench: install
-	@for file in $$(grep -l -e '"--quick"' benchmarks/bench_*.py); do echo "== $$file"; $(BIN)/python $$file --quick || exit 1; done
+	@for name in voters scale runs; do echo "== $$name"; $(BIN)/python benchmarks/bench_$$name.py --quick || exit 1; done
 
 # The whole pipeline on every set below DATA, one table; stopped, it goes on where it was.
 suite: install
@@ -124,13 +123,13 @@ docs-pictures: install
 	$(BIN)/python docs/make_pictures.py
 
 licences: install
-	$(BIN)/python tests/trust/licences.py docs/licences.md
+	$(BIN)/python tests/trust/supply.py licences docs/licences.md
 
 # Known weaknesses of the installed packages, from the databases of PyPI and OSV; needs the network.
 audit: install
 	$(BIN)/pip install -q pip-audit
 	$(BIN)/pip freeze --exclude-editable > $(VENV)/audited.txt
-	$(BIN)/python tests/trust/audit.py $(VENV)/audited.txt
+	$(BIN)/python tests/trust/supply.py audit $(VENV)/audited.txt
 
 # Wheel and source archive, checked as PyPI does, and the wheel tried in an environment with nothing else in it.
 dist: install

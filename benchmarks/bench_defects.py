@@ -1,6 +1,6 @@
 """Defects on surfaces: segvote beside the nearest-neighbour anomaly detector; last line JSON.
 
-python benchmarks/bench_defects.py [DATA [SET ...]] [--quick] [--made]
+    python benchmarks/bench_defects.py [DATA [SET ...]] [--quick] [--made] [--peers]
 
 DATA holds sets of ``with/``, ``without/`` and ``masks/``. The peer does what PatchCore (Roth et al., 2022) does, on the
 maps that segvote uses too: cells of stride 8, each joined with the cell of stride 16 it lies in, both averaged over
@@ -10,6 +10,12 @@ sees both folders and decides alone (``mask_iou``, ``corloc``); its scores are j
 
 Both have half of the *without* images; the other half, never seen, are the negatives of the image-level AUROC. (The
 positives took part in segvote's vote, not in the peer's bank.) Pixel-level figures are over the *with* images.
+
+``--peers`` compares seconds and CorLoc of the whole job on any set instead, with all its images: ``segvote annotate``
+in a process of its own with two jobs, everything it writes included; ``cam``, a class-activation map as a script of
+forty lines makes it (the network's last map, averaged over each image, a logistic regression of the two folders, its
+weights read at every cell); and the anomaly detector. The last two give maps, not masks, and are given the threshold
+that is best for the truth of the set.
 """
 
 from __future__ import annotations
@@ -26,9 +32,13 @@ from pathlib import Path
 import cv2
 import faiss
 import numpy as np
+from joblib import Parallel, delayed
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
 
-from segvote import annotate, predict
+from harness import link_images, measure_seconds, start_annotate, wait_for
+from segvote import annotate, load_run, predict
 from segvote.datasets import DEFECTS, write_surfaces
 from segvote.features.networks.lite0 import Lite0Features
 from segvote.io.images import list_images, read_image
@@ -44,6 +54,7 @@ N_PROJECTED = 64  # dimensions in which it chooses, as PatchCore projects too
 N_LEVELS = 200  # thresholds that are tried
 BLUR = 4.0  # pixels of the judged map, PatchCore's
 LONGEST = 512  # longest side at which pixels are judged
+JOBS = 2  # processes of `--peers`
 
 
 # The peer ------------------------------------------------------------------------------------------------------------
@@ -120,7 +131,7 @@ def measure_images(positive: Sequence[float], negative: Sequence[float]) -> dict
 
 def measure_peer(stage: Stage, n_kept: int) -> dict[str, float]:
     began, memory = time.perf_counter(), PatchMemory(stage.list_images("without"), n_kept)
-    maps = [memory.draw_map(read_image(path), truth.shape) for path, truth in stage.pair_truth()]
+    maps = _draw_maps(memory, stage.list_images("with"), stage.truths)
     # All at one size: the blur is in pixels of the map.
     clean = [memory.draw_map(read_image(path), stage.truths[0].shape) for path in stage.list_images("held-out")]
     return {
@@ -168,9 +179,6 @@ class Stage:
     def list_images(self, part: str) -> list[Path]:
         return list_images(self.folder / part)
 
-    def pair_truth(self) -> list[tuple[Path, np.ndarray]]:
-        return list(zip(self.list_images("with"), self.truths, strict=True))
-
 
 def lay_out(source: Path, folder: Path, n_images: int | None) -> Stage:
     """Copy at most `n_images` of each kind; *without* images go to either side in turn."""
@@ -200,15 +208,82 @@ def measure_made(kind: str, quick: bool) -> dict:
         return measure_set(f"made-{kind}", Path(folder), quick)
 
 
+# The whole job beside other tools ------------------------------------------------------------------------------------
+
+
+def compute_cells(path: Path) -> np.ndarray:
+    return Lite0Features().compute_maps(read_image(path))[-1].astype(np.float32)
+
+
+def make_cams(shown: Sequence[Path], empty: Sequence[Path]) -> list[np.ndarray]:
+    """(height, width) class activation of each cell of the *with* images, from 0 to 1 in each image as is the habit."""
+    cells = Parallel(JOBS)(delayed(compute_cells)(path) for path in [*shown, *empty])
+    means = np.array([one.mean(axis=(1, 2)) for one in cells])
+    standard = StandardScaler().fit(means)
+    labels = np.repeat([1, 0], [len(shown), len(empty)])
+    model = LogisticRegression(class_weight="balanced", max_iter=10_000).fit(standard.transform(means), labels)
+    weights = (model.coef_[0] / standard.scale_).astype(np.float32)
+    logits = [np.einsum("chw,c->hw", one, weights) for one in cells[: len(shown)]]
+    return [(one - one.min()) / max(float(np.ptp(one)), 1e-6) for one in logits]
+
+
+def measure_best_corloc(maps: Sequence[np.ndarray], truths: Sequence[np.ndarray]) -> float:
+    """CorLoc at the threshold that is best for the set."""
+    maps = [cv2.resize(one, truth.shape[::-1]) for one, truth in zip(maps, truths, strict=True)]
+    levels = np.quantile(np.concatenate([one.ravel() for one in maps]), 1 - np.geomspace(1e-3, 0.8, N_LEVELS))
+    found = [
+        [measure_iou(one > level, truth) > 0.5 for one, truth in zip(maps, truths, strict=True)] for level in levels
+    ]
+    return float(max(np.mean(one) for one in found))
+
+
+def annotate_alone(source: Path, folder: Path, n_images: int | None) -> None:
+    for bag_label in ("with", "without"):
+        link_images(source / bag_label, folder / bag_label, stop=n_images)
+    wait_for(start_annotate(folder, folder / "out", JOBS))
+
+
+def measure_peers(name: str, source: Path, quick: bool) -> dict:
+    n_images, n_kept = (N_QUICK // 3, N_QUICK_BANK) if quick else (None, N_BANK)
+    shown, empty = (list_images(source / part)[:n_images] for part in ("with", "without"))
+    truths = [shrink(read_mask(source / "masks" / f"{path.stem}.png")) for path in shown]
+    with tempfile.TemporaryDirectory(prefix="segvote-bench-") as scratch:
+        seconds = {"segvote": measure_seconds(lambda: annotate_alone(source, Path(scratch), n_images))[1]}
+        run = load_run(Path(scratch) / "out")
+        masks = [
+            fit(run.read_mask(run.find(f"with/{path.name}")), truth.shape)
+            for path, truth in zip(shown, truths, strict=True)
+        ]
+    corloc = {
+        "segvote": float(np.mean([measure_iou(one > 0, truth) > 0.5 for one, truth in zip(masks, truths, strict=True)]))
+    }
+    makers = {
+        "cam": lambda: make_cams(shown, empty),
+        "patchcore": lambda: _draw_maps(PatchMemory(empty, n_kept), shown, truths),
+    }
+    for system, make in makers.items():
+        maps, seconds[system] = measure_seconds(make)
+        corloc[system] = measure_best_corloc(maps, truths)
+    for system in corloc:
+        print(f"{name:16} {system:10} {seconds[system]:.1f} s, CorLoc {corloc[system]:.2f}", flush=True)
+    return {"set": name, "seconds": seconds, "corloc": corloc}
+
+
+def _draw_maps(memory: PatchMemory, paths: Sequence[Path], truths: Sequence[np.ndarray]) -> list[np.ndarray]:
+    return [memory.draw_map(read_image(path), truth.shape) for path, truth in zip(paths, truths, strict=True)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, metavar="DATA", help="none: synthetic surfaces alone")
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"default: {', '.join(SETS)}")
     parser.add_argument("--quick", action="store_true", help=f"{N_QUICK} images of each kind, a smaller bank")
     parser.add_argument("--made", action="store_true", help="the synthetic surfaces too, every kind of defect")
+    parser.add_argument("--peers", action="store_true", help="seconds and CorLoc of the whole job beside other tools")
     options = parser.parse_args()
     names = (options.sets or SETS) if options.data else ()
-    rows = [measure_set(name, options.data / name, options.quick) for name in names if (options.data / name).is_dir()]
+    measure = measure_peers if options.peers else measure_set
+    rows = [measure(name, options.data / name, options.quick) for name in names if (options.data / name).is_dir()]
     rows += [measure_made(kind, options.quick) for kind in DEFECTS] if options.made else []
     absent = [name for name in names if not (options.data / name).is_dir()]
     print(json.dumps({"sets": rows, "skipped": absent}))

@@ -33,7 +33,7 @@ from harness import BAG_LABELS, Given, link_images, measure_seconds, run_parts, 
 from segvote.io.images import hash_file, list_images
 from segvote.io.masks import read_mask
 from segvote.metrics import IMAGE_THRESHOLD, measure_auc, measure_iou
-from segvote.steps.prediction.predict import Predictions
+from segvote.steps.predict import Predictions
 
 SAME_SEARCH, OTHER_SEARCH = "cam", "negmin"
 SIZES, QUICK_SIZES = (200, 600, 2000), (12, 24)

@@ -24,7 +24,7 @@ import numpy as np
 from segvote.kernels import build_vote_graph, neighbours
 from segvote.kernels.approximate import search_all
 from segvote.metrics import average_precision
-from segvote.steps.resources import estimate_memory
+from segvote.steps.table import estimate_memory
 from segvote.voters.walk import Walk
 
 N_DIMS = 472

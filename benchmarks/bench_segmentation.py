@@ -1,4 +1,4 @@
-"""Judge every segmenter against people on BSDS500: covering, Rand index, variation, boundaries; half an hour and more.
+"""Judge every segmenter against people on BSDS500: covering, Rand index, achievable accuracy, recall; half an hour.
 
     python benchmarks/bench_segmentation.py BSDS_FOLDER [--quick]
 
@@ -6,9 +6,10 @@ The folder holds ``images``, ``groundTruth`` and, where present, the authors' ``
 are left out where there are some, so that all rows are about the same pictures. gpb is fitted on one half of the images
 and judged on the other, crosswise; ``--quick`` takes ten images and the numbers that come with the package.
 
-Covering, Rand index and variation of information are taken over 60 cuts of each tree, at the best scale for the whole
-set (ODS) and for each image (OIS); boundary F matches pixels of the first ten images one to one within .0075 of the
-diagonal. Times are those of the processor, of one thread.
+Covering and Rand index are taken over 60 cuts of each tree, at the best scale for the whole set (ODS) and for each
+image (OIS). Region measures take a table of overlaps, (n_segments, n_truth) pixel counts: a coarser cut of the same
+segments only adds rows, so that a whole hierarchy is judged from one table. Times are those of the processor, of one
+thread.
 """
 
 from __future__ import annotations
@@ -21,22 +22,13 @@ from typing import Any
 
 import cv2
 import numpy as np
-from scipy import sparse
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage, sparse
 from scipy.io import loadmat
 from threadpoolctl import threadpool_limits
 
-from fit_gpb import fit_model, list_names, read_image, read_truths
+from fit_gpb import count_overlaps, fit_model, list_names, read_image, read_truths
 from harness import Given, run_parts
-from segmentation_quality import (
-    count_overlaps,
-    find_outline,
-    match_boundaries,
-    measure_achievable,
-    measure_boundary_recall,
-    measure_covering,
-    measure_rand_index,
-    measure_variation,
-)
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.gpb import segment_gpb, segment_with_model
 from segvote.segmentation.hierarchy import cut_tree
@@ -44,13 +36,62 @@ from segvote.segmentation.ucm import segment_ucm
 from segvote.types import Segmentation
 
 AUTHORS = "authors' ucm2"
-N_MATCHED = N_QUICK = 10  # images whose boundary pixels are matched
+N_QUICK = 10  # images
 NESTED = ("ward", "gpb", AUTHORS)
 COUNTS = (100, 200, 400)
 FINEST = 1000  # segments of the tree that is cut at many scales
 N_SCALES = 60
-N_BOUNDARY_SCALES = 20
-TOLERANCE = 0.0075  # of the diagonal
+
+
+def measure_achievable(overlaps: NDArray) -> float:
+    """Achievable segmentation accuracy: pixels that are right when each segment takes its best region of the truth."""
+    return float(overlaps.max(axis=1).sum() / overlaps.sum())
+
+
+def measure_covering(overlaps: NDArray) -> float:
+    """Covering of the truth (Arbelaez 2011): each region's best intersection over union, weighted by its area."""
+    areas, truth_areas = overlaps.sum(axis=1), overlaps.sum(axis=0)
+    unions = areas[:, None] + truth_areas[None, :] - overlaps
+    best = (overlaps / np.maximum(unions, 1)).max(axis=0)
+    return float(best @ truth_areas / truth_areas.sum())
+
+
+def measure_rand_index(overlaps: NDArray) -> float:
+    """Rand index: the fraction of pairs of pixels that both maps join or both keep apart."""
+    counts = overlaps.astype(np.float64)
+    n_pairs = counts.sum() * (counts.sum() - 1) / 2
+    either = (counts.sum(axis=1) ** 2).sum() / 2 + (counts.sum(axis=0) ** 2).sum() / 2
+    return float(1 - (either - (counts**2).sum()) / max(n_pairs, 1))
+
+
+def find_outline(labels: ArrayLike) -> NDArray[np.bool_]:
+    """Pixels whose right or lower neighbour has another label: lines one pixel thin.
+
+    Parameters
+    ----------
+    labels
+        (h, w) integers.
+
+    Returns
+    -------
+    (h, w) bool.
+    """
+    labels = np.asarray(labels)
+    outline = np.zeros(labels.shape, bool)
+    outline[:, :-1] |= labels[:, :-1] != labels[:, 1:]
+    outline[:-1] |= labels[:-1] != labels[1:]
+    return outline
+
+
+def measure_boundary_recall(outline: NDArray[np.bool_], truth: NDArray[np.bool_], tolerance: float = 2.0) -> float:
+    """Fraction of the true boundary pixels with a found one within tolerance pixels; 1 where nothing is to be found."""
+    if not truth.any():
+        return 1.0
+    if not outline.any():
+        return 0.0
+    return float((ndimage.distance_transform_edt(~outline)[truth] <= tolerance).mean())
+
+
 Segmenter = Callable[[str, np.ndarray, int], Segmentation]
 
 
@@ -62,16 +103,14 @@ class Case:
     image: np.ndarray
     labels: list[np.ndarray]
     drawn: list[np.ndarray]
-    has_boundaries: bool  # its boundary pixels are matched, too, which takes seconds
 
 
 @dataclass(frozen=True)
 class Quality:
     """What one segmenter got on one image."""
 
-    regions: np.ndarray  # (n_scales, 3) covering, Rand index, variation
+    regions: np.ndarray  # (n_scales, 2) covering, Rand index
     fixed: np.ndarray  # (n_counts, 2) achievable accuracy, boundary recall
-    boundaries: np.ndarray | None  # (n_boundary_scales, 4) matched, found, matched, drawn; None where not asked for
     seconds: float
 
 
@@ -95,10 +134,7 @@ def read_cases(folder: Path, quick: bool) -> list[Case]:
     published = {path.stem for path in (folder / "ucm2").glob("*.mat")}
     names = [name for name in list_names(folder) if not published or name in published]
     names = names[:N_QUICK] if quick else names
-    return [
-        Case(name, read_image(folder, name), *read_truths(folder, name), number < N_MATCHED)
-        for number, name in enumerate(names)
-    ]
+    return [Case(name, read_image(folder, name), *read_truths(folder, name)) for name in names]
 
 
 def make_segmenters(folder: Path, quick: bool) -> dict[str, Callable[[], Segmenter]]:
@@ -132,10 +168,9 @@ def judge_image(segment: Segmenter, case: Case, heights: np.ndarray, is_nested: 
     segment(case.name, case.image, 200)
     seconds = time.process_time() - start
     tree = segment(case.name, case.image, FINEST)
-    boundaries = judge_boundaries(tree, case.drawn, heights) if case.has_boundaries else None
     maps = [cut_labels(tree, n) if is_nested else segment(case.name, case.image, n).labels for n in COUNTS]
     fixed = np.array([judge_count(labels, case) for labels in maps])
-    return Quality(judge_regions(tree, case.labels, heights), fixed, boundaries, seconds)
+    return Quality(judge_regions(tree, case.labels, heights), fixed, seconds)
 
 
 def cut_labels(tree: Segmentation, n_segments: int) -> np.ndarray:
@@ -150,24 +185,12 @@ def judge_count(labels: np.ndarray, case: Case) -> tuple[float, float]:
 
 def judge_regions(tree: Segmentation, labels: list[np.ndarray], heights: np.ndarray) -> np.ndarray:
     tables = [count_overlaps(tree.labels, truth) for truth in labels]
-    measures = (measure_covering, measure_rand_index, measure_variation)
+    measures = (measure_covering, measure_rand_index)
     rows = []
     for regions in cut_at_heights(tree, heights):
         sums = sparse.csr_matrix((np.ones(len(regions), np.int64), (regions, np.arange(len(regions)))))
         rows.append([np.mean([measure(sums @ table) for table in tables]) for measure in measures])
     return np.array(rows)
-
-
-def judge_boundaries(tree: Segmentation, drawn: list[np.ndarray], heights: np.ndarray) -> np.ndarray:
-    """Pixels matched and found, counted once for all people, and matched and drawn, counted for each: Martin's way."""
-    tolerance = TOLERANCE * np.hypot(*tree.labels.shape)
-    rows = []
-    for regions in cut_at_heights(tree, heights[:: N_SCALES // N_BOUNDARY_SCALES]):
-        outline = find_outline(regions[tree.labels])
-        pairs = [match_boundaries(outline, truth, tolerance) for truth in drawn]
-        found = np.any([pair[0] for pair in pairs], axis=0)
-        rows.append([found.sum(), outline.sum(), sum(pair[1].sum() for pair in pairs), sum(map(np.sum, drawn))])
-    return np.array(rows, float)
 
 
 def cut_at_heights(tree: Segmentation, heights: np.ndarray) -> list[np.ndarray]:
@@ -184,9 +207,6 @@ def choose_heights(segment: Segmenter, cases: list[Case]) -> np.ndarray:
 
 def summarise(qualities: list[Quality]) -> dict[str, float]:
     summary = summarise_regions(np.stack([quality.regions for quality in qualities]))
-    boundaries = [quality.boundaries for quality in qualities if quality.boundaries is not None]
-    if boundaries:
-        summary["boundary_f_ods"] = summarise_boundaries(np.sum(boundaries, axis=0))
     for count, row in zip(COUNTS, np.mean([quality.fixed for quality in qualities], axis=0), strict=True):
         summary |= {f"asa_{count}": row[0], f"recall_{count}": row[1]}
     summary["ms"] = 1000 * np.mean([quality.seconds for quality in qualities])
@@ -194,19 +214,12 @@ def summarise(qualities: list[Quality]) -> dict[str, float]:
 
 
 def summarise_regions(regions: np.ndarray) -> dict[str, float]:
-    """Best scale for all images and for each, of (images, scales, 3)."""
-    signed = regions * [1, 1, -1]  # variation is better when lower
-    ods, ois = np.abs(signed.mean(axis=0).max(axis=0)), np.abs(signed.max(axis=1).mean(axis=0))
-    measures = ("covering", "pri", "vi")
+    """Best scale for all images and for each, of (images, scales, 2)."""
+    ods, ois = regions.mean(axis=0).max(axis=0), regions.max(axis=1).mean(axis=0)
+    measures = ("covering", "pri")
     return {
         f"{measure}_{kind}": row[k] for kind, row in (("ods", ods), ("ois", ois)) for k, measure in enumerate(measures)
     }
-
-
-def summarise_boundaries(counts: np.ndarray) -> float:
-    matched, found, recalled, drawn = counts.T
-    precision, recall = matched / np.maximum(found, 1), recalled / drawn
-    return float((2 * precision * recall / np.maximum(precision + recall, 1e-9)).max())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Videos against their own stills: frame IoU, volume CorLoc, flicker; and time, memory and lines of code.
+"""Videos against their own stills: frame IoU, volume CorLoc, flicker; and time and memory.
 
 Run ``python benchmarks/bench_video.py DATA ...`` with folders like ``video-cars`` (``with/<video>/``,
 ``without/<video>/``, ``masks/<video>/``); a red disc that moves over grey gravel is made and measured in any case.
@@ -21,23 +21,21 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.images import resize_labels
 from segvote.io.masks import read_mask, write_mask
-from segvote.io.video.reading import list_frames, open_video
+from segvote.io.video.reading import VideoStream, list_frames
 from segvote.masks import scale_heat
 from segvote.metrics.overlap import measure_iou
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.frames import list_frame_stems
-from segvote.steps.annotate import annotate
-from segvote.steps.video.carry import SegmentedVideo
-from segvote.steps.video.draw import STEADINESS, VideoDrawer
-from segvote.steps.video.key_frames import survey_video
+from segvote.run.videos import list_frame_stems
+from segvote.steps.video.draw import STEADINESS, SegmentedVideo, draw_video
+from segvote.steps.video.extract import survey_video
 
 N_CLIPS, N_FRAMES, DISC_SIZE, RADIUS = 4, 16, (180, 240), 28
 VOLUME_THRESHOLD = 0.125  # overlap of a volume above which a video counts as found, as in the paper
-ROOT = Path(__file__).resolve().parents[1]
 
 
 # The moving disc -----------------------------------------------------------------------------------------------------
@@ -83,7 +81,7 @@ def write_stills(data: Path, folder: Path) -> Path:
     """The key frames of all videos as images, and their masks."""
     for kind in ("with", "without"):
         for video in sorted((data / kind).iterdir()):
-            survey, frames = survey_video(open_video(video)), list_frames(video)
+            survey, frames = survey_video(VideoStream(video)), list_frames(video)
             for index in survey["key_indices"]:
                 frame = frames[index]
                 shutil.copy(frame, _make_parent(folder / kind / f"{video.name}-{frame.name}"))
@@ -101,10 +99,10 @@ def measure_drawing(run: Run, index: int, masks: Path, steadiness: float) -> tup
     heat = scale_heat(scores, record.threshold, low, float(scores.max())).astype(np.float32)
     free = np.full(len(heat), -1, np.int8)
     video = SegmentedVideo.open(run.folder, record.segments, run.find_source(index))
-    drawer = VideoDrawer(video, heat, decisions, free, True, steadiness)
+    frames = draw_video(video, heat, decisions, free, True, steadiness)
     stems = list_frame_stems(video.path, video.segments["frame_indices"])
     ious, flickers = [], []
-    for stem, drawn in zip(stems, drawer.draw(), strict=True):
+    for stem, drawn in zip(stems, frames, strict=True):
         truth = read_mask(masks / f"{stem}.png")
         ious.append(measure_iou(resize_labels(drawn.mask, truth.shape), truth))  # type: ignore[arg-type]
         flickers.append(drawn.flicker)
@@ -143,7 +141,7 @@ def format_row(row: dict) -> str:
     )
 
 
-# Time, memory, code --------------------------------------------------------------------------------------------------
+# Time and memory -----------------------------------------------------------------------------------------------------
 
 
 def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
@@ -156,40 +154,30 @@ def write_long_video(folder: Path, video: Path, n_frames: int) -> None:
         (folder / f"{number:05d}{source.suffix}").symlink_to(source.resolve())
 
 
-def measure_long(data: Path, n_frames: int) -> tuple[float, float]:
-    """Seconds, and peak memory in MB of this process, for one video with and one without of `n_frames` each."""
+def measure_long(data: Path, n_frames: int) -> dict[str, float]:
+    """Seconds, and peak memory in MB of this process after each step, of a video with and one without the object."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind in ("with", "without"):
             write_long_video(folder / kind / "video", min((data / kind).iterdir()), n_frames)
-        started = time.perf_counter()
-        annotate(folder / "with", folder / "without", folder / "out", Settings(frames="video"), n_jobs=1)
-        return time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        started, found = time.perf_counter(), {}
+
+        def note_peak(step: str, done: int, total: int) -> None:
+            found[step] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+        folders = [folder / name for name in ("with", "without", "out")]
+        annotate(*folders, Settings(frames="video"), n_jobs=1, progress=note_peak)
+        return {**found, "seconds": time.perf_counter() - started}
 
 
-def measure_in_process(data: Path, n_frames: int) -> list[float]:
+def measure_in_process(data: Path, n_frames: int) -> dict[str, float]:
     command = [sys.executable, __file__, str(data), "--alone", str(n_frames)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def count_lines(revision: str = "") -> int:
-    """Lines of the source files with *video* in their path, as they are or at a git revision."""
-    if not revision:
-        files = [path.read_text() for path in (ROOT / "src").rglob("*.py") if "video" in str(path.relative_to(ROOT))]
-        return sum(text.count("\n") for text in files)
-    names = _ask_git("ls-tree", "-r", "--name-only", revision, "src").split()
-    found = [name for name in names if "video" in name and name.endswith(".py")]
-    return sum(_ask_git("show", f"{revision}:{name}").count("\n") for name in found)
-
-
-def _ask_git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, nargs="*")
-    parser.add_argument("--before", default="", help="git revision to compare lines of code with")
     parser.add_argument("--lengths", type=int, nargs="*", default=[])
     parser.add_argument("--alone", type=int)
     options = parser.parse_args()
@@ -198,8 +186,9 @@ def main() -> None:
         return
     if options.lengths:
         long = {n_frames: measure_in_process(options.data[0], n_frames) for n_frames in options.lengths}
-        for n_frames, (seconds, megabytes) in long.items():
-            print(f"{n_frames:5d} frames: {2 * n_frames / seconds:.1f} frames/s, peak {megabytes:.0f} MB")
+        for n_frames, found in long.items():
+            peaks = ", ".join(f"{step} {peak:.0f}" for step, peak in found.items() if step != "seconds")
+            print(f"{n_frames:5d} frames: {2 * n_frames / found['seconds']:.1f} frames/s; peak in MB after {peaks}")
         print(json.dumps(long))
         return
     rows = []
@@ -207,9 +196,7 @@ def main() -> None:
         for data in [write_disc(Path(name) / "disc"), *options.data]:
             rows.append(compare(data, Path(name) / "runs" / data.name))
             print(format_row(rows[-1]), flush=True)
-    lines = {"after": count_lines(), **({"before": count_lines(options.before)} if options.before else {})}
-    print("lines of code:", lines)
-    print(json.dumps({"rows": rows, "lines": lines}))
+    print(json.dumps({"rows": rows}))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import spearmanr
 
-from suite_arrays import SuiteArrays, load_suite, make_parser
+from suite import SuiteArrays, load_suite, make_parser
 
 SIZES = (10, 20)
 MISFILED = 0.1
@@ -47,17 +47,23 @@ def draw(one: SuiteArrays, size: int, rng: np.random.Generator) -> SuiteArrays:
     return one.take(np.sort(np.concatenate(chosen)))
 
 
+def misfile(one: SuiteArrays, rng: np.random.Generator) -> SuiteArrays:
+    """A tenth of the images of each folder in the other one."""
+    positive = one.positive.copy()
+    for side in (np.flatnonzero(one.positive), np.flatnonzero(~one.positive)):
+        moved = rng.choice(side, max(1, round(MISFILED * len(side))), replace=False)
+        positive[moved] = ~one.positive[moved]
+    return replace(one, positive=positive)
+
+
 def list_variants(one: SuiteArrays, other: SuiteArrays) -> Iterator[tuple[str, SuiteArrays]]:
     rng = np.random.default_rng(1)
-    shown, clean = np.flatnonzero(one.positive), np.flatnonzero(~one.positive)
     yield AS_IT_IS, one
     for size in SIZES:
         yield f"{size}+{size}", draw(one, size, rng)
-    moved = [rng.choice(part, max(1, round(MISFILED * len(part))), replace=False) for part in (shown, clean)]
-    positive = one.positive.copy()
-    positive[moved[0]], positive[moved[1]] = False, True
-    yield "misfiled", replace(one, positive=positive)
-    yield "other scene", one.take(shown).join(other.take(np.flatnonzero(~other.positive)))
+    yield "misfiled", misfile(one, rng)
+    others = other.take(np.flatnonzero(~other.positive))
+    yield "other scene", one.take(np.flatnonzero(one.positive)).join(others)
 
 
 def list_random(one: SuiteArrays, n_draws: int) -> Iterator[tuple[str, SuiteArrays]]:

@@ -13,10 +13,10 @@ import json
 import numpy as np
 
 from segvote.method.graph import search_graph
-from segvote.method.support import measure_p_value
+from segvote.method.held_out import link_unseen, measure_p_value, score_held_out, score_linked
 from segvote.method.table import SegmentTable, make_folds, make_table, smooth_along, weigh_adjacent
-from segvote.method.vote import link_unseen, score_held_out, score_linked, vote
-from suite_arrays import SuiteArrays, load_suite, make_parser
+from segvote.method.vote import vote
+from suite import SuiteArrays, load_suite, make_parser
 
 RATES = (0.1, 0.2)
 N_FOLDS = 10  # as `predict` calibrates

@@ -15,16 +15,17 @@ from pathlib import Path
 
 import faiss
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy import ndimage
 from scipy.io import loadmat
 from sklearn.linear_model import LogisticRegression
 
-from segmentation_quality import count_overlaps
+from segvote.errors import BadInputError
+from segvote.kernels.pixels import convert_to_lab
 from segvote.segmentation import gpb
 from segvote.segmentation.arcs import average_along
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.textons import N_FILTERS, filter_texture
+from segvote.segmentation.cues import N_FILTERS, filter_texture
 
 N_TEXTONS = 32
 N_CONTRASTS = 15
@@ -45,6 +46,26 @@ def read_truths(folder: Path, name: str) -> tuple[list[np.ndarray], list[np.ndar
     people = loadmat(folder / "groundTruth" / f"{name}.mat")["groundTruth"][0]
     labels = [person["Segmentation"][0, 0].astype(np.int64) for person in people]
     return labels, [person["Boundaries"][0, 0].astype(bool) for person in people]
+
+
+def count_overlaps(labels: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
+    """Pixels that each segment shares with each region of the truth.
+
+    Parameters
+    ----------
+    labels, truth
+        (h, w) non-negative integers.
+
+    Returns
+    -------
+    (n_segments, n_truth) counts; numbers that do not occur give empty rows and columns.
+    """
+    labels, truth = np.asarray(labels), np.asarray(truth)
+    if labels.shape != truth.shape:
+        raise BadInputError(f"expected two label maps of one shape, got {labels.shape} and {truth.shape}; resize one")
+    n_segments, n_truth = int(labels.max()) + 1, int(truth.max()) + 1
+    keys = labels.ravel().astype(np.int64) * n_truth + truth.ravel()
+    return np.bincount(keys, minlength=n_segments * n_truth).reshape(n_segments, n_truth)
 
 
 def fit_model(folder: Path, names: Sequence[str], origin: str = "") -> gpb.GpbModel:

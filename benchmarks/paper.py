@@ -1,166 +1,367 @@
 """The paper's experiments on the data sets at hand, and the tables of docs/paper.md.
 
-Run it with `make paper`. It compares all voters on each set (with/, without/, masks/): our segments and network for
-all, our segments with visual words and the paper's own recipe (gPb, words, second voting) for the paper's methods; then
-all pairs of bandwidths of the printed eKDE, then stress. Of each folder it takes the same few images, evenly spread
-over the sorted names. Everything is kept in the work folder: stopped, it goes on where it was. The page keeps its text;
-only what stands between its markers is written again.
+    python benchmarks/paper.py DATA [--images 24] [--sets cows ...] [--only voters printed words gpb]
+    python benchmarks/paper.py DATA --study lengths|adaptation [--features bow]
+
+`make paper` runs it. On each set (with/, without/, masks/) it compares all voters with our segments and network, then
+measures the printed eKDE with every pair of bandwidths of its grid, with every rule that chooses them and around the
+window; then come visual words and the paper's own recipe (gPb, words, second voting). Of each folder it takes
+the same few images, evenly spread over the sorted names. Everything is kept in the work folder: stopped, it goes on
+where it was. The page keeps its text; only what stands between its markers is written again.
+
+``--study lengths``: all voters with features as long as they are and with blocks of length one, for docs/voters.md;
+what a class says in `wants_lengths` must be what the table says. ``--study adaptation``: features fitted to the image
+labels first, ``x + (gain - 1) (u . x) u`` with u the direction of a linear classifier on the mean features of images.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
-from paper_bandwidths import BandwidthTable, measure_bandwidths
-from paper_page import Pages, fill_page, list_claim_rows, write_figures
-from paper_sets import (
-    ALL_SETS,
-    DETAIL,
+from paper_experiments import (
     N_IMAGES,
-    N_SEGMENTS,
-    NO_BASELINES,
-    PAPER_VOTERS,
-    STRESS_LEVELS,
-    STRESS_SEGMENTS,
-    STRESS_SET,
-    STRESS_VOTERS,
-    VOTER_OPTIONS,
+    PARTS,
+    SETS,
     Job,
+    Printed,
+    PrintedSet,
+    compare_all,
+    find_best_baseline,
+    measure_printed,
+    study_adaptation,
+    study_lengths,
 )
-from paper_window import SetWindow, measure_set
-from segvote.datasets.paper_table import PAPER_METHODS
-from segvote.evaluation.compare import Plan, compare
-from segvote.evaluation.compare_results import FINISH, Comparison
-from segvote.evaluation.stress import STRESSES, StressCurve, stress
-from segvote.report.experiment_tables import format_text
-from segvote.run.settings import Settings
-from segvote.voters import METHOD, SYSTEMS
+from segvote.datasets.paper_table import COLUMNS, MEAN, PAPER_METHODS, PAPER_TABLE, PITTCAR
+from segvote.evaluation.compare_results import FINISH, Combination, Comparison, Result
+from segvote.io.atomic import write_text
+from segvote.metrics.bootstrap import bootstrap_difference, bootstrap_mean
+from segvote.report.experiment_tables import format_markdown, format_text
+from segvote.report.figures import Line, draw_lines
+from segvote.voters import SYSTEMS
+from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID, WINDOW
+
+OURS = Combination("ward", "lite0", "ekde")
+# Costs are told relative to this baseline of the paper.
+COST_UNIT = Combination("ward", "lite0", "crane")
+OURS_FEATURES = (OURS.segmenter, OURS.features)
+# Columns of the paper's table: name to place.
+PAPER_COLUMNS = {"pittcar": COLUMNS.index(PITTCAR), "youtube-objects": COLUMNS.index(MEAN)}
+MEASURES = ("common", "own", "printed", "matched")
+PRINTED_TABLES = ("bandwidths", "rules", "window")
+SHOWN_SCALE = 0.6  # of the figure
 
 
-def list_passes(voters: Sequence[str]) -> Iterator[Plan]:
-    """What is compared on every set, the most telling first: stopped early, it is there."""
-    yield Plan(voters=tuple(voters), features=("lite0",), voter_options=VOTER_OPTIONS)
-    pairs = (*PAPER_METHODS.values(), (METHOD, "lite0"), (METHOD, "bow"))
-    methods = tuple(dict.fromkeys(voter for voter, _ in pairs))
-    yield Plan(voters=methods, features=("lite0", "bow"), segmenters=("gpb",), pairs=pairs)
-    yield Plan(voters=methods, features=("bow",))
+@dataclass(frozen=True)
+class Pages:
+    """What was measured.
+
+    Attributes
+    ----------
+    comparisons, printed
+        Set to its comparison, and to what was measured of the printed eKDE; either may be empty.
+    n_images
+        Images of each folder; 0: all.
+    """
+
+    comparisons: Mapping[str, Comparison]
+    printed: Mapping[str, PrintedSet]
+    n_images: int
+
+    @property
+    def combinations(self) -> list[Combination]:
+        return list(dict.fromkeys(one.combination for known in self.comparisons.values() for one in known.results))
+
+    def find(self, wanted: Combination) -> list[Result] | None:
+        """Results on all sets, or None where one is missing."""
+        found = [
+            next((one for one in known.good if one.combination == wanted), None) for known in self.comparisons.values()
+        ]
+        return None if None in found else [one for one in found if one is not None]
+
+    def measure(self, wanted: Combination, measure: str) -> np.ndarray:
+        """One figure for each set: CorLoc by a rule, ``miou`` (common rule) or ``ap``; nan where there is no result."""
+        figures = []
+        for comparison in self.comparisons.values():
+            result = next((one for one in comparison.good if one.combination == wanted), None)
+            figures.append(np.nan if result is None else _measure(comparison, result, measure))
+        return np.array(figures)
 
 
-def compare_set(
-    job: Job, name: str, plan: Plan, feature_options: Mapping[str, Any] = MappingProxyType({})
-) -> Comparison:
-    plan = replace(plan, time_limit=job.time_limit)
-    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, feature_options=dict(feature_options))
-    out = job.out / name / "comparison"
-    return compare(*job.lay_out(name), out, plan, settings, n_jobs=job.n_jobs, progress=report_steps(name))
+def _measure(comparison: Comparison, result: Result, measure: str) -> float:
+    if measure == "ap":
+        return result.segment_ap
+    if measure == "miou":
+        return float(result.measure_ious().mean())
+    return float((result.measure_ious(measure) > comparison.threshold).mean())
 
 
-def compare_all(job: Job, names: Sequence[str], voters: Sequence[str]) -> dict[str, Comparison]:
-    """Every pass over all sets; the results of one set together."""
-    found: dict[str, Comparison] = {}
-    for plan in list_passes(voters):
-        for name in names:
-            one = compare_set(job, name, plan)
-            found[name] = join_results(found.get(name), one)
-    best = find_best_baseline(found)
-    for name in names:
-        finished = compare_set(job, name, Plan(voters=(f"{best}{FINISH}",), features=("lite0",)))
-        found[name] = join_results(found[name], finished)
-    return found
+def fill_page(path: Path, pages: Pages) -> None:
+    """Write the tables that were measured again; the text around them stays."""
+    page = path.read_text(encoding="utf-8")
+    for name, table in list_tables(pages).items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if not pattern.search(page):
+            raise SystemExit(f"{path} has no markers <!-- {name} --> and <!-- /{name} -->")
+        page = pattern.sub(lambda match, table=table: f"{match[1]}{table}{match[2]}", page)
+    write_text(path, page)
 
 
-def join_results(known: Comparison | None, more: Comparison) -> Comparison:
-    return replace(more, results=[*(known.results if known else []), *more.results])
+def list_tables(pages: Pages) -> dict[str, str]:
+    """Marker to its text, with the date, of what was measured."""
+    rows: dict[str, list[list[str]]] = {}
+    deep = [one for one in pages.combinations if (one.segmenter, one.features) == OURS_FEATURES]
+    if deep:
+        rows |= {"claims": list_claim_rows(pages.comparisons, find_best_baseline(pages.comparisons))}
+        rows |= {"sets": list_limit_rows(pages), "means": list_mean_rows(pages, deep)}
+        rows |= {name: list_set_rows(pages, deep, measure) for name, measure in (("corloc", "common"), ("ap", "ap"))}
+        rows |= {"differences": list_difference_rows(pages, deep), "seconds": list_cost_rows(pages, deep)}
+    if any(one.features == "bow" for one in pages.combinations):
+        rows |= {"order": list_order_rows(pages)}
+    if pages.printed:
+        rows |= {"bandwidths": list_bandwidth_rows(pages), "rules": list_rule_rows(pages)}
+        rows |= {"window": list_window_rows(pages)}
+    tables = {name: f"{format_date(pages, name)}\n{format_markdown(table)}" for name, table in rows.items()}
+    return tables | ({"failures": format_failures(pages)} if deep else {})
 
 
-def find_best_baseline(comparisons: Mapping[str, Comparison]) -> str:
-    """The bare voter with the highest mean CorLoc by the common rule, then AP; neither ours nor eKDE."""
-    means: dict[str, tuple[float, float]] = {}
-    for voter in dict.fromkeys(one.combination.voter for known in comparisons.values() for one in known.good):
-        results = [(known, known.find(voter, "lite0", "ward")) for known in comparisons.values()]
-        figures = [(known.measure_corloc(one).mean, one.segment_ap) for known, one in results if one]
-        is_baseline = voter not in (METHOD, *NO_BASELINES) and not voter.endswith(FINISH)
-        if is_baseline and len(figures) == len(comparisons):
-            corloc, ap = np.mean(figures, axis=0)
-            means[voter] = float(corloc), float(ap)
-    return max(means, key=lambda voter: means[voter])
+def format_date(pages: Pages, name: str) -> str:
+    draw = f"{pages.n_images} images of each folder" if pages.n_images else "all images"
+    n_sets = len(pages.printed if name in PRINTED_TABLES else pages.comparisons)
+    return f"*{datetime.date.today()}, {n_sets} set{'s' * (n_sets > 1)}, {draw}.*\n"
 
 
-def measure_all_bandwidths(job: Job, names: Sequence[str]) -> dict[str, BandwidthTable]:
-    # In the folder of the comparison, whose segments and features it shares.
-    settings = Settings(n_segments=N_SEGMENTS, detail=DETAIL, voter="ekde-paper", draw="segments")
-    return {
-        name: measure_bandwidths(job.lay_out(name), job.out / name / "comparison", settings, job.n_jobs)
-        for name in names
+def list_claim_rows(comparisons: Mapping[str, Comparison], baseline: str) -> list[list[str]]:
+    """README's rows: the walk alone, the best baseline alone and finished, the method; means over the sets."""
+    names = {
+        "walk, alone": "walk",
+        f"{baseline}, the best baseline, alone": baseline,
+        f"{baseline}, finished": f"{baseline}{FINISH}",
+        "the method (ekde)": OURS.voter,
     }
+    rows = [["", "CorLoc", "mIoU", "AP", "worst CorLoc"]]
+    for title, voter in names.items():
+        found = [(known, known.find(voter, OURS.features, OURS.segmenter)) for known in comparisons.values()]
+        if any(result is None for _, result in found):
+            continue
+        figures = np.array([[_measure(known, one, name) for name in ("common", "miou", "ap")] for known, one in found])
+        rows.append([title, *map(_format, figures.mean(axis=0)), _format(figures[:, 0].min())])
+    return rows
 
 
-def stress_set(job: Job, name: str) -> list[StressCurve]:
-    kinds = [replace(kind, levels=STRESS_LEVELS.get(key, kind.levels)) for key, kind in STRESSES.items()]
-    return stress(
-        *job.lay_out(name),
-        job.out / "stress",
-        Plan(voters=STRESS_VOTERS, time_limit=job.time_limit),
-        Settings(n_segments=STRESS_SEGMENTS, detail=DETAIL),
-        kinds=kinds,
-        n_draws=2,
-        n_jobs=job.n_jobs,
-        progress=report_steps(name),
+def write_figure(path: Path, svg: str) -> None:
+    # A picture does not know the colours of the page around it: it brings its own paper and ink.
+    write_text(path, svg.replace("<svg ", '<svg style="background:#fff;color:#1a1d24" ', 1))
+
+
+def list_limit_rows(pages: Pages) -> list[list[str]]:
+    """The sets, and what their segments allow."""
+    rows = [["set", "images with truth", "limit CorLoc", "limit mIoU"]]
+    for name, comparison in pages.comparisons.items():
+        limits = comparison.good[0].measure_limits()
+        rows.append([name, f"{len(limits)}", f"{(limits > comparison.threshold).mean():.2f}", f"{limits.mean():.2f}"])
+    return rows
+
+
+def name_combination(one: Combination) -> str:
+    return f"{one.voter} · {one.features} · {one.segmenter}"
+
+
+def list_mean_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str]]:
+    """Means over all sets, the best first by the common rule."""
+    rows = [["voter", "common rule", "own rule", "own, second voting", "matched", "mIoU", "AP", "worst set"]]
+    ordered = sorted(chosen, key=lambda one: -np.nan_to_num(pages.measure(one, "common").mean(), nan=-1))
+    for one in ordered:
+        means = [_format(pages.measure(one, measure).mean()) for measure in (*MEASURES, "miou", "ap")]
+        rows.append([one.voter, *means, _format(pages.measure(one, "common").min())])
+    return rows
+
+
+def list_set_rows(pages: Pages, chosen: Sequence[Combination], measure: str) -> list[list[str]]:
+    """Voters by sets, the best mean first."""
+    figures = {one.voter: pages.measure(one, measure) for one in chosen}
+    ordered = sorted(figures, key=lambda voter: -np.nan_to_num(figures[voter].mean(), nan=-1))
+    body = [[voter, *map(_format, [*figures[voter], figures[voter].mean()])] for voter in ordered]
+    return [["voter", *pages.comparisons, "mean"], *body]
+
+
+def _format(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def list_order_rows(pages: Pages) -> list[list[str]]:
+    """The paper's methods: its figures, then ours with its recipe (gPb) and with our segments."""
+    heads = ["own, second voting", "common", "AP"]
+    rows = [["the paper's method", "ours", *(f"paper: {name}" for name in PAPER_COLUMNS)]]
+    rows[0] += [f"{segments}: {head}" for segments in ("gPb", "Ward") for head in heads]
+    ours = {"eKDE_deep (ours)": ("ekde", "lite0"), "eKDE (ours)": ("ekde", "bow")}
+    for method, (voter, features) in {**PAPER_METHODS, **ours}.items():
+        paper = [
+            f"{PAPER_TABLE[method][place]:.2f}" if method in PAPER_TABLE else "" for place in PAPER_COLUMNS.values()
+        ]
+        found = [
+            _format(pages.measure(Combination(segmenter, features, voter), measure).mean())
+            for segmenter in ("gpb", "ward")
+            for measure in ("printed", "common", "ap")
+        ]
+        rows.append([method, f"{voter} · {features}", *paper, *found])
+    return rows
+
+
+def list_bandwidth_rows(pages: Pages) -> list[list[str]]:
+    """Mean AP over the sets of every pair, the share selected by sgn f in brackets."""
+    rows = [["s+ (rows), s− (columns)", *(f"{width:g}" for width in GRID)]]
+    for wide in GRID:
+        found = [[one.find((wide, other)) for one in pages.printed.values()] for other in GRID]
+        rows.append(
+            [f"{wide:g}", *(f"{_average(cell, 'ap'):.2f} ({_average(cell, 'selected'):.2f})" for cell in found)]
+        )
+    return rows
+
+
+def list_rule_rows(pages: Pages) -> list[list[str]]:
+    """Each rule, means over the sets, and the best pair by the masks: on the grid for all sets, and near the window."""
+    known = list(pages.printed.values())
+    rows = [["rule", "pairs chosen (sets)", "selected by sign", "CorLoc, sign, second voting", "CorLoc, common", "AP"]]
+    for rule in BANDWIDTH_RULES:
+        chosen = [one.rules[rule].pair for one in known] if rule != WINDOW else []
+        rows.append([f"`{rule}`", _count_pairs(chosen), *_list_cells([one.rules[rule] for one in known])])
+    shared = max(
+        (one.pair for one in known[0].grid), key=lambda pair: _average([one.find(pair) for one in known], "ap")
     )
+    rows.append(["best AP on the grid, by the masks", _count_pairs([shared] * len(known))])
+    rows[-1] += _list_cells([one.find(shared) for one in known])
+    best = [max(one.window, key=lambda point: point.corloc) for one in known]
+    return [*rows, ["best CorLoc of each set near the window, by the masks", "", *_list_cells(best)]]
 
 
-def report_steps(name: str) -> Callable[[str, int, int], None]:
-    started = time.perf_counter()
+def _count_pairs(pairs: Sequence[tuple[float, float]]) -> str:
+    return ", ".join(f"({pair[0]:g}, {pair[1]:g}) {pairs.count(pair)}" for pair in sorted(set(pairs)))
 
-    def report(step: str, done: int, total: int) -> None:
-        if step in ("compare", "stress"):
-            print(f"{name}, {step}: {done} of {total} after {time.perf_counter() - started:.0f} s", flush=True)
 
-    return report
+def _average(found: Sequence[Printed], name: str) -> float:
+    return float(np.mean([getattr(one, name) for one in found]))
+
+
+def _list_cells(found: Sequence[Printed]) -> list[str]:
+    return [f"{_average(found, name):.2f}" for name in ("selected", "corloc", "common", "ap")]
+
+
+def list_window_rows(pages: Pages) -> list[list[str]]:
+    """Each set by the rule `window`, beside the best pair by the masks."""
+    rows = [["set", "selected", "CorLoc", "AP", "best pair: selected", "CorLoc", "AP", "ratio"]]
+    for name, one in pages.printed.items():
+        best, mine = max(one.window, key=lambda point: point.corloc), one.rules[WINDOW]
+        cells = [mine.selected, mine.corloc, mine.ap, best.selected, best.corloc, best.ap, best.ratio]
+        rows.append([name, *(f"{cell:.2f}" for cell in cells)])
+    return rows
+
+
+def draw_window(printed: Mapping[str, PrintedSet]) -> str:
+    """Means over the sets against the ratio, at one scale; rho is drawn as rho - 1, cut at 1."""
+    points = [point for one in printed.values() for point in one.window if point.scale == SHOWN_SCALE]
+    ratios = sorted({point.ratio for point in points})
+    means = {
+        name: [_average([point for point in points if point.ratio == ratio], name) for ratio in ratios]
+        for name in ("selected", "corloc", "ap", "rho", "plausibility")
+    }
+    means["rho"] = [min(max(rho - 1, 0.0), 1.0) for rho in means["rho"]]
+    titles = ("share selected", "CorLoc, sgn f", "AP", "rho - 1", "plausibility")
+    lines = [Line(title, ratios, values) for title, values in zip(titles, means.values(), strict=True)]
+    title = f"The printed iteration against s+ / s-, mean of {len(printed)} sets"
+    return draw_lines(lines, title, "s+ / s-", "mean over the sets", (1.1, 1.2, 1.3, 1.4, 1.5), marks=True)
+
+
+def list_difference_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str]]:
+    """Our method against every other with the features that suit each, in pairs over the images of all sets."""
+    rows = [["voter", "CorLoc, all images", "95 %", "ekde better by (IoU)", "95 %", "p"]]
+    ours = _gather_ious(pages, OURS)
+    known = {one.voter: ious for one in chosen if (ious := _gather_ious(pages, one)) is not None}
+    for voter in sorted(known, key=lambda one: -(known[one] > 0.5).mean()):
+        corloc = bootstrap_mean((known[voter] > 0.5).astype(float))
+        cells = [""] * 3
+        if ours is not None and voter != OURS.voter:
+            gain = bootstrap_difference(ours, known[voter])
+            cells = [f"{gain.mean:.3f}", f"{gain.low:.3f}–{gain.high:.3f}", f"{gain.p_value:.3f}"]
+        rows.append([voter, f"{corloc.mean:.2f}", f"{corloc.low:.2f}–{corloc.high:.2f}", *cells])
+    return rows
+
+
+def _gather_ious(pages: Pages, wanted: Combination) -> np.ndarray | None:
+    results = pages.find(wanted)
+    return None if results is None else np.concatenate([result.measure_ious() for result in results])
+
+
+def list_cost_rows(pages: Pages, chosen: Sequence[Combination]) -> list[list[str]]:
+    """Processor time of each vote relative to CRANE's on the same set: median, least and most over the sets."""
+    rows = [["voter", "times CRANE (median)", "least", "most"]]
+    unit = pages.find(COST_UNIT)
+    ratios = {}
+    for one in chosen:
+        results = pages.find(one)
+        if results is not None and unit is not None:
+            ratios[one.voter] = [own.seconds / max(base.seconds, 1e-3) for own, base in zip(results, unit, strict=True)]
+    for voter in sorted(ratios, key=lambda name: np.median(ratios[name])):
+        values = ratios[voter]
+        rows.append([voter, f"{np.median(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}"])
+    return rows
+
+
+def format_failures(pages: Pages) -> str:
+    """Combinations without a result, and what voters warned of: one line for each kind of warning."""
+    said: dict[str, list[str]] = {}
+    for name, comparison in pages.comparisons.items():
+        for one in comparison.results:
+            for note in [one.reason] if one.reason else one.notes:
+                plain = re.sub(r"rho = [\d.]+", "rho", re.sub(r" after \d+ rounds", "", note))
+                said.setdefault(f"{name_combination(one.combination)}: {plain}", []).append(name)
+    lines = [f"- {note} ({', '.join(dict.fromkeys(names))})" for note, names in said.items()]
+    return "\n".join(lines or ["None."]) + "\n"
 
 
 def forget_results(out: Path) -> None:
     """Votes are to be counted again; segments and features stay."""
-    for name in ("results", "scores", "stress", "votes", "pairs"):
+    for name in ("results", "scores", "votes", "pairs"):
         for folder in [*out.glob(f"*/{name}"), *out.glob(f"*/*/{name}")]:
             shutil.rmtree(folder)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, help="Folder that holds the sets.")
-    parser.add_argument("--out", type=Path, default=Path("build/paper"), help="Work folder.")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="Where paper.md lies.")
-    parser.add_argument("--sets", nargs="+", default=ALL_SETS)
-    parser.add_argument("--images", type=int, default=N_IMAGES, help="Of each folder, evenly spread; 0: all.")
-    parser.add_argument("--voters", choices=("all", "paper"), default="all")
-    parser.add_argument(
-        "--time-limit", type=float, help="Seconds of processor time for one vote, in a process of its own."
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="folder that holds the sets")
+    parser.add_argument("--out", type=Path, default=Path("build/paper"), help="work folder")
+    parser.add_argument("--docs", type=Path, default=Path("docs"), help="where paper.md lies")
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--images", type=int, default=N_IMAGES, help="of each folder, evenly spread; 0: all")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="tables of other parts stay")
+    parser.add_argument("--voters", nargs="+", default=SYSTEMS, help="of the part voters")
+    parser.add_argument("--study", choices=("lengths", "adaptation"))
+    parser.add_argument("--features", default="lite0", help="of the study of lengths")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--again", action="store_true", help="Count all votes again: after a change in a voter.")
-    parser.add_argument("--no-stress", action="store_true")
+    parser.add_argument("--again", action="store_true", help="count all votes again: after a change in a voter")
     options = parser.parse_args()
     if options.again:
         forget_results(options.out)
-    job = Job(options.data, options.out, options.images, options.time_limit, options.jobs)
-    voters = SYSTEMS if options.voters == "all" else PAPER_VOTERS
-    bandwidths = measure_all_bandwidths(job, options.sets)
-    windows: dict[str, SetWindow] = {name: measure_set(job, name) for name in options.sets}
-    comparisons = compare_all(job, options.sets, voters)
-    curves = [] if options.no_stress else stress_set(job, STRESS_SET)
-    pages = Pages(comparisons, bandwidths, windows, curves, options.images)
-    print(format_text(list_claim_rows(comparisons, find_best_baseline(comparisons))))
-    write_figures(options.docs / "images", pages)
+    job = Job(options.data, options.out, options.images, options.jobs)
+    if options.study:
+        is_lengths = options.study == "lengths"
+        rows = study_lengths(job, options.sets, options.features) if is_lengths else study_adaptation(job, options.sets)
+        print(format_markdown(rows))
+        return
+    comparisons = compare_all(job, options.sets, options.only, options.voters)
+    printed = {name: measure_printed(job, name) for name in options.sets} if "printed" in options.only else {}
+    pages = Pages(comparisons, printed, options.images)
+    if "voters" in options.only:
+        print(format_text(list_claim_rows(comparisons, find_best_baseline(comparisons))))
+    if printed:
+        write_figure(options.docs / "images" / "paper_window.svg", draw_window(printed))
     fill_page(options.docs / "paper.md", pages)
 
 

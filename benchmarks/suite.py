@@ -6,6 +6,8 @@ A set is a folder with ``with/``, ``without/`` and ``masks/``. Runs lie in ``bui
 measured with the same settings and version is not measured again. ``--leave-one-out NAME=VALUES`` judges a constant
 that was chosen by looking: for every set the value is chosen on all others, and reported on the one left out. *One
 choice* is the extent that is best for the set by its masks, with the figures of the masks drawn at it.
+
+`SuiteArrays` are the runs as arrays, for measurements that hold the vote many times on the same features.
 """
 
 from __future__ import annotations
@@ -16,47 +18,54 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.evaluate_segments import CountedTruth, count_segments, measure_ious
 from segvote.evaluation.evaluate_truth import find_truth, list_truth
+from segvote.kernels import Neighbours
+from segvote.method.graph import N_NEIGHBORS
+from segvote.method.second_opinion import Judged, vote_and_judge
+from segvote.method.table import Geometry, SegmentTable, make_table
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.run.run import Run
 from segvote.run.settings import N_LEVELS, Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.extent import change_extent, read_extents
+from segvote.steps.knn_cache import fetch_neighbours
+from segvote.steps.reopening import reopen
 
-# Close-ups of one surface, as opposed to photographs of scenes; told by name for the two means only.
+# Close-ups of one surface, as opposed to photographs of scenes; by name, for the two means only.
 SURFACES = ("tile-", "steel-", "coffee-", "surface-")
-# Thresholds that are tried on the scores of all images alike.
-N_THRESHOLDS = 60
-
-
-@dataclass(frozen=True)
-class Row:
-    """Figures of one set."""
-
-    name: str
-    ap: float
-    corloc: float
-    miou: float
-    limit: float
-    boundary_f: float
-    pixel_f: float
-    choice: int
-    choice_corloc: float
-    choice_miou: float
-    draw: str
-    best_threshold: float
-    n_uncertain: int
-    n_excluded: int
-    confidence: float
-    level: str
-    seconds: float
+N_THRESHOLDS = 60  # tried on the scores of all images alike
+Row = dict[str, Any]
+# Figure to its heading, how the heading is aligned, and the format.
+COLUMNS = {
+    "name": ("set", "<16", "16"),
+    "ap": ("AP", ">6", "6.3f"),
+    "corloc": ("CorLoc", ">7", "7.3f"),
+    "miou": ("mIoU", ">6", "6.3f"),
+    "choice": ("choice", ">7", "7d"),
+    "choice_corloc": ("CorLoc", ">7", "7.3f"),
+    "choice_miou": ("mIoU", ">6", "6.3f"),
+    "limit": ("limit", ">6", "6.3f"),
+    "boundary_f": ("BF", ">6", "6.3f"),
+    "pixel_f": ("F2", ">6", "6.3f"),
+    "draw": ("draw", ">9", ">9"),
+    "best_threshold": ("best", ">6", "6.3f"),
+    "n_uncertain": ("unsure", ">7", "7d"),
+    "n_excluded": ("excl", ">5", "5d"),
+    "confidence": ("conf", ">5", "5.2f"),
+    "level": ("level", ">6", ">6"),
+    "seconds": ("s", ">7", "7.1f"),
+}
+MEANS = ("corloc", "miou", "choice_corloc", "choice_miou", "boundary_f")
+PER_SEGMENT, PER_EDGE = ("areas", "border", "centres", "prior"), ("lengths", "contrasts")  # of `Geometry`
 
 
 def list_sets(data: Path, chosen: list[str]) -> list[Path]:
@@ -68,55 +77,13 @@ def list_sets(data: Path, chosen: list[str]) -> list[Path]:
     return found
 
 
-def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
-    """Annotate and evaluate one set, or read what was measured before."""
-    started = time.perf_counter()
-    run = annotate(folder / "with", folder / "without", out / folder.name, settings)
-    seconds = time.perf_counter() - started
-    kept = out / f"{folder.name}-{run.record['key']}.json"
-    if kept.is_file():
-        return Row(**json.loads(kept.read_text()))
-    found = evaluate(run, folder / "masks")
-    figures = found.to_dict()
-    choice, chosen = measure_choice(run, folder, found.ious)
-    row = Row(
-        name=folder.name,
-        ap=round(found.ranking.segment_ap, 4),
-        corloc=round(float((found.ious > found.threshold).mean()), 4),
-        miou=round(float(found.ious.mean()), 4),
-        limit=round(float(found.limits.mean()), 4),
-        boundary_f=round(figures["boundary_f"] or 0.0, 4),
-        pixel_f=round(figures["pixel_f"], 4),
-        choice=choice,
-        choice_corloc=round(float((chosen > found.threshold).mean()), 4),
-        choice_miou=round(float(chosen.mean()), 4),
-        draw=run.drawing.way,
-        best_threshold=round(measure_best_threshold(run, folder), 4),
-        n_uncertain=sum(bag.uncertainty >= 0.5 for bag in run.bags if bag.bag_label == "with"),
-        n_excluded=sum(bag.excluded for bag in run.bags),
-        confidence=run.confidence.get("value", float("nan")),
-        level=run.confidence.get("level", ""),
-        seconds=round(seconds, 1),
-    )
-    kept.write_text(json.dumps(asdict(row)))
-    return row
-
-
-def measure_choice(run: Run, folder: Path, ious: np.ndarray) -> tuple[int, np.ndarray]:
-    """The best extent for all images, by CorLoc + mIoU of whole segments, and the overlaps of its drawn masks."""
-    extents, counted = read_extents(run)[0], count_truth(run, folder)
-    found = [
-        measure_ious(
-            np.array([one.measure(extents.select(level)[run.get_slice(index)]) for index, one in counted.items()])
-        )
-        for level in range(1, N_LEVELS + 1)
-    ]
-    best = int(np.argmax([(one > IMAGE_THRESHOLD).mean() + one.mean() for one in found])) + 1
-    if best == run.extent:
-        return best, ious
-    with tempfile.TemporaryDirectory(dir=run.folder.path.parent) as scratch:
-        copy = shutil.copytree(run.folder.path, Path(scratch) / "run", copy_function=os.link)
-        return best, evaluate(change_extent(copy, best), folder / "masks").ious
+def make_parser(description: str | None, sets: str = "") -> argparse.ArgumentParser:
+    """The arguments that say which sets are measured."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--sets", default=sets, help="names, separated by commas")
+    parser.add_argument("--out", type=Path, default=Path("build/suite"))
+    return parser
 
 
 def count_truth(run: Run, folder: Path) -> dict[int, CountedTruth]:
@@ -129,86 +96,205 @@ def count_truth(run: Run, folder: Path) -> dict[int, CountedTruth]:
     return counted
 
 
-def measure_best_threshold(run: Run, folder: Path) -> float:
+# Figures of a set ----------------------------------------------------------------------------------------------------
+
+
+def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
+    """Annotate and evaluate one set, or read what was measured before."""
+    started = time.perf_counter()
+    run = annotate(folder / "with", folder / "without", out / folder.name, settings)
+    seconds = time.perf_counter() - started
+    kept = out / f"{folder.name}-{run.record['key']}.json"
+    if kept.is_file():
+        return json.loads(kept.read_text())
+    found = evaluate(run, folder / "masks")
+    figures, counted = found.to_dict(), count_truth(run, folder)
+    choice, chosen = measure_choice(run, folder, counted, found.ious)
+    row = {
+        "name": folder.name,
+        "ap": round(found.ranking.segment_ap, 4),
+        "corloc": round(float((found.ious > found.threshold).mean()), 4),
+        "miou": round(float(found.ious.mean()), 4),
+        "limit": round(float(found.limits.mean()), 4),
+        "boundary_f": round(figures["boundary_f"] or 0.0, 4),
+        "pixel_f": round(figures["pixel_f"], 4),
+        "choice": choice,
+        "choice_corloc": round(float((chosen > found.threshold).mean()), 4),
+        "choice_miou": round(float(chosen.mean()), 4),
+        "draw": run.drawing.way,
+        "best_threshold": round(measure_best_threshold(run, counted), 4),
+        "n_uncertain": sum(bag.uncertainty >= 0.5 for bag in run.bags if bag.bag_label == "with"),
+        "n_excluded": sum(bag.excluded for bag in run.bags),
+        "confidence": run.confidence.get("value", float("nan")),
+        "level": run.confidence.get("level", ""),
+        "seconds": round(seconds, 1),
+    }
+    kept.write_text(json.dumps(row))
+    return row
+
+
+def measure_choice(
+    run: Run, folder: Path, counted: dict[int, CountedTruth], ious: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """The best extent for all images, by CorLoc + mIoU of whole segments, and the overlaps of its drawn masks."""
+    extents, found = read_extents(run)[0], []
+    for level in range(1, N_LEVELS + 1):
+        selected = extents.select(level)
+        overlaps = [one.measure(selected[run.get_slice(index)]) for index, one in counted.items()]
+        found.append(measure_ious(np.array(overlaps)))
+    best = int(np.argmax([(one > IMAGE_THRESHOLD).mean() + one.mean() for one in found])) + 1
+    if best == run.extent:
+        return best, ious
+    with tempfile.TemporaryDirectory(dir=run.folder.path.parent) as scratch:
+        copy = shutil.copytree(run.folder.path, Path(scratch) / "run", copy_function=os.link)
+        return best, evaluate(change_extent(copy, best), folder / "masks").ious
+
+
+def measure_best_threshold(run: Run, counted: dict[int, CountedTruth]) -> float:
     """Mean overlap of whole segments at the best single threshold for all images, chosen with the masks."""
-    found = count_truth(run, folder)
-    counted, scores = list(found.values()), [run.votes["scores"][run.get_slice(index)] for index in found]
-    levels = np.quantile(np.concatenate(scores), np.linspace(0.2, 0.999, N_THRESHOLDS))
-    return max(
-        float(
-            measure_ious(np.array([one.measure(own > level) for own, one in zip(scores, counted, strict=True)])).mean()
-        )
-        for level in levels
-    )
+    parts = [(one, run.votes["scores"][run.get_slice(index)]) for index, one in counted.items()]
+    levels = np.quantile(np.concatenate([scores for _, scores in parts]), np.linspace(0.2, 0.999, N_THRESHOLDS))
+    means = [measure_ious(np.array([one.measure(scores > level) for one, scores in parts])).mean() for level in levels]
+    return float(max(means))
+
+
+def format_row(row: Row) -> str:
+    return "".join(f"{row[name]:{form}}" for name, (_, _, form) in COLUMNS.items())
 
 
 def format_rows(rows: list[Row]) -> str:
-    names = ("set", "AP", "CorLoc", "mIoU", "one choice", "limit", "BF", "F2", "draw", "best", "unsure", "excl", "conf")
-    head = "{:16} {:>5} {:>6} {:>6} {:>15} {:>6} {:>5} {:>5} {:8} {:>6} {:>6} {:>4} {:>5}".format(*names)
-    head += " level     s"
-    lines = [head]
-    for row in rows:
-        lines.append(
-            f"{row.name:16} {row.ap:5.3f} {row.corloc:6.3f} {row.miou:6.3f} "
-            f"{row.choice:d}: {row.choice_corloc:5.3f} {row.choice_miou:5.3f} {row.limit:6.3f} {row.boundary_f:5.3f} "
-            f"{row.pixel_f:5.3f} {row.draw:8} {row.best_threshold:6.3f} "
-            f"{row.n_uncertain:6d} {row.n_excluded:4d} {row.confidence:5.2f} {row.level:5} {row.seconds:5.1f}"
-        )
+    head = "".join(f"{title:{width}}" for title, width, _ in COLUMNS.values())
+    lines = [head, *map(format_row, rows)]
     for name, group in split_groups(rows).items():
-        if group:
-            corloc, miou = np.mean([row.corloc for row in group]), np.mean([row.miou for row in group])
-            chosen = np.mean([(row.choice_corloc, row.choice_miou) for row in group], axis=0)
-            worst = min(group, key=lambda row: row.miou)
-            lines.append(
-                f"{name:16} CorLoc {corloc:.3f} mIoU {miou:.3f}, with one choice {chosen[0]:.3f} {chosen[1]:.3f}, "
-                f"worst {worst.name} {worst.corloc:.3f} {worst.miou:.3f}"
-            )
+        mean = {key: np.mean([row[key] for row in group]) for key in MEANS}
+        worst = min(group, key=lambda row: row["miou"])
+        lines.append(
+            f"{name:16} CorLoc {mean['corloc']:.3f} mIoU {mean['miou']:.3f}, with one choice "
+            f"{mean['choice_corloc']:.3f} {mean['choice_miou']:.3f}, "
+            f"worst {worst['name']} {worst['corloc']:.3f} {worst['miou']:.3f}"
+        )
     return "\n".join(lines)
 
 
 def split_groups(rows: list[Row]) -> dict[str, list[Row]]:
-    surfaces = [row for row in rows if row.name.startswith(SURFACES)]
-    return {"photographs": [row for row in rows if row not in surfaces], "surfaces": surfaces, "all": rows}
+    surfaces = [row for row in rows if row["name"].startswith(SURFACES)]
+    groups = {"photographs": [row for row in rows if row not in surfaces], "surfaces": surfaces, "all": rows}
+    return {name: group for name, group in groups.items() if group}
 
 
 def summarise(rows: list[Row]) -> dict[str, float]:
     found = {}
     for name, group in split_groups(rows).items():
-        if group:
-            found[f"{name}_corloc"] = round(float(np.mean([row.corloc for row in group])), 4)
-            found[f"{name}_miou"] = round(float(np.mean([row.miou for row in group])), 4)
-            found[f"{name}_choice_corloc"] = round(float(np.mean([row.choice_corloc for row in group])), 4)
-            found[f"{name}_choice_miou"] = round(float(np.mean([row.choice_miou for row in group])), 4)
-            found[f"{name}_boundary_f"] = round(float(np.mean([row.boundary_f for row in group])), 4)
-            found[f"{name}_worst_miou"] = round(min(row.miou for row in group), 4)
+        found |= {f"{name}_{key}": round(float(np.mean([row[key] for row in group])), 4) for key in MEANS}
+        found[f"{name}_worst_miou"] = round(min(row["miou"] for row in group), 4)
     return found
 
 
 def leave_one_out(sets: list[Path], out: Path, choice: str) -> None:
     """Choose one setting on all sets but one, and report it on that one."""
     name, _, values = choice.partition("=")
-    kind = type(getattr(Settings(), name))
-    options = [kind(value) for value in values.split(",")]
-    table = np.array(
-        [[measure_set(one, out, replace(Settings(), **{name: value})).miou for value in options] for one in sets]
-    )
-    lines = [f"{'left out':16} " + " ".join(f"{value!s:>7}" for value in options) + "  chosen  its mIoU  best"]
+    options = [type(getattr(Settings(), name))(value) for value in values.split(",")]
+    settings = [replace(Settings(), **{name: value}) for value in options]
+    table = np.array([[measure_set(one, out, each)["miou"] for each in settings] for one in sets])
+    print(f"{'left out':16} " + " ".join(f"{value!s:>7}" for value in options) + "  chosen  its mIoU  best")
     found = []
     for index, one in enumerate(sets):
         chosen = int(np.argmax(np.delete(table, index, axis=0).mean(axis=0)))
         found.append(table[index, chosen])
         figures = " ".join(f"{value:7.3f}" for value in table[index])
-        lines.append(f"{one.name:16} {figures}  {options[chosen]!s:>6}  {found[-1]:8.3f}  {table[index].max():.3f}")
+        print(f"{one.name:16} {figures}  {options[chosen]!s:>6}  {found[-1]:8.3f}  {table[index].max():.3f}")
     best = int(np.argmax(table.mean(axis=0)))
-    lines.append(f"mean: left out {np.mean(found):.4f}, chosen on all ({options[best]}) {table[:, best].mean():.4f}")
-    print("\n".join(lines))
+    print(f"mean: left out {np.mean(found):.4f}, chosen on all ({options[best]}) {table[:, best].mean():.4f}")
+
+
+# Runs as arrays ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SuiteArrays:
+    """Segments of a set as the run of the suite has them.
+
+    Attributes
+    ----------
+    X, images, positive
+        Features (n_segments, d), number of each segment's image, bag labels (n_images,) bool.
+    geometry
+        Where the segments lie.
+    truth
+        Of each image what is known of its mask; None for images that show nothing, or of which nothing is known.
+    neighbours
+        Of the segments; None where images were taken out.
+    """
+
+    name: str
+    X: np.ndarray
+    images: np.ndarray
+    positive: np.ndarray
+    geometry: Geometry
+    truth: tuple[CountedTruth | None, ...]
+    neighbours: Neighbours | None = None
+
+    def prepare(self) -> tuple[SegmentTable, sparse.csr_matrix]:
+        """What the method takes: the table and the votes of nearest neighbours."""
+        known = self.neighbours or Neighbours.search(self.X, N_NEIGHBORS, self.images)
+        return make_table(self.X, self.positive, self.images, self.geometry), known.build_graph()
+
+    def vote(self) -> Judged:
+        """The vote with the method's defaults, and its confidence."""
+        return vote_and_judge(*self.prepare())
+
+    def measure(self, selected: np.ndarray) -> np.ndarray:
+        """Overlap of selected segments (n_segments,) with the truth, of each *with* image whose truth is known."""
+        known = [(image, one) for image, one in enumerate(self.truth) if one is not None and self.positive[image]]
+        return measure_ious(np.array([one.measure(selected[self.images == image]) for image, one in known]))
+
+    def take(self, chosen: np.ndarray) -> SuiteArrays:
+        """The set of some of its images."""
+        kept, place = np.isin(self.images, chosen), np.full(len(self.positive), -1)
+        place[chosen] = np.arange(len(chosen))
+        old = self.geometry
+        edges = kept[old.edges[:, 0]]
+        geometry = replace(
+            old,
+            edges=(np.cumsum(kept) - 1)[old.edges[edges]],
+            **{name: getattr(old, name)[kept] for name in PER_SEGMENT},
+            **{name: getattr(old, name)[edges] for name in PER_EDGE},
+        )
+        truth = tuple(self.truth[image] for image in chosen)
+        images = place[self.images[kept]]
+        return SuiteArrays(self.name, self.X[kept], images, self.positive[chosen], geometry, truth)
+
+    def join(self, other: SuiteArrays) -> SuiteArrays:
+        """The images of both sets, those of the other behind."""
+        mine, yours = self.geometry, other.geometry
+        geometry = replace(
+            mine,
+            edges=np.concatenate([mine.edges, yours.edges + len(self.X)]),
+            **{name: np.concatenate([getattr(mine, name), getattr(yours, name)]) for name in (*PER_SEGMENT, *PER_EDGE)},
+        )
+        images = np.concatenate([self.images, other.images + len(self.positive)])
+        X, positive = np.concatenate([self.X, other.X]), np.concatenate([self.positive, other.positive])
+        return SuiteArrays(self.name, X, images, positive, geometry, self.truth + other.truth)
+
+
+def load_suite(given: argparse.Namespace) -> list[SuiteArrays]:
+    """The sets that were asked for; what is not annotated yet is."""
+    names = [name for name in given.sets.split(",") if name]
+    return [load_set(one, given.out) for one in list_sets(given.data, names)]
+
+
+def load_set(folder: Path, out: Path) -> SuiteArrays:
+    run = annotate(folder / "with", folder / "without", out / folder.name, Settings())
+    opened, counted = reopen(run), count_truth(run, folder)
+    table = opened.table
+    truth = tuple(counted.get(index) for index in range(len(run)))
+    neighbours = fetch_neighbours(run.folder, opened.bags, table, run.settings)
+    places = Geometry(**{field.name: getattr(table, field.name) for field in fields(Geometry)})
+    return SuiteArrays(folder.name, np.asarray(table.X), table.bags, table.bag_labels, places, truth, neighbours)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--sets", default="", help="names, separated by commas")
-    parser.add_argument("--out", type=Path, default=Path("build/suite"))
+    parser = make_parser(__doc__)
     parser.add_argument("--leave-one-out", default="", metavar="NAME=VALUE,VALUE", help="a setting and its values")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -219,7 +305,7 @@ def main() -> None:
     rows = []
     for one in sets:
         rows.append(measure_set(one, given.out, Settings()))
-        print(format_rows(rows[-1:]).splitlines()[1], flush=True)
+        print(format_row(rows[-1]), flush=True)
     print("\n" + format_rows(rows) + "\n")
     print(json.dumps({"sets": len(rows), **summarise(rows)}))
 

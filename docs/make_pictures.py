@@ -1,4 +1,4 @@
-"""Screenshots for the documentation: report and review page of the demo, by headless Chromium.
+"""Pictures for the documentation: pages of the demo in headless Chromium, frames of a video, predictions, an animation.
 
     make docs-pictures
 
@@ -11,17 +11,26 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from PIL import Image
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 from playwright.sync_api import Browser, Page, sync_playwright
+from scipy import ndimage
+from skimage import data
 
 import segvote
 from segvote.datasets import write_scenes
+from segvote.datasets.composing import paint_sprite
+from segvote.datasets.scenes import draw_object, make_scenes
+from segvote.io.overlays import blend_mask
 from segvote.review.serving.server import open_reviewed, open_server
 
 IMAGES = Path(__file__).resolve().parent / "images"
@@ -29,6 +38,8 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.whic
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
 N_IMAGES = 12  # of each folder
 CUP = segvote.Settings(label="cup")
+VIDEO_SIZE, N_VIDEOS, N_FRAMES = (240, 180), 6, 16
+TALL, SMALL = {"width": 800, "height": 640}, {"width": 960, "height": 600}
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
 
 
@@ -75,7 +86,7 @@ def show_review(browser: Browser, address: str) -> None:
     """The page as it opens, after a click, the overview, finish, and on a phone."""
     page = open_page(browser, address, DESKTOP)
     page.wait_for_selector("#saved[data-votes=ready]")
-    page.wait_for_function("() => segvote.getRegions() !== null && segvote.isDrawn(segvote.store.current)")
+    wait_until(page, "() => segvote.getRegions() !== null && segvote.isDrawn(segvote.store.current)")
     save(page, "review")
     page.locator("#canvas").focus()
     page.locator("#hint-close").click()
@@ -90,9 +101,191 @@ def show_review(browser: Browser, address: str) -> None:
         save(page, name)
     page.close()
     phone = open_page(browser, address, PHONE)
-    phone.wait_for_function("() => window.segvote?.getRegions() && segvote.isDrawn(segvote.store.current)")
+    wait_until(phone, "() => window.segvote?.getRegions() && segvote.isDrawn(segvote.store.current)")
     save(phone, "review-phone")
     phone.close()
+
+
+def show_explanation(browser: Browser, run: Path) -> None:
+    """The page of ``segvote explain --html``, for why.md."""
+    command = [sys.executable, "-m", "segvote", "explain", str(run), "with-000", "--html", "why.html"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    page = open_page(browser, Path("why.html").resolve().as_uri(), TALL)
+    save(page, "why")
+    page.close()
+
+
+def write_videos(folder: Path) -> None:
+    """Pans over made scenes; in half of them a cup slides through."""
+    width, height = VIDEO_SIZE
+    rng = np.random.default_rng(3)
+    for number, scene in enumerate(make_scenes(0, 2 * N_VIDEOS, seed=5, size=(width + 2 * N_FRAMES, height))):
+        label = "with" if number % 2 else "without"
+        cup, top = draw_object("cup", 0.08 * width * height, rng), rng.integers(10, height // 3)
+        target = folder / label / f"clip-{number}"
+        target.mkdir(parents=True)
+        for frame in range(N_FRAMES):
+            picture = scene.image[:, 2 * frame : 2 * frame + width].astype(np.float64) / 255
+            if label == "with":
+                left = 10 + frame * (width - cup.alpha.shape[1] - 20) // N_FRAMES
+                moved = replace(cup, top=int(top), left=left)
+                picture = paint_sprite(picture, moved, light=np.array([3.0, 3.0]))[0]
+            Image.fromarray((255 * np.clip(picture, 0, 1)).astype(np.uint8)).save(target / f"{frame:03d}.png")
+
+
+def show_video() -> None:
+    """Frames of one video, above as they are, below under their masks."""
+    write_videos(Path("films"))
+    settings = segvote.Settings(label="cup", size=240, n_segments=100)
+    segvote.annotate("films/with", "films/without", "film-run", settings, n_jobs=1)
+    clip = sorted(Path("films/with").iterdir())[0].name
+    shown, columns = np.linspace(0, N_FRAMES - 1, 5).round().astype(int), []
+    for frame in shown:
+        picture = np.array(Image.open(f"films/with/{clip}/{frame:03d}.png"))
+        mask = np.array(Image.open(f"film-run/masks/with/{clip}/{frame:03d}.png")) > 0
+        gap = np.full((6, picture.shape[1], 3), 255, np.uint8)
+        columns.append(np.vstack([picture, gap, blend_mask(picture, mask)]))
+    save_row(columns, [f"frame {frame}" for frame in shown], "video")
+
+
+def save_row(pictures: list[np.ndarray], captions: list[str], name: str) -> None:
+    """Pictures (h, w, 3) side by side, a caption below each."""
+    gap, below = 8, 30
+    height, width = pictures[0].shape[:2]
+    sheet = Image.new("RGB", (len(pictures) * (width + gap) - gap, height + below), "white")
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=15)
+    for number, (picture, caption) in enumerate(zip(pictures, captions, strict=True)):
+        left = number * (width + gap)
+        sheet.paste(Image.fromarray(picture), (left, 0))
+        pen.text((left + width / 2, height + 6), caption, fill="#333", font=font, anchor="ma")
+    sheet.save(IMAGES / f"{name}.webp", quality=85, method=6)
+
+
+def show_predictions(run: Path) -> None:
+    """New images with and without the cup, and one of something else, under their masks."""
+    write_scenes("fresh", n_with=2, n_without=2, seed=9)
+    new = Path("new")
+    new.mkdir()
+    for path in Path("fresh").glob("with*/*.png"):
+        path.rename(new / path.name)
+    Image.fromarray(data.astronaut()).resize((320, 320)).crop((0, 0, 320, 240)).save(new / "z-other.png")
+    found = segvote.predict(run, new, "predicted", false_positive_rate=0.1, n_jobs=1)
+    pictures, captions = [], []
+    for one in found.images:
+        picture = np.array(Image.open(new / one.name).convert("RGB").resize((240, 180)))
+        mask = (
+            np.array(
+                Image.open(f"predicted/masks/{Path(one.name).stem}.png").resize((240, 180), Image.Resampling.NEAREST)
+            )
+            > 0
+        )
+        pictures.append(blend_mask(picture, mask) if mask.any() else picture)
+        captions.append(describe(one))
+    save_row(pictures, captions, "predict")
+
+
+def describe(image) -> str:
+    """What a prediction says of an image, in a few words."""
+    answer = "shows it" if image.contains else "unlike both" if image.unlike else "does not"
+    return f"{answer}, p {image.p_value:.2f}"
+
+
+class Animation:
+    """Screenshots of a page, and how long each is shown."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.frames, self.durations = page, [], []
+
+    def take(self, milliseconds: int) -> None:
+        shot = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB")
+        self.frames.append(shot)
+        self.durations.append(milliseconds)
+
+    def point(self, x: float, y: float) -> None:
+        """Move the pointer in steps, drawn as a ring: screenshots have none."""
+        self.page.evaluate(
+            """([x, y]) => {
+              let ring = document.getElementById("pointer");
+              if (!ring) { ring = document.createElement("div"); ring.id = "pointer"; document.body.append(ring); }
+              Object.assign(ring.style, {
+                position: "fixed", zIndex: 99, width: "18px", height: "18px", left: `${x - 9}px`, top: `${y - 9}px`,
+                borderRadius: "50%", border: "2px solid #fff", background: "rgb(255 200 0 / .75)",
+                boxShadow: "0 0 4px #000", pointerEvents: "none" });
+            }""",
+            [x, y],
+        )
+        self.page.mouse.move(x, y)
+
+    def save(self, path: Path) -> None:
+        first, *rest = self.frames
+        first.save(path, save_all=True, append_images=rest, duration=self.durations, loop=0, quality=70, method=6)
+
+
+def find_stray(page: Page) -> tuple[int, float, float] | None:
+    """Image, and place on it, of a part of a mask that is not its largest one."""
+    for image in range(N_IMAGES):
+        wait_drawn(page, image)
+        shown = page.evaluate(
+            "(image) => { const m = segvote.lookUpMask(image, segvote.getRegions());"
+            " return { width: m.width, height: m.height, pixels: [...m.pixels] }; }",
+            image,
+        )
+        mask = np.array(shown["pixels"], dtype=bool).reshape(shown["height"], shown["width"])
+        parts, n_parts = ndimage.label(mask)
+        if n_parts > 1:
+            sizes = np.bincount(parts.ravel())[1:]
+            stray = parts == np.argsort(sizes)[-2] + 1
+            row, column = np.unravel_index(np.argmax(ndimage.distance_transform_edt(stray)), stray.shape)
+            return image, column + 0.5, row + 0.5
+    return None
+
+
+def wait_drawn(page: Page, image: int) -> None:
+    page.evaluate("(image) => segvote.go(image)", image)
+    wait_until(page, "(image) => segvote.getRegions() !== null && segvote.isDrawn(image)", image)
+
+
+def wait_until(page: Page, condition: str, argument: object = None) -> None:
+    """`wait_for_function` is refused by the page's own policy."""
+    for _ in range(2400):
+        if page.evaluate(condition, argument):
+            return
+        page.wait_for_timeout(50)
+    raise SystemExit(f"the page never reached: {condition}")
+
+
+def animate(browser: Browser, address: str) -> None:
+    """A correction, for the README: a stray part is clicked away, the image accepted, all masks shown."""
+    page = open_page(browser, address, SMALL)
+    page.wait_for_selector("#saved[data-votes=ready]")
+    page.locator("#hint-close").click()
+    found = find_stray(page)
+    image, x, y = found if found else (0, 20.0, 20.0)
+    wait_drawn(page, image)
+    page.wait_for_timeout(800)
+    film = Animation(page)
+    film.take(1600)
+    page.keyboard.press("p")
+    box = page.locator("#canvas").bounding_box()
+    column, row = page.evaluate("([x, y]) => segvote.imageToScreen(x, y)", [x, y])
+    target = np.array([box["x"] + column, box["y"] + row])
+    start = np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] - 60])
+    for share in np.linspace(0, 1, 6):
+        film.point(*(start + share * (target - start)))
+        film.take(90 if share < 1 else 700)
+    page.mouse.click(*target)
+    wait_until(page, "() => segvote.store.status.lastVoted === 1")
+    wait_until(page, "(image) => segvote.isDrawn(image)", image)
+    page.wait_for_timeout(400)
+    film.take(1600)
+    page.keyboard.press("a")
+    page.wait_for_timeout(1500)
+    film.take(1200)
+    page.keyboard.press("c")
+    page.wait_for_timeout(2500)
+    film.take(2200)
+    film.save(IMAGES / "review-animation.webp")
+    page.close()
 
 
 def main(make: Callable[[Path], Path] = make_run) -> None:
@@ -103,8 +296,12 @@ def main(make: Callable[[Path], Path] = make_run) -> None:
         run = make(Path(folder))
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         show_report(browser, run)
+        show_explanation(browser, run)
+        show_video()
+        show_predictions(run)
         with serve(run) as address:
             show_review(browser, address)
+            animate(browser, address)
         browser.close()
 
 

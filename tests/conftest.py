@@ -14,9 +14,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from segvote import annotate
 from segvote.datasets import write_scenes
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 
 # No test judges by the clock, hypothesis neither.
 hypothesis.settings.register_profile("segvote", deadline=None)

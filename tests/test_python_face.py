@@ -20,18 +20,19 @@ from rich.console import Console
 
 import segvote
 from segvote import _api, registry
-from segvote._api import in_memory, opened, reviewing
+from segvote._api import comparing, opened
 from segvote.errors import BadInputError, MissingPartError
 from segvote.io.images import read_image
 from segvote.io.progress_bar import draw_progress
 from segvote.method import estimator, table
 from segvote.run import run as run_module
 from segvote.run import settings
+from segvote.steps import in_memory
 
 QUICK = segvote.Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
 # Modules of the public names.
-EXAMPLES = [_api, in_memory, opened, registry, estimator, table, run_module, settings]
+EXAMPLES = [_api, comparing, in_memory, opened, registry, estimator, table, run_module, settings]
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +145,8 @@ def test_an_array_that_is_no_picture_is_named():
 
 def test_review_opens_the_page_of_a_run(run, monkeypatch, capsys):
     served = []
-    monkeypatch.setattr(
-        reviewing, "serve", lambda folder, port, announce: (served.append(folder), announce("http://x/"))
-    )
+    serve = lambda folder, port, announce: (served.append(folder), announce("http://x/"))  # noqa: E731
+    monkeypatch.setattr("segvote.review.serving.server.serve", serve)
     segvote.open_review(run, browser=False)
     run.review(browser=False)
     assert served == [run.folder.path] * 2
@@ -163,8 +163,10 @@ def test_review_opens_inside_an_event_loop(run_copy, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
 
     async def run_cell():
-        started = lambda address: threading.Thread(target=ask_and_interrupt, args=(address,)).start()  # noqa: E731
-        monkeypatch.setattr(reviewing, "print", lambda line: started(line.split()[-1]), raising=False)
+        def start(text, flush):
+            threading.Thread(target=ask_and_interrupt, args=(text.split()[1],)).start()
+
+        monkeypatch.setattr(opened, "print", start, raising=False)
         segvote.open_review(segvote.load_run(run_copy), browser=False)
 
     # Whoever started the tests in the background may have let interruptions go.

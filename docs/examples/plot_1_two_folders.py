@@ -3,7 +3,7 @@ Two folders to masks
 ====================
 
 Photographs of scikit-learn and scikit-image are arranged into scenes: half of them show a coffee cup, all show other things.
-Which of it is the cup, nobody says.
+Which part is the cup is not given.
 """
 
 import tempfile

@@ -5,7 +5,7 @@ Kernels and votes in the plane
 Segments of real images have hundreds of features. Here they have two, so that one can watch them vote.
 
 Each of twelve *with* bags holds segments of four kinds of background and three of the object. Each of twelve *without*
-bags holds background only. In both, a few odd segments lie far from everything. Nobody says which segment is what.
+bags holds background only. In both, a few odd segments lie far from everything. No segment is labelled.
 """
 
 import matplotlib.pyplot as plt

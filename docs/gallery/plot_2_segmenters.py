@@ -66,6 +66,6 @@ for axes, n_segments in zip(row, (40, 16, 6), strict=True):
 # ---------
 #
 # Enough that no segment holds both object and background; the votes put the parts together again. 200 for a picture of
-# 400 pixels is the default. ``segvote evaluate`` prints the *limit*: the best mask that these segments could give, if
-# somebody who knows the truth chose among them. If the limit is far above the result, look at the votes; if they are
+# 400 pixels is the default. ``segvote evaluate`` prints the *limit*: the best mask that these segments could give, chosen
+# by the truth. If the limit is far above the result, look at the votes; if they are
 # close, take more segments.

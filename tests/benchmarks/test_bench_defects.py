@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 bench = pytest.importorskip("bench_defects")
 
 
-def test_a_coreset_reaches_every_cluster_before_it_takes_a_second_of_one():
+def test_a_coreset_reaches_every_cluster_first():
     rng = np.random.default_rng(0)
     centres = rng.normal(0, 10, (6, 20))
     cells = np.repeat(centres, [500, 5, 5, 5, 5, 5], axis=0) + rng.normal(0, 0.1, (525, 20))
@@ -32,7 +32,7 @@ def test_a_stain_stands_out_from_the_memory_of_whole_surfaces(tmp_path):
     assert bench.measure_pixels([drawn], [scene.mask * np.uint8(255)])["pixel_auroc"] > 0.9
 
 
-def test_figures_of_a_map_that_is_the_truth_are_one_and_ignored_pixels_do_not_count():
+def test_a_map_that_is_the_truth_has_figures_of_one():
     truth = np.zeros((40, 50), dtype=np.uint8)
     truth[10:20, 10:20] = 255
     drawn = (truth == 255).astype(np.float32)

@@ -9,10 +9,10 @@ pytest.importorskip("av")
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from bench_video import count_lines, measure_drawing, write_disc, write_stills
+from bench_video import measure_drawing, write_disc, write_stills
+from segvote import annotate
 from segvote.evaluation.evaluate import evaluate
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,3 @@ def test_stills_are_the_key_frames_with_their_masks(disc, tmp_path):
     names = sorted(path.name for path in (stills / "with").iterdir())
     assert names[:5] == [f"clip0-{number:05d}.png" for number in (0, 4, 8, 11, 15)] and len(names) == 20
     assert sorted(path.name for path in (stills / "masks").iterdir()) == names
-
-
-def test_lines_of_code_are_those_of_files_named_after_videos():
-    assert count_lines() > 500

@@ -1,23 +1,20 @@
-"""The paper's experiments: the draw of images, and all pairs of bandwidths against the class they stand for."""
+"""The paper's experiments: the draw of images, the passes, README's rows, and the page that is filled."""
 
+import itertools
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.compare_results import Combination, Comparison, Result
-from segvote.evaluation.compare_rules import RULES
+from segvote.evaluation.compare_stage import RULES
 from segvote.voters import VOTERS
-from segvote.voters.paper import PaperEKDE
+from segvote.voters.bandwidths import BANDWIDTH_RULES, GRID
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 paper = pytest.importorskip("paper")
-bandwidths = pytest.importorskip("paper_bandwidths")
-sets = pytest.importorskip("paper_sets")
-pages = pytest.importorskip("paper_page")
+experiments = pytest.importorskip("paper_experiments")
 
 
 def test_images_are_drawn_evenly_over_the_sorted_names(tmp_path):
@@ -25,13 +22,13 @@ def test_images_are_drawn_evenly_over_the_sorted_names(tmp_path):
     for number in range(10):
         (tmp_path / "all" / f"{number}.jpg").touch()
     for count, names in ((5, "02468"), (0, "0123456789"), (20, "0123456789")):
-        sets.link_images(tmp_path / "all", tmp_path / "some", count)
+        experiments.spread_images(tmp_path / "all", tmp_path / "some", count)
         assert [path.stem for path in sorted((tmp_path / "some").iterdir())] == list(names)
 
 
 def test_the_papers_recipe_is_run_beside_our_defaults():
-    ours, recipe, words = paper.list_passes(tuple(VOTERS))
-    assert set(ours.voters) == set(VOTERS) and ours.segmenters == ("ward",)
+    ours, words, recipe = experiments.list_passes().values()
+    assert set(ours.voters) == {"ekde", *VOTERS} and ours.segmenters == ("ward",)
     assert recipe.segmenters == ("gpb",) and set(PAPER_METHODS.values()) <= set(recipe.pairs)
     assert words.features == ("bow",) and "printed" in RULES  # the second voting as printed
 
@@ -50,18 +47,27 @@ def make_comparison(figures):
 def test_readme_has_a_row_for_each_of_four_systems():
     figures = {"ekde": [0.9, 0.8], "walk": [0.9, 0.1], "walk-adapted": [1.0, 1.0], "f-neg": [0.6, 0.7], "crane": [0, 0]}
     found = {"one": make_comparison({**figures, "f-neg+finish": [0.8, 0.8], "crane+finish": [1, 1]})}
-    assert paper.find_best_baseline(found) == "f-neg"
-    rows = pages.list_claim_rows(found, "f-neg")
+    assert experiments.find_best_baseline(found) == "f-neg"
+    rows = paper.list_claim_rows(found, "f-neg")
     assert [row[1] for row in rows[1:]] == ["0.50", "1.00", "1.00", "1.00"]
     assert [row[2] for row in rows[1:]] == ["0.50", "0.65", "0.80", "0.85"]
 
 
-@pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
-def test_all_pairs_of_bandwidths_score_as_the_printed_voter_does():
-    rng = np.random.default_rng(0)
-    bags = np.repeat(np.arange(8), 6)
-    X = rng.normal(size=(48, 3)) + 2 * ((bags < 4) & (np.arange(48) % 6 == 0))[:, None]
-    table = SimpleNamespace(positive=np.arange(8) < 4, bags=bags)
-    for pair, scores in bandwidths.score_pairs(X, table, grid=(0.5, 1.0, 2.0)):
-        voter = PaperEKDE(*pair).fit(X, bags < 4, bags=bags)
-        np.testing.assert_allclose(scores[bags < 4], voter.scores_[bags < 4], rtol=1e-3, atol=1e-4)
+def make_printed(pair=(0.0, 0.0), **figures):
+    return experiments.Printed(pair, ap=0.7, corloc=0.4, common=0.3, selected=0.2, **figures)
+
+
+def test_tables_of_what_was_measured_replace_the_old_ones(tmp_path):
+    grid = [make_printed(pair) for pair in itertools.product(GRID, GRID)]
+    points = [make_printed(scale=0.6, ratio=ratio, rho=1.1, plausibility=0.5) for ratio in (1.1, 1.3)]
+    known = experiments.PrintedSet(grid, {rule: make_printed(GRID[:2]) for rule in BANDWIDTH_RULES}, points)
+    page = tmp_path / "paper.md"
+    markers = ("bandwidths", "rules", "window", "means")
+    page.write_text("text\n" + "".join(f"<!-- {name} -->\nbefore\n<!-- /{name} -->\n" for name in markers))
+    pages = paper.Pages({}, {"cows": known}, 12)
+    paper.fill_page(page, pages)
+    text = page.read_text()
+    assert text.startswith("text\n") and text.count("before") == 1  # no voters were compared
+    assert text.count("1 set, 12 images of each folder") == 3
+    assert "| cows | 0.20 | 0.40 | 0.70 | 0.20 | 0.40 | 0.70 | 1.10 |" in text
+    assert "<svg" in paper.draw_window(pages.printed)

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from segvote.cli.terminal import stopping
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli import terminal as stopping
+from segvote.cli.terminal import show_progress
 
 
 @pytest.fixture
@@ -56,9 +56,8 @@ def test_a_terminal_that_may_go_is_let_go(listening):
 
 def test_a_command_that_is_told_to_end_takes_its_workers_along():
     code = """
-from segvote.cli.terminal.stopping import listen_for_stop
-from segvote.steps.resources import Resources
-from segvote.steps.workers import run_on_all
+from segvote.cli.terminal import listen_for_stop
+from segvote.steps.workers import Resources, run_on_all
 import time
 listen_for_stop()
 for _ in run_on_all(time.sleep, [0, 0, 0, 60, 60, 60], Resources(2)):

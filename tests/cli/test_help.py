@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from segvote import EXPORTS, SEGMENTERS
 from segvote.cli.app import COMMANDS, load_commands, read_summary
-from segvote.cli.terminal.help import is_research
+from segvote.cli.help import is_research
 from segvote.voters import SYSTEMS
 
 GROUP = typer.main.get_command(load_commands())

@@ -10,14 +10,13 @@ from calling import call
 from rich.console import Console
 from rich.progress import Progress as Bar
 
+from segvote import annotate, annotate_classes
 from segvote.cli.annotate import print_outcome
 from segvote.evaluation.explain import VOTE, SegmentExplanation, VoteLine, format_explanation
 from segvote.io.progress_bar import RateColumn
 from segvote.report.summary import format_figures, format_tiles
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
-from segvote.steps.classes.annotate import annotate_classes
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 

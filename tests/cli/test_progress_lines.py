@@ -1,4 +1,4 @@
-from segvote.cli.terminal.progress import FIRST_LINE, NEXT_LINE, LineProgress
+from segvote.cli.terminal import FIRST_LINE, NEXT_LINE, LineProgress
 
 
 def report(moments):

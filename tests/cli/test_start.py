@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
+from segvote import annotate
 from segvote.run.settings import Settings
 from segvote.steps import extract
-from segvote.steps.annotate import annotate
 
 REPEAT = """
 import sys
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
+from segvote import annotate
 folder, out = sys.argv[1:]
 settings = Settings(features="color", n_segments=40, size=160)
 annotate(folder + "/with", folder + "/without", out, settings, n_jobs=1)

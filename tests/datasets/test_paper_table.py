@@ -9,7 +9,7 @@ from segvote.datasets.paper_table import (
     find_paper_corloc,
     measure_resolution,
 )
-from segvote.datasets.youtube_v1 import CLASSES
+from segvote.datasets.youtube import CLASSES
 
 
 def test_the_paper_has_151_shots_of_ten_classes():

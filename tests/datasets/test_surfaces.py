@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from PIL import Image
 from scipy import ndimage
 from typer.testing import CliRunner
 
@@ -57,13 +56,6 @@ def test_spots_are_several_and_the_others_one():
                 assert sizes.max() > 0.9 * sizes.sum()
 
 
-def test_without_images_are_whole():
-    scenes = list(make_surfaces(1, 2, size=SMALL))
-    assert [scene.bag_label for scene in scenes] == ["with", "without", "without"]
-    assert not scenes[1].mask.any()
-    assert not np.array_equal(scenes[1].image, scenes[2].image)
-
-
 def test_a_surface_does_not_depend_on_the_number_of_others():
     few, many = list(make_surfaces(2, 1, seed=4, size=SMALL)), list(make_surfaces(3, 2, seed=4, size=SMALL))
     assert np.array_equal(few[1].image, many[1].image)
@@ -85,13 +77,6 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path):
         content = (tmp_path / "one" / path).read_bytes()
         assert content == (tmp_path / "two" / path).read_bytes()
         assert content != (tmp_path / "other" / path).read_bytes()
-
-
-def test_written_masks_are_those_of_the_surfaces(tmp_path):
-    write_surfaces(tmp_path, 1, 0, kind="stain", size=SMALL)
-    scene = next(make_surfaces(1, 0, kind="stain", size=SMALL))
-    assert np.array_equal(np.asarray(Image.open(tmp_path / "masks/with-000.png")) == 255, scene.mask)
-    assert np.array_equal(np.asarray(Image.open(tmp_path / "with/with-000.png")), scene.image)
 
 
 @pytest.mark.parametrize("style", [{"size": 32}, {"area": (0.3, 0.1)}, {"area": (0.0, 0.001)}, {"area": (0.01, 0.2)}])

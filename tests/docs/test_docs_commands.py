@@ -3,7 +3,6 @@
 import re
 import shlex
 
-import pytest
 import typer
 from markdown_pages import PAGES, list_blocks
 
@@ -60,22 +59,15 @@ def test_commands_of_the_pages_can_be_typed():
     assert list_wrong([(page.name, line) for page in PAGES for line in list_commands(page.read_text())]) == []
 
 
-def test_a_wrong_option_is_noticed():
-    with pytest.raises(AssertionError, match="--voters"):
-        check("segvote annotate with without -o out --voters crane")
-    with pytest.raises(Exception, match=r"(?i)missing parameter|missing argument|missing option"):
-        check("segvote evaluate out")
-
-
-def test_commands_are_found_at_all():
+def test_every_command_is_shown_on_a_page():
     found = [line for page in PAGES for line in list_commands(page.read_text())]
     assert {line.split()[1] for line in found if len(line.split()) > 1} >= set(COMMANDS) - {"demo"}
 
 
-def test_help_ends_with_two_examples_that_can_be_typed():
+def test_help_ends_with_examples_that_can_be_typed():
     epilogs = {name: (GROUP.commands[name].epilog or "").splitlines() for name in COMMANDS}
     examples = {name: [line.strip() for line in lines if f"segvote {name}" in line] for name, lines in epilogs.items()}
-    assert {name: lines for name, lines in examples.items() if len(lines) < 2} == {}
+    assert {name: lines for name, lines in examples.items() if not lines} == {}
     assert list_wrong([(name, line) for name, lines in examples.items() for line in lines]) == []
 
 

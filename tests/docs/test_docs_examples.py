@@ -12,7 +12,7 @@ import matplotlib.pyplot
 import pytest
 from markdown_pages import DOCS, PAGES, list_blocks
 
-from segvote.steps.annotate import annotate
+from segvote import annotate
 
 EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
 SCRIPTS = [*EXAMPLES, *sorted((DOCS / "gallery").glob("plot_*.py"))]
@@ -57,23 +57,11 @@ def test_the_tutorial_runs_as_a_notebook():
     run_python("-c", EXECUTE, TUTORIAL)
 
 
-def test_the_tutorial_is_stored_with_what_it_showed():
-    cells = list_code_cells()
-    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    assert all(cell["outputs"] for cell in cells)
-    assert TUTORIAL.stat().st_size < 1_000_000
-
-
 def test_the_tutorial_is_the_one_that_is_written_down():
     pytest.importorskip("nbclient")
     code = "import sys; sys.path.insert(0, sys.argv[1]); import json, write_tutorial as w; print(json.dumps(w.CELLS))"
     written = json.loads(run_python("-c", code, DOCS / "_ext"))
     assert ["".join(cell["source"]) for cell in json.loads(TUTORIAL.read_text())["cells"]] == written
-
-
-def test_the_tutorial_names_no_folder_of_a_machine():
-    assert "/tmp/" not in TUTORIAL.read_text()
-    assert "/home/" not in TUTORIAL.read_text()
 
 
 def list_imports(code):
@@ -91,10 +79,6 @@ def is_public(module, name):
 def list_private(codes):
     """What code, by where it stands, imports that is not public."""
     return [(where, *one) for where, code in codes for one in list_imports(code) if not is_public(*one)]
-
-
-def test_private_names_are_noticed():
-    assert list_private([("a", "from segvote.kernels.blocks import list_blocks")]) != []
 
 
 def test_the_tutorial_imports_only_public_names():

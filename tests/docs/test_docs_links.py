@@ -2,7 +2,7 @@
 
 import re
 
-from markdown_pages import DOCS, PAGES, ROOT, list_anchors, list_blocks, list_links, read_page
+from markdown_pages import DOCS, PAGES, list_anchors, list_blocks, list_links, read_page
 
 TUTORIAL = DOCS / "tutorial.ipynb"
 MADE_BY_BUILD = re.compile(r"^(\.\./)?auto_(examples|gallery)/")
@@ -33,11 +33,6 @@ def test_internal_links_go_to_pages_and_headings_that_exist():
     assert [link for page in ALL_PAGES for link in list_broken_links(page)] == []
 
 
-def test_links_are_found_at_all():
-    assert "docs/quickstart.md" in list_links((ROOT / "README.md").read_text())
-    assert "explain.md" in list_links((DOCS / "why.md").read_text())  # its text is code
-
-
 def test_every_page_is_listed_once():
     paths = [*(page for page in PAGES if page.is_relative_to(DOCS)), TUTORIAL]
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in paths} - {"index"}
@@ -50,8 +45,3 @@ def test_links_into_the_gallery_name_its_scripts():
     texts = [path.read_text() for path in [*PAGES, *(DOCS / "gallery").glob("*.py"), *(DOCS / "examples").glob("*.py")]]
     named = {name for text in texts for name in re.findall(r"auto_(?:examples|gallery)[/_](plot_\w+)", text)}
     assert named <= scripts
-    assert len(scripts) >= 14
-
-
-def test_no_page_leaves_a_place_for_later():
-    assert [page.name for page in PAGES if re.search(r"\b(TODO|FIXME|XXX|TBD)\b", page.read_text())] == []

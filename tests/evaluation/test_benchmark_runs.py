@@ -18,7 +18,7 @@ from segvote.evaluation.benchmark import Benchmark, RowFeatures, benchmark, make
 from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Comparison, Result
-from segvote.evaluation.compare_rules import RULES
+from segvote.evaluation.compare_stage import RULES
 from segvote.metrics import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.report.experiment_pages import (
     list_benchmark_notes,
@@ -98,7 +98,7 @@ def test_videos_are_judged_as_wholes_by_the_threshold_for_videos(videos, tmp_pat
     assert done.resolution == 0.5
 
 
-def test_whole_videos_are_folders_that_the_main_job_takes_for_videos(videos, tmp_path):
+def test_whole_videos_are_folders_taken_for_videos(videos, tmp_path):
     laid = lay_out_class(DATASETS["neutral"](videos), "red", tmp_path / "images", n_frames=WHOLE, max_items=None)
     assert sorted(path.name for path in laid.folders[0].iterdir()) == ["00000", "00001"]
     assert len(list((laid.folders[0] / "00000").iterdir())) == 4
@@ -133,7 +133,7 @@ def test_images_are_judged_by_the_threshold_for_images(scenes, tmp_path):
     assert done.n_items == {"car": 4}
 
 
-def test_the_paper_plan_holds_the_methods_of_the_paper_and_no_other_pairs():
+def test_the_paper_plan_holds_the_papers_methods_only():
     pairs = {(one.voter, one.features) for one in list_combinations(make_paper_plan())}
     assert ("crane", "bow") in pairs
     assert ("ekde", "lite0") in pairs
@@ -171,7 +171,7 @@ def test_a_row_that_selects_nothing_says_why(tmp_path):
     assert "the only fixed point" in (tmp_path / "benchmark.md").read_text()
 
 
-def test_a_class_is_compared_with_the_papers_figure_of_that_class(tmp_path):
+def test_a_class_is_compared_with_its_own_figure(tmp_path):
     known = make_benchmark(tmp_path, 33, name="tang-segments", classes=("cat",))
     assert list_benchmark_rows(known)[1][-2:] == ["0.33", "="]
     assert list_class_rows(known) == [["method", "cat"], ["CRANE", "0.33 / 0.33 ="]]
@@ -216,7 +216,7 @@ def test_label_maps_are_linked_like_the_images(videos, tmp_path):
         benchmark("neutral", videos, tmp_path / "other", PLAN, QUICK, n_jobs=1, label_maps=tmp_path)
 
 
-def test_benchmarks_are_written_as_markdown_latex_json_and_a_page(tmp_path):
+def test_benchmarks_are_written_in_four_formats(tmp_path):
     page = write_benchmark(make_benchmark(tmp_path, 30), tmp_path).read_text()
     text = (tmp_path / "benchmark.md").read_text()
     assert "| CRANE | crane | bow | 0.30 | 0.30 | 0.30 | 0.21 |" in text

@@ -5,18 +5,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError, TooLargeError, UnknownNameError
+from segvote import annotate
+from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Result, read_result, wants_lengths, write_result
-from segvote.evaluation.compare_rules import decide_by_rules, vote_twice
-from segvote.evaluation.compare_stage import choose_detail, measure_segments, scale_table
-from segvote.evaluation.compare_voting import count_votes, count_votes_within, write_ballot
+from segvote.evaluation.compare_stage import (
+    choose_detail,
+    count_votes,
+    decide_by_rules,
+    measure_segments,
+    scale_table,
+    vote_twice,
+)
 from segvote.evaluation.evaluate import evaluate
 from segvote.io.arrays import read_arrays
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
@@ -54,7 +59,7 @@ def test_a_comparison_measures_what_annotate_and_evaluate_do(scenes, comparison,
     assert result.pixel_ap == pytest.approx(figures.ranking.pixel_ap)
 
 
-def test_ekde_is_first_on_the_scenes_and_the_paired_bootstrap_says_so(comparison):
+def test_ekde_is_first_on_the_scenes_by_paired_bootstrap(comparison):
     ranked = comparison.rank()
     assert ranked[0].combination.voter == "ekde"
     assert comparison.measure_difference(ranked[0]) is None
@@ -103,57 +108,17 @@ def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypa
     assert [one.is_good for one in run(scenes, tmp_path / "out", plan).results] == [False, False, True, True]
 
 
-def test_a_vote_that_was_too_large_is_tried_again_only_with_more_time(scenes, tmp_path, monkeypatch):
-    calls = []
-
-    def give_up(ballot, settings, time_limit, n_threads):
-        calls.append(time_limit)
-        raise TooLargeError("too slow")
-
-    monkeypatch.setattr(compare_module, "count_votes_within", give_up)
-    for time_limit in (5.0, 5.0, 9.0):
-        run(scenes, tmp_path / "out", replace(PLAN, voters=("negmin",), time_limit=time_limit))
-    assert calls == [5.0, 9.0]
-    assert not (tmp_path / "out/ballot.npz").exists()
-
-
-def test_a_vote_in_its_own_process_gives_the_same_and_can_be_ended(finished_run, tmp_path):
-    table = reopen(finished_run).table
-    write_ballot(tmp_path / "ballot.npz", table)
-    settings = Settings(voter="negmin")
-    apart = count_votes_within(tmp_path / "ballot.npz", settings, 60)
-    np.testing.assert_array_equal(apart.votes, count_votes(table, settings).votes)
-    with pytest.raises(TooLargeError, match="took longer"):
-        count_votes_within(tmp_path / "ballot.npz", settings, 0.01)
-
-
-def test_votes_counted_several_at_a_time_are_the_same(scenes, comparison, tmp_path):
-    arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out")
-    several = compare(*arguments, replace(PLAN, time_limit=60), QUICK, n_jobs=2)
-    assert [one.combination for one in several.results] == [one.combination for one in comparison.results]
-    for one, other in zip(several.results, comparison.results, strict=True):
-        assert one.overlaps == other.overlaps
-        assert one.key == other.key
-
-
-def test_an_error_in_the_child_comes_back_as_one_line(finished_run, tmp_path):
-    write_ballot(tmp_path / "ballot.npz", reopen(finished_run).table)
-    settings = Settings(voter="negmin", voter_options={"reading": "wrong"})
-    with pytest.raises(Exception, match="reading must be one of"):
-        count_votes_within(tmp_path / "ballot.npz", settings, 60)
-
-
 def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
-    table = reopen(finished_run).table
-    kept = scale_table(finished_run, table, True)
+    opened = reopen(finished_run)
+    table, scale, kept = opened.table, opened.standardiser, scale_table(finished_run, opened, True)
     shard = read_arrays(finished_run.folder.features_path(finished_run.bags[3].features))["features"]
-    scaled = (shard - table.standardiser.mean) / np.where(table.standardiser.std > 0, table.standardiser.std, 1)
+    scaled = (shard - scale.mean) / np.where(scale.std > 0, scale.std, 1)
     np.testing.assert_allclose(kept.X[finished_run.get_slice(3)], scaled, rtol=1e-5)
     lengths = np.linalg.norm(kept.X, axis=1, keepdims=True)  # one block only: the directions are the same
     np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
 
 
-def test_features_with_lengths_share_segments_and_count_with_those_without(scenes, tmp_path):
+def test_features_with_and_without_lengths_share_segments(scenes, tmp_path):
     plan = Plan(voters=("cam",), features=("color:unit", "color:lengths"))
     unit, kept = run(scenes, tmp_path / "out", plan).results
     assert unit.is_good
@@ -175,7 +140,7 @@ def test_every_voter_gets_the_features_that_suit_it(scenes, tmp_path):
     assert reference is found.find("ekde", "color")
 
 
-def test_words_are_compared_with_length_one_whatever_the_voter_wants(scenes, tmp_path):
+def test_words_are_compared_with_length_one(scenes, tmp_path):
     plan = Plan(voters=("cam", "ekde"), features=("bow", "bow:unit"))
     found = run(scenes, tmp_path / "out", plan, feature_options={"n_words": 8})
     for voter in plan.voters:
@@ -193,28 +158,28 @@ def test_options_reach_the_voter_they_are_for(scenes, tmp_path):
 def test_the_rules_select_what_they_say(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
-    shown = table.positive[table.bags]
+    shown = table.is_candidate
     _, _, own = decide_by_rules(table, votes, replace(QUICK, voter="cam"), 7)
     np.testing.assert_array_equal(own["own"], (votes > 0) & shown)
     assert own["matched"].sum() == 7
     assert votes[own["matched"]].min() > votes[shown & ~own["matched"]].max()
     _, _, best = decide_by_rules(table, votes, replace(QUICK, voter="negmin"), 7)
-    assert best["own"].sum() == table.positive.sum()
+    assert best["own"].sum() == table.bag_labels.sum()
     _, _, crane = decide_by_rules(table, votes, replace(QUICK, voter="crane"), 7)
     np.testing.assert_array_equal(crane["own"], crane["matched"])
     assert not any(one[~shown].any() for one in (*own.values(), *best.values()))
 
 
-def test_the_second_voting_as_printed_is_the_mean_of_the_adjacent_segments(finished_run):
+def test_the_second_voting_is_the_mean_of_adjacent_segments(finished_run):
     table = reopen(finished_run).table
     votes = np.random.default_rng(0).normal(size=len(table.X))
     expected = votes.copy()
-    for edges, start in zip(table.edges, table.offsets, strict=False):
-        for one in np.unique(edges):
-            adjacent = [*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]]
-            expected[start + one] = 0.7 * votes[start + one] + 0.3 * votes[start + np.array(adjacent)].mean()
+    edges = table.edges
+    for one in np.unique(edges):
+        adjacent = [*edges[edges[:, 0] == one, 1], *edges[edges[:, 1] == one, 0]]
+        expected[one] = 0.7 * votes[one] + 0.3 * votes[adjacent].mean()
     np.testing.assert_allclose(vote_twice(table, votes, 0.3), expected)
-    settings, shown = replace(QUICK, voter="cam", smoothing=0.3), table.positive[table.bags]
+    settings, shown = replace(QUICK, voter="cam", smoothing=0.3), table.is_candidate
     np.testing.assert_array_equal(decide_by_rules(table, votes, settings, 7)[2]["printed"], (expected > 0) & shown)
 
 
@@ -230,7 +195,7 @@ def test_frames_join_to_videos():
         joined.measure_ious("other")
 
 
-def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, tmp_path):
+def test_results_come_back_and_half_a_file_is_none(comparison, tmp_path):
     result = comparison.results[0]
     write_result(tmp_path, result)
     assert read_result(tmp_path, result.key) == result
@@ -238,17 +203,6 @@ def test_results_come_back_from_their_files_and_half_a_file_is_none(comparison, 
     path.write_text(path.read_text()[:100])
     assert read_result(tmp_path, result.key) is None
     assert read_result(tmp_path, "absent") is None
-
-
-def test_a_vote_in_a_process_of_its_own_knows_of_key_frames(finished_run, tmp_path):
-    table = reopen(finished_run).table
-    frames = np.concatenate([2 * np.arange(count) // count for count in np.diff(table.offsets)])
-    nothing = {"edges": np.empty((0, 2), np.int64), "lengths": np.empty(0), "contrasts": np.empty(0)}
-    table = replace(table, frames=frames, **{name: [one] * len(table.positive) for name, one in nothing.items()})
-    write_ballot(tmp_path / "ballot.npz", table)
-    settings = measure_segments(QUICK)
-    within = count_votes_within(tmp_path / "ballot.npz", settings, time_limit=60)
-    np.testing.assert_allclose(within.votes, count_votes(table, settings).votes, rtol=1e-6)
 
 
 def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):
@@ -276,14 +230,15 @@ def test_equation_2_takes_one_segment_without_smoothing(scenes, tmp_path):
         assert chosen.tolist() == best
 
 
-def test_the_own_rule_of_scda_is_the_largest_component_above_the_mean(comparison):
+def test_scda_keeps_the_largest_component_above_the_mean(comparison):
     table = reopen(Run(comparison.folder / "run")).table
     votes = np.random.default_rng(0).random(len(table.X))
     selected = decide_by_rules(table, votes, Settings(voter="scda"), 5)[2]["own"]
     for index in np.flatnonzero(table.positive):
-        part = slice(table.offsets[index], table.offsets[index + 1])
+        part = table.get_slice(index)
+        edges = table.edges[table.images[table.edges[:, 0]] == index] - part.start
         above = votes[part] > np.average(votes[part], weights=table.areas[part])
-        components = list_components(above, table.edges[index])
+        components = list_components(above, edges)
         largest = max(components, key=lambda members: table.areas[part][members].sum())
         assert np.flatnonzero(selected[part]).tolist() == sorted(largest)
 

@@ -50,7 +50,7 @@ def test_instances_are_summed_over_the_images(evaluation):
     assert figures["instance_precision"] == sum(one.n_matched for one in counts) / sum(one.n_marked for one in counts)
 
 
-def test_instances_that_the_user_cut_and_joined_are_those_of_the_export(run_copy, scenes, tmp_path):
+def test_instances_cut_by_the_user_are_those_of_the_export(run_copy, scenes, tmp_path):
     run = Run(run_copy)
     mask = run.read_mask(0)
     line = np.zeros_like(mask)

@@ -5,7 +5,7 @@ import pytest
 
 from segvote.evaluation.evaluate_segments import count_segments, find_main_box, measure_ious
 from segvote.evaluation.evaluate_truth import Truth
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
 from segvote.metrics import measure_iou, measure_limit
 
 
@@ -42,7 +42,7 @@ def test_nothing_found_where_nothing_is_counts_as_right():
     assert measure_ious([segments.measure(np.array([True]))])[0] == 0
 
 
-def test_boxes_are_scaled_to_the_label_map_and_the_best_one_counts():
+def test_boxes_are_scaled_and_the_best_one_counts():
     labels = np.zeros((10, 20), dtype=int)
     labels[2:6, 4:10] = 1
     boxes = np.array([[8.0, 4.0, 20.0, 12.0], [0.0, 0.0, 2.0, 2.0]])

@@ -39,7 +39,7 @@ def read_only(readers):
     return reader()
 
 
-def test_masks_are_found_by_the_name_of_the_image_in_nested_folders(tmp_path, mask):
+def test_masks_are_found_by_name_in_nested_folders(tmp_path, mask):
     write_mask(tmp_path / "farm/one.png", mask)
     write_mask(tmp_path / "two.png", mask)
     readers = list_truth(tmp_path)
@@ -61,7 +61,7 @@ def test_ignored_pixels_stay_ignored(tmp_path, mask):
     np.testing.assert_array_equal(read_only(list_truth(tmp_path)).mask, values)
 
 
-def test_a_coco_file_gives_the_masks_and_leaves_out_what_nobody_annotated(tmp_path, annotations, mask):
+def test_a_coco_file_gives_masks_of_annotated_images_only(tmp_path, annotations, mask):
     path = tmp_path / "truth.json"
     write_coco_file(iter(annotations), path, ExportOptions(labels=("cow", "dog")))
     readers = list_truth(path)
@@ -79,7 +79,7 @@ def test_a_voc_folder_gives_all_classes_or_the_one_asked_for(tmp_path, annotatio
         read_only(list_truth(tmp_path, "horse"))
 
 
-def test_without_a_label_map_classes_have_the_names_of_pascal_voc(tmp_path):
+def test_without_a_label_map_classes_are_named_as_in_voc(tmp_path):
     picture = Image.fromarray(np.array([[0, 10, 12, 255]], dtype=np.uint8))
     picture.putpalette(np.random.default_rng(0).integers(0, 256, 768).astype(np.uint8).tobytes())
     (tmp_path / "SegmentationClass").mkdir()
@@ -168,7 +168,7 @@ def test_a_photograph_in_colour_or_grey_is_refused_as_truth(tmp_path, name, endi
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg"])
-def test_an_object_photographed_on_a_white_ground_is_refused_as_truth(tmp_path, ending):
+def test_a_photograph_on_white_ground_is_refused_as_truth(tmp_path, ending):
     save(put_on_white(skimage.data.chelsea()), tmp_path, ending)
     with pytest.raises(BadInputError, match="looks like a photograph"):
         list_truth(tmp_path)["a"]()
@@ -196,7 +196,7 @@ def test_a_mask_of_thin_lines_with_soft_edges_is_no_photograph(tmp_path, side, e
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg"])
-def test_masks_of_many_instances_and_masks_in_jpeg_are_no_photographs(tmp_path, ending):
+def test_masks_of_many_instances_or_in_jpeg_are_masks(tmp_path, ending):
     instances = np.kron(np.arange(64).reshape(8, 8) * 4, np.ones((16, 16))).astype(np.uint8)
     Image.fromarray(instances).save(tmp_path / f"a.{ending}")
     assert list_truth(tmp_path)["a"]().mask.shape == (128, 128)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
 from segvote.review.explain_page import format_page
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen, vote
 
 
@@ -28,7 +28,7 @@ def test_amounts_sum_to_the_score(voted, bag):
     for segment in range(0, 40, 7):
         explanation = explain_segment(voted, bag, segment)
         total = sum(line.amount for line in explanation.lines) + explanation.constant
-        assert total == pytest.approx(voted.result.scores[voted.opened.table.offsets[bag] + segment], abs=1e-9)
+        assert total == pytest.approx(voted.result.scores[voted.opened.table.bag_offsets[bag] + segment], abs=1e-9)
 
 
 @pytest.mark.parametrize("voter", ["negmin", "crane"])

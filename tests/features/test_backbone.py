@@ -1,6 +1,3 @@
-import json
-import pickle
-
 import numpy as np
 import onnx
 import pytest
@@ -116,14 +113,6 @@ def test_weights_beside_the_model_are_found_and_hashed(map_model, tmp_path):
     data[5] ^= 1
     (tmp_path / "large.weights").write_bytes(data)
     assert extractor.get_key() != before
-
-
-def test_copies_extract_the_same_and_the_key_is_json(map_model):
-    extractor = make_features(str(map_model), size=48, pooling="max")
-    expected = extractor.extract(*make_scene())
-    copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does
-    np.testing.assert_array_equal(copy.extract(*make_scene()), expected)
-    assert json.loads(json.dumps(copy.get_key()))["pooling"] == "max"
 
 
 def test_a_side_that_the_model_cannot_take_is_explained(map_model, tmp_path):

@@ -1,4 +1,3 @@
-import json
 import pickle
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import skimage.data
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
 from segvote.features import FEATURES, FeatureExtractor, fit_standardiser, make_features
-from segvote.features.joined import JoinedFeatures
+from segvote.features.base import JoinedFeatures
 
 LABELS = np.arange(12).reshape(3, 4).repeat(20, axis=0).repeat(20, axis=1)
 
@@ -88,11 +87,6 @@ def test_a_state_for_an_extractor_that_learns_nothing_is_refused():
     make_features("color").set_state({})
     with pytest.raises(DamagedFileError, match="learns nothing"):
         make_features("color").set_state({"words": np.zeros(3)})
-
-
-def test_keys_tell_joins_apart_and_are_json():
-    keys = {json.dumps(make_features(name).get_key()) for name in ("color", "lite0", "lite0+color", "color+lite0")}
-    assert len(keys) == 4
 
 
 def test_joins_can_be_copied_to_other_processes():

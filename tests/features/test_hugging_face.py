@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.features import make_features
 from segvote.features.networks.backbone import BackboneFeatures
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
-from segvote.steps.prediction.predict import predict
+from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen
 
 if not os.environ.get("SEGVOTE_NEED_TORCH"):

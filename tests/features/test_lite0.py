@@ -1,6 +1,3 @@
-import json
-import pickle
-
 import numpy as np
 import pytest
 import skimage.data
@@ -8,7 +5,7 @@ import skimage.data
 from segvote.errors import BadInputError, MissingPartError
 from segvote.features import make_features
 from segvote.features.networks import lite0
-from segvote.features.networks.lite0 import Lite0Features, build_lite0, find_lite0_weights, fold_norm, prepare_lite0
+from segvote.features.networks.lite0 import Lite0Features, build_lite0, find_lite0_weights, prepare_lite0
 from segvote.features.networks.network import make_session
 from segvote.features.networks.torch_file import read_torch_file
 
@@ -89,19 +86,6 @@ def test_the_network_knows_what_is_in_the_picture(weights, picture, expected):
     assert scores.argmax() == expected
 
 
-def test_folding_changes_nothing(weights):
-    x = np.random.default_rng(0).normal(size=(3, 9, 9))
-    kernel, bias = fold_norm(weights, "_conv_stem", "_bn0")
-    expected = normalise(convolve(x, weights["_conv_stem.weight"]), weights, "_bn0")
-    np.testing.assert_allclose(convolve(x, kernel) + bias[:, None, None], expected, atol=1e-4)
-
-
-def test_onnx_finds_the_graph_sound(weights):
-    import onnx
-
-    onnx.checker.check_model(onnx.load_from_string(build_lite0(weights)), full_check=True)
-
-
 # The extractor ----------------------------------------------------------------------------------------------------
 
 
@@ -124,19 +108,6 @@ def test_features_are_those_of_the_place_where_the_object_lies(extractor, labels
     image[60:, :20] = np.random.default_rng(0).integers(0, 256, (20, 20, 3))  # segment 18
     change = np.linalg.norm(extractor.extract(image, labels)[:, :40] - plain[:, :40], axis=1)
     assert change.argmax() == 18
-
-
-def test_copies_in_other_processes_extract_the_same(extractor, labels):
-    image = skimage.data.chelsea()
-    expected = extractor.extract(image, labels)
-    copy = pickle.loads(pickle.dumps(extractor))  # noqa: S301 - what a process pool does
-    assert copy._session is None
-    np.testing.assert_array_equal(copy.extract(image, labels), expected)
-
-
-def test_the_key_is_json_and_tells_options_apart():
-    keys = {json.dumps(f.get_key()) for f in (Lite0Features(), Lite0Features(size=224), Lite0Features(pooling="max"))}
-    assert len(keys) == 3
 
 
 def test_inputs_of_any_size_share_one_network_and_change_nothing(labels):

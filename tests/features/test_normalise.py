@@ -20,21 +20,9 @@ def test_moments_equal_those_of_all_rows_at_once(shards):
     np.testing.assert_allclose(fitted.std, rows.std(axis=0), rtol=1e-9)
 
 
-def test_the_order_of_shards_does_not_matter(shards):
-    forward, backward = fit_standardiser(shards, BLOCKS), fit_standardiser(shards[::-1], BLOCKS)
-    np.testing.assert_allclose(forward.apply(shards[0]), backward.apply(shards[0]), atol=1e-6)
-
-
 def test_large_means_cancel_nothing():
     shards = [np.array([[1e6], [1e6 + 1]]), np.array([[1e6 + 0.5]])]
     np.testing.assert_allclose(fit_standardiser(shards, (1,)).std, np.std([0, 1, 0.5]), rtol=1e-6)
-
-
-def test_every_block_of_a_row_has_length_one(shards):
-    scaled = fit_standardiser(shards, BLOCKS).apply(np.vstack(shards))
-    assert scaled.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(scaled[:, :3], axis=1), 1, rtol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(scaled[:, 3:], axis=1), 1, rtol=1e-6)
 
 
 def test_without_standardising_only_lengths_change(shards):
@@ -48,10 +36,6 @@ def test_each_block_has_its_own_flag(shards):
     fitted = fit_standardiser(shards, BLOCKS, (False, True))
     assert fitted.mean[:3].tolist() == [0, 0, 0]
     assert (fitted.mean[3:] > 90).all()
-
-
-def test_zero_vectors_stay_zero(shards):
-    assert not fit_standardiser(shards, BLOCKS, False).apply(np.zeros((2, 5), np.float32)).any()
 
 
 def test_a_channel_that_never_changes_becomes_zero():
@@ -74,10 +58,6 @@ def test_the_state_gives_the_same_standardiser(shards):
     again = Standardiser.from_state(fitted.get_state())
     np.testing.assert_array_equal(again.apply(shards[3]), fitted.apply(shards[3]))
     assert (again.blocks, again.flags) == (fitted.blocks, fitted.flags)
-
-
-def test_shards_are_read_once_and_one_at_a_time(shards):
-    np.testing.assert_array_equal(fit_standardiser(iter(shards), BLOCKS).mean, fit_standardiser(shards, BLOCKS).mean)
 
 
 def test_other_dimensions_are_refused(shards):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from segvote import annotate
 from segvote.errors import BadInputError, SegvoteError
 from segvote.features import make_features
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 
 FLOAT = TensorProto.FLOAT
 ANY = helper.make_tensor_value_info("y", FLOAT, None)

@@ -10,8 +10,7 @@ from torch_writer import make_file
 from segvote.errors import BadInputError, DamagedFileError, MissingPartError
 from segvote.features import make_features
 from segvote.features.networks.network import make_session
-from segvote.features.networks.vgg19 import Vgg19Features, build_vgg19
-from segvote.features.networks.vgg19_weights import list_vgg19_shapes, read_vgg19_weights
+from segvote.features.networks.vgg19 import Vgg19Features, build_vgg19, list_vgg19_shapes, read_vgg19_weights
 
 LABELS = np.arange(12).reshape(3, 4).repeat(10, axis=0).repeat(10, axis=1)
 
@@ -70,29 +69,6 @@ def test_maps_equal_a_plain_forward_pass(layers):
     assert [cells.shape[1:] for cells in maps] == [(256, 8, 12), (512, 4, 6), (512, 2, 3)]
     for cells, expected in zip(maps, run_slowly(layers, image[0]), strict=True):
         np.testing.assert_allclose(cells[0], expected, atol=1e-4 * expected.max())
-
-
-def test_receptive_fields_are_those_of_the_layers():
-    # Positive weights let a single bright pixel through wherever it is seen.
-    layers = [(np.full(shape, 1 / np.prod(shape[1:]), np.float32), np.zeros(shape[0], np.float32))
-              for shape in list_vgg19_shapes().values()]  # fmt: skip
-    session = make_session(build_vgg19(layers))
-    fields = np.zeros(3, int)
-    seen = [set(), set(), set()]
-    for pixel in range(150, 166):  # one period of the coarsest stride
-        image = np.zeros((1, 3, 16, 304), np.float32)
-        image[..., pixel] = 1
-        for cells, places in zip(session.run(None, {"image": image}), seen, strict=True):
-            places |= {(pixel, int(place)) for place in np.flatnonzero(cells.max(axis=(0, 1, 2)))}
-    for index, stride in enumerate((4, 8, 16)):
-        offsets = [pixel - stride * place for pixel, place in seen[index]]
-        fields[index] = max(offsets) - min(offsets) + 1
-    assert fields.tolist() == [48, 116, 252]
-
-
-def test_the_names_are_torchvision_s():
-    assert list(list_vgg19_shapes())[7::4] == ["features.16", "features.25", "features.34"]
-    assert len(list_vgg19_shapes()) == 16
 
 
 def test_a_segment_has_1280_numbers(weight_file):

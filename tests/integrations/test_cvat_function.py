@@ -6,8 +6,8 @@ from PIL import Image
 
 from segvote.integrations.cvat import create
 from segvote.io.images import read_image
-from segvote.steps.prediction.model import read_model
-from segvote.steps.prediction.predictor import Predictor
+from segvote.steps.model import read_model
+from segvote.steps.predictor import Predictor
 
 cvat = pytest.importorskip("cvat_sdk.auto_annotation")
 masks = pytest.importorskip("cvat_sdk.masks")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from segvote.integrations.token_guard import LOCAL_HOSTS, TokenGuard
+from segvote.integrations.label_studio import LOCAL_HOSTS, TokenGuard
 
 
 def ask(path, host="127.0.0.1:9090", hosts=LOCAL_HOSTS):

@@ -1,11 +1,12 @@
 """Names that text cannot hold: percent-encoded outside, never one for another."""
 
 import os
+from pathlib import PurePosixPath
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segvote.io.names import MAX_STEP, PERCENT, FileNamer, encode_name, encode_names, shorten_step
+from segvote.io.names import MAX_STEP, PERCENT, FileNamer, encode_name, encode_names, fold_name, shorten_step
 
 STEPS = st.binary(min_size=1, max_size=MAX_STEP).filter(lambda step: b"/" not in step and b"\0" not in step)
 NAMES = st.lists(STEPS, min_size=1, max_size=3).map(lambda steps: os.fsdecode(b"/".join(steps)))
@@ -46,3 +47,16 @@ def test_stems_of_exports_leave_room_for_endings(names):
     stems = [namer.choose_stem(name) for name in outside]
     assert len({stem.casefold() for stem in stems}) == len(stems)
     assert all(len(step) + 40 <= MAX_STEP for stem in stems for step in stem.encode().split(b"/")[-1:])
+
+
+LETTERS = st.text("aAbé\u0301É~%/.\udce9ß", min_size=1, max_size=6).filter(lambda name: PurePosixPath(name).name)
+
+
+@given(st.lists(LETTERS.map(lambda name: f"with/{PurePosixPath(name)}".replace("//", "/")), unique=True))
+def test_foldable_names_lie_in_one_folder_on_any_disk(names):
+    found = encode_names(names, foldable=True)
+    files = [fold_name(outside) for outside in found.values()]
+    folders = {fold_name(str(folder)) for outside in found.values() for folder in PurePosixPath(outside).parents}
+    assert list(found) == names and len({*files}) == len(files) and not folders & {*files}
+    alone = [name for name in names if [fold_name(one) for one in names].count(fold_name(name)) == 1]
+    assert all(found[name] == name for name in alone if encode_name(name) == name and fold_name(name) not in folders)

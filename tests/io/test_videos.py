@@ -15,11 +15,11 @@ from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
 from segvote.io.video.files import open_film_writer, read_film
 from segvote.io.video.reading import (
     FRAME_RATE,
+    VideoStream,
     hash_video,
     is_frame_folder,
     is_video_file,
     list_frames,
-    open_video,
 )
 
 av = pytest.importorskip("av")
@@ -67,7 +67,7 @@ def write_folder(folder, n_frames=12, pattern="{:05d}.png"):
     [("mp4", "libx264"), ("mov", "libx264"), ("mkv", "libx264"), ("webm", "libvpx-vp9"), ("avi", "mpeg4")],
 )
 def test_every_frame_comes_once_in_order(tmp_path, extension, codec):
-    stream = open_video(write_film(tmp_path / f"a.{extension}", codec=codec))
+    stream = VideoStream(write_film(tmp_path / f"a.{extension}", codec=codec))
     frames = list(stream)
     assert [frame.index for frame in frames] == list(range(12))
     assert [read_bar(frame.image) for frame in frames] == list(range(12))
@@ -78,12 +78,12 @@ def test_every_frame_comes_once_in_order(tmp_path, extension, codec):
 
 def test_times_are_those_of_the_file_when_the_rate_varies(tmp_path):
     times = [0, 40, 80, 500, 520, 900, 2000, 2100]
-    frames = list(open_video(write_film(tmp_path / "a.mp4", n_frames=8, times=times)))
+    frames = list(VideoStream(write_film(tmp_path / "a.mp4", n_frames=8, times=times)))
     np.testing.assert_allclose([frame.time for frame in frames], np.array(times) / 1000, atol=1e-3)
 
 
 def test_a_stream_can_be_read_twice(tmp_path):
-    stream = open_video(write_film(tmp_path / "a.mp4"))
+    stream = VideoStream(write_film(tmp_path / "a.mp4"))
     assert [frame.index for frame in stream] == [frame.index for frame in stream]
 
 
@@ -101,7 +101,7 @@ def rotate_film(path, turns):
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
 def test_rotation_is_applied(tmp_path, turns):
     path = rotate_film(write_film(tmp_path / "a.mp4", n_frames=1), turns)
-    image = next(iter(open_video(path))).image
+    image = next(iter(VideoStream(path))).image
     wanted = np.rot90(make_frame(0), -turns)
     assert image.shape == wanted.shape
     assert np.abs(image.astype(int) - wanted).mean() < 12
@@ -111,7 +111,7 @@ def test_a_truncated_film_gives_its_beginning_and_says_so(tmp_path):
     path = write_film(tmp_path / "a.mp4", n_frames=40, movflags="faststart")
     data = path.read_bytes()
     path.write_bytes(data[: int(0.85 * len(data))])
-    stream = open_video(path)
+    stream = VideoStream(path)
     frames = list(stream)
     assert 4 < len(frames) < 40
     assert [read_bar(frame.image) for frame in frames[:5]] == list(range(5))
@@ -122,7 +122,7 @@ def test_a_film_without_its_index_is_unreadable(tmp_path):
     path = write_film(tmp_path / "a.mp4", n_frames=40)
     path.write_bytes(path.read_bytes()[:2000])
     with pytest.raises(UnreadableImageError, match=r"a\.mp4"):
-        list(open_video(path))
+        list(VideoStream(path))
 
 
 @pytest.mark.parametrize("content", [b"a letter", b"", b"#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n"])
@@ -130,7 +130,7 @@ def test_other_files_are_no_videos(tmp_path, content):
     path = tmp_path / "a.mp4"
     path.write_bytes(content)
     with pytest.raises(UnreadableImageError, match=r"a\.mp4"):
-        list(open_video(path))
+        list(VideoStream(path))
 
 
 def test_a_film_with_sound_only_is_unreadable(tmp_path):
@@ -141,7 +141,7 @@ def test_a_film_with_sound_only_is_unreadable(tmp_path):
         frame.rate = 8000
         container.mux(stream.encode(frame))
     with pytest.raises(UnreadableImageError, match="no video"):
-        list(open_video(path))
+        list(VideoStream(path))
 
 
 def test_without_pyav_the_message_says_how_to_get_it(tmp_path, monkeypatch):
@@ -155,7 +155,7 @@ def test_without_pyav_the_message_says_how_to_get_it(tmp_path, monkeypatch):
 
 
 def test_every_nth_frame_keeps_its_number_and_time(tmp_path):
-    frames = list(open_video(write_film(tmp_path / "a.mp4"), every=5))
+    frames = list(VideoStream(write_film(tmp_path / "a.mp4"), every=5))
     assert [frame.index for frame in frames] == [0, 5, 10]
     assert [read_bar(frame.image) for frame in frames] == [0, 5, 10]
 
@@ -163,15 +163,15 @@ def test_every_nth_frame_keeps_its_number_and_time(tmp_path):
 def test_fps_follows_the_time_not_the_number(tmp_path):
     times = [0, 40, 80, 500, 520, 900, 2000, 2100]
     path = write_film(tmp_path / "a.mp4", n_frames=8, times=times)
-    assert [frame.index for frame in open_video(path, fps=2)] == [0, 3, 6]
-    assert len(list(open_video(path, fps=1000))) == 8
+    assert [frame.index for frame in VideoStream(path, fps=2)] == [0, 3, 6]
+    assert len(list(VideoStream(path, fps=1000))) == 8
 
 
 @pytest.mark.parametrize("options", [{"every": 0}, {"fps": 0}, {"fps": float("nan")}, {"every": 2, "fps": 5}])
 def test_a_senseless_sampling_is_refused(tmp_path, options):
     path = write_folder(tmp_path / "a")
     with pytest.raises(BadInputError):
-        open_video(path, **options)
+        VideoStream(path, **options)
 
 
 # folders of frames
@@ -179,7 +179,7 @@ def test_a_senseless_sampling_is_refused(tmp_path, options):
 
 def test_frames_are_read_in_the_order_of_their_numbers(tmp_path):
     folder = write_folder(tmp_path / "a", pattern="frame{}.png")
-    frames = list(open_video(folder))
+    frames = list(VideoStream(folder))
     assert [read_bar(frame.image) for frame in frames] == list(range(12))
     np.testing.assert_array_equal(frames[7].image, make_frame(7))
     assert frames[7].time == 7 / FRAME_RATE
@@ -188,7 +188,7 @@ def test_frames_are_read_in_the_order_of_their_numbers(tmp_path):
 def test_a_damaged_frame_is_left_out_and_told(tmp_path):
     folder = write_folder(tmp_path / "a")
     (folder / "00003.png").write_bytes(b"x")
-    stream = open_video(folder)
+    stream = VideoStream(folder)
     assert [frame.index for frame in stream] == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]
     assert "00003.png" in stream.problem
 
@@ -197,16 +197,16 @@ def test_a_folder_of_damaged_frames_is_unreadable(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/1.png").write_bytes(b"x")
     with pytest.raises(UnreadableImageError, match=r"1\.png"):
-        list(open_video(tmp_path / "a"))
+        list(VideoStream(tmp_path / "a"))
     (tmp_path / "b").mkdir()
     with pytest.raises(BadInputError, match="no picture"):
-        open_video(tmp_path / "b")
+        VideoStream(tmp_path / "b")
 
 
 def test_frames_of_another_size_are_brought_to_the_first(tmp_path):
     folder = write_folder(tmp_path / "a", n_frames=3)
     Image.fromarray(make_frame(2, 96, 128)).save(folder / "00002.png")
-    assert {frame.image.shape for frame in open_video(folder)} == {(48, 64, 3)}
+    assert {frame.image.shape for frame in VideoStream(folder)} == {(48, 64, 3)}
 
 
 def test_numbered_pictures_that_look_alike_are_a_video(tmp_path):
@@ -254,7 +254,7 @@ def test_a_written_film_comes_back(tmp_path, size):
     with open_film_writer(path) as writer:
         for index in range(12):
             writer.write(make_frame(index, *size), index / 10)
-    frames = list(open_video(path))
+    frames = list(VideoStream(path))
     assert [read_bar(frame.image) for frame in frames] == list(range(12))
     np.testing.assert_allclose([frame.time for frame in frames], np.arange(12) / 10, atol=1e-4)
     assert frames[0].image.shape == (48, 64, 3)
@@ -279,7 +279,7 @@ def test_written_times_are_kept_and_bytes_repeat(tmp_path):
         with open_film_writer(tmp_path / name) as writer:
             for index, time in enumerate(times):
                 writer.write(make_frame(index), time)
-    np.testing.assert_allclose([frame.time for frame in open_video(tmp_path / "a.mp4")], times, atol=1e-4)
+    np.testing.assert_allclose([frame.time for frame in VideoStream(tmp_path / "a.mp4")], times, atol=1e-4)
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
 
 
@@ -323,7 +323,7 @@ def test_a_codec_that_nobody_knows_is_told_in_one_line(tmp_path):
     path = write_film(tmp_path / "a.mp4")
     path.write_bytes(path.read_bytes().replace(b"avc1", b"zzzz"))
     with pytest.raises(UnreadableImageError, match="codec"):
-        list(open_video(path))
+        list(VideoStream(path))
 
 
 def test_later_frames_larger_than_the_first_are_left_out(tmp_path):
@@ -342,6 +342,6 @@ def test_later_frames_larger_than_the_first_are_left_out(tmp_path):
             packet.stream, packet.pts, packet.dts, packet.time_base = stream, number, number, Fraction(1, 10)
             packet.is_keyframe = True
             container.mux(packet)
-    frames = open_video(path)
+    frames = VideoStream(path)
     assert [frame.image.shape for frame in frames] == [(48, 64, 3)] * 3
     assert frames.problem

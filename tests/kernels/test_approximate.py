@@ -17,6 +17,10 @@ def clustered():
     return X.astype(np.float32), np.arange(3000) // 20
 
 
+def make_search(X, bags, k=10):
+    return approximate._ListSearch(approximate._Lists.make(X), X, X, (bags, bags), k)
+
+
 def test_most_neighbours_are_found_and_none_of_the_own_bag(clustered, monkeypatch):
     X, bags = clustered
     exact = search_neighbours(X, X, 10, bags, bags)
@@ -31,27 +35,11 @@ def test_most_neighbours_are_found_and_none_of_the_own_bag(clustered, monkeypatc
     assert (np.diff(squared, axis=1) >= 0).all()
 
 
-def test_finer_codes_need_fewer_candidates(clustered, monkeypatch):
-    X, bags = clustered
-    rows = np.arange(0, 3000, 30)
-    true = approximate.search_all(X[rows], X, 10, bags[rows], bags)
-    shared = approximate._adapt(make_search(X, bags), rows, true)
-    monkeypatch.setattr(approximate, "MANY_VOTERS", len(X))
-    own = approximate._adapt(make_search(X, bags), rows, true)
-    assert own.lists.index.pq.M == 2 * shared.lists.index.pq.M
-    assert own.n_measured < shared.n_measured
-
-
 def test_the_same_set_gives_the_same_neighbours(clustered, monkeypatch):
     X, bags = clustered
     monkeypatch.setattr(neighbours, "EXACT_PAIRS", 1_000_000)
     first, second = (search_neighbours(X, X, 10, bags, bags) for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
-
-
-def test_a_small_set_is_searched_exactly(clustered):
-    X, bags = clustered
-    assert search_with_recall(X, X, 5, bags, bags)[2] == 1.0
 
 
 def test_features_without_structure_are_searched_exactly(monkeypatch):
@@ -88,25 +76,6 @@ def test_all_pairs_in_blocks_give_the_true_neighbours(clustered, monkeypatch):
     assert np.array_equal(np.sort(found), np.sort(true))
 
 
-def test_where_there_are_too_few_voters_all_pairs_say_so():
-    X = np.eye(3, dtype=np.float32)
-    found = approximate.search_all(X, X, 4, np.arange(3), np.arange(3))
-    assert (np.sort(found) == [[-1, -1, 1, 2], [-1, -1, 0, 2], [-1, -1, 0, 1]]).all()
-
-
-def test_vectors_mapped_from_a_file_are_searched_alike(clustered, monkeypatch, tmp_path):
-    X, bags = clustered
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
-    found, expected = (search_neighbours(one, one, 10, bags, bags) for one in (mapped, X))
-    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-
-
-def make_search(X, bags, k=10):
-    return approximate._ListSearch(approximate._Lists.make(X), X, X, (bags, bags), k)
-
-
 def test_the_lists_looked_at_hold_most_neighbours(clustered):
     X, bags = clustered
     rows = np.arange(0, 3000, 30)
@@ -117,16 +86,6 @@ def test_the_lists_looked_at_hold_most_neighbours(clustered):
     held = np.mean([np.isin(homes[one], seen).mean() for one, seen in zip(true, looked_at, strict=True)])
     assert held >= approximate.LISTED_RECALL
     assert n_lists < search.lists.index.nlist / 2
-
-
-def test_more_candidates_are_measured_where_components_are_few(clustered, monkeypatch):
-    X, bags = clustered
-    rows = np.arange(0, 3000, 30)
-    true = approximate.search_all(X[rows], X, 10, bags[rows], bags)
-    all_known = approximate._adapt(make_search(X, bags), rows, true)
-    monkeypatch.setattr(approximate, "N_COMPONENTS", 2)
-    few = approximate._adapt(make_search(X, bags), rows, true)
-    assert few.n_measured > all_known.n_measured
 
 
 def test_neighbours_are_found_beyond_the_own_bag(monkeypatch):

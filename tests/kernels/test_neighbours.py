@@ -1,4 +1,4 @@
-"""Neighbour search and vote graphs against brute force."""
+"""Neighbour search, vote graphs and candidates against brute force."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from segvote.kernels import build_vote_graph, neighbours, search_neighbours
+from segvote.kernels.points import keep_nearest
 
 
 def search_slow(queries, voters, k, query_bags, voter_bags):
@@ -95,6 +96,21 @@ def test_votes_do_not_depend_on_the_unit_of_features(scale):
     np.testing.assert_allclose(graphs[1], graphs[0], rtol=1e-4, atol=1e-7)
 
 
-def test_identical_points_vote_equally():
-    squared, indices = search_neighbours(np.zeros((3, 2)), np.zeros((3, 2)), 2, np.arange(3), np.arange(3))
-    assert np.allclose(build_vote_graph(squared, indices, 3).data, 0.5)
+def test_the_nearest_candidates_are_those_of_the_formula():
+    rng = np.random.default_rng(0)
+    queries, voters = (rng.normal(size=(n, 37)).astype(np.float32) for n in (50, 200))
+    candidates = np.array([rng.permutation(200)[:30] for _ in range(50)])
+    candidates[rng.random(candidates.shape) < 0.2] = -1
+    squared, indices = keep_nearest(queries, voters, candidates, 10)
+    for query, row, distances, nearest in zip(queries, candidates, squared, indices, strict=True):
+        true = {int(j): float(((query.astype(float) - voters[j]) ** 2).sum()) for j in row if j >= 0}
+        expected = sorted(true, key=true.get)[:10]
+        assert nearest.tolist() == expected
+        np.testing.assert_allclose(distances, [true[j] for j in expected], rtol=1e-5)
+
+
+def test_ties_go_by_index_and_gaps_stay_empty():
+    points = np.zeros((4, 3), dtype=np.float32)
+    squared, indices = keep_nearest(points[:1], points, np.array([[3, -1, 1]]), 3)
+    assert indices.tolist() == [[1, 3, -1]]
+    assert squared.tolist() == [[0, 0, np.inf]]

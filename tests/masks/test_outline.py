@@ -1,11 +1,10 @@
-"""Outlines at the resolution of the photograph: basins against a walk downhill, and shapes with known outlines."""
+"""Outlines at the resolution of the photograph: the fit against plain regression, and shapes with known outlines."""
 
 import numpy as np
 import pytest
 
-from segvote.kernels.colour import convert_to_lab
-from segvote.kernels.resizing import resize_labels
-from segvote.masks.outline import REACH, find_band, find_basins, measure_signed_distance, refine_outline
+from segvote.kernels.pixels import convert_to_lab, resize_labels
+from segvote.masks.outline import NEARBY, NOISE, REACH, fit_colours, measure_signed_distance, refine_outline
 
 
 def make_disc(side, radius):
@@ -47,35 +46,23 @@ def test_signed_distance_changes_sign_at_the_outline():
     assert measure_signed_distance(mask)[2].tolist() == pytest.approx([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, 4.5])
 
 
-def walk_down(gradient, near, place):
-    """The minimum that the steepest way down from a pixel ends in; of equals the first in reading order."""
-    while True:
-        y, x = place
-        around = [(y, x), (y - 1, x), (y, x - 1), (y, x + 1), (y + 1, x)]
-        inside = [p for p in around if 0 <= p[0] < near.shape[0] and 0 <= p[1] < near.shape[1] and near[p]]
-        best = min(inside, key=lambda p: (gradient[p], p))
-        if best == place:
-            return place
-        place = best
+@pytest.mark.parametrize("place", [(20, 20), (20, 31), (33, 24)])
+def test_fit_is_weighted_ridge_regression(place):
+    rng = np.random.default_rng(0)
+    lab, mask = rng.normal(50, 10, (48, 48, 3)).astype(np.float32), make_disc(48, 12.0)
+    y, x = np.mgrid[:48, :48]
+    weights = np.exp(-((y - place[0]) ** 2 + (x - place[1]) ** 2) / (2 * NEARBY**2)).ravel()
+    weights /= weights.sum()
+    colours = lab.reshape(-1, 3) - weights @ lab.reshape(-1, 3)
+    mean = weights @ mask.ravel()
+    covariance = (colours * weights[:, None]).T @ colours + NOISE * np.eye(3)
+    slopes = np.linalg.solve(covariance, colours.T @ (weights * (mask.ravel() - mean)))
+    intercept = mean - slopes @ (weights @ lab.reshape(-1, 3))
+    found = fit_colours(lab, mask, np.ones((48, 48), dtype=bool))[place]
+    assert found == pytest.approx([*slopes, intercept], abs=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_basins_are_those_of_a_walk_downhill(seed):
-    rng = np.random.default_rng(seed)
-    gradient, near = rng.integers(0, 4, (9, 11)).astype(np.float32), rng.random((9, 11)) < 0.7
-    band = find_band(gradient, near)
-    ends = [walk_down(gradient, near, tuple(place)) for place in np.argwhere(near).tolist()]
-    ends = [tuple(end) for end in ends]
-    numbers = {end: number for number, end in enumerate(sorted(set(ends)))}
-    assert band.basins.tolist() == [numbers[end] for end in ends]
-
-
-def test_edges_count_shared_boundary():
-    gradient = np.array([[0.0, 1.0, 5.0, 1.0, 0.0]] * 2, dtype=np.float32)
-    gradient[1] += 0.5
-    band = find_band(gradient, np.ones((2, 5), dtype=bool))
-    assert band.edges.tolist() == [[0, 1]] and band.lengths.tolist() == [2]
-
-
-def test_a_pixel_alone_is_a_basin():
-    assert find_basins(np.array([3.0]), np.full((4, 1), -1)).tolist() == [0]
+def test_outline_stays_where_colours_do_not_differ():
+    coarse = make_disc(100, 30.0)
+    lab = make_picture(np.zeros((400, 400), dtype=bool), noise=1)
+    assert (refine_outline(lab, coarse) != resize_labels(coarse, (400, 400))).sum() < 0.02 * 16 * coarse.sum()

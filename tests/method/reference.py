@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 
-def select_segments(X, y, images, geometry, k=40, n_steps=60, border=0.9, smoothing=0.4):
+def vote_slowly(X, y, images, geometry, k=40, n_steps=60, border=0.9, smoothing=0.4):
     n, names = len(X), np.unique(images)
     # Votes of the k nearest segments of other images.
     d2 = ((X[:, None] - X[None]) ** 2).sum(-1)
@@ -73,10 +73,12 @@ def select_segments(X, y, images, geometry, k=40, n_steps=60, border=0.9, smooth
         known, crossed = y[i], y[i] & (chosen[i] != chosen[j])
         contrast = np.average(geometry.contrasts[crossed], weights=geometry.lengths[crossed])
         contrast /= np.average(geometry.contrasts[known], weights=geometry.lengths[known])
-        return inside * (1 - np.average(s[rest], weights=a[rest])) * (1 - np.mean(tops)) + 0.2 * np.log(contrast)
+        return inside * (1 - np.average(s[rest], weights=a[rest])) * (1 - np.mean(tops)) + 0.2 * np.log(
+            min(contrast, 2)
+        )
 
     selections, scores = [], []
-    for balance, strength in ((0, 0), (0.25, 0), (0.25, 0.3)):
+    for balance, strength in ((0, 0), (0.25, 0.3)):
         g = np.where(geometry.border > 0, border, 1) * (1 - strength * connectivity)
         w = y.astype(float)
         for _ in range(n_steps):
@@ -84,13 +86,11 @@ def select_segments(X, y, images, geometry, k=40, n_steps=60, border=0.9, smooth
             w = w / np.array([(w * share)[images == i].sum() or 1 for i in images]) ** balance
             w /= w.max()
         v = g * (M @ w)
-        chosen = separate(smooth(v / v[y].max()))
-        for _ in range(2):
-            chosen = select(smooth(M @ chosen))
-        selections.append(chosen)
-        scores.append(judge(chosen))
+        selections.append(separate(smooth(v / v[y].max())))
+        scores.append(judge(selections[-1]))
     weights = np.exp((np.array(scores) - max(scores)) / 0.02)
-    chosen = select(smooth(M @ (weights @ selections / weights.sum())))
+    weights /= weights.sum()
+    chosen = select(smooth(M @ (weights @ selections)))
     # Neighbours where objects repeat, a linear classifier where they vary.
     s = M @ chosen
     inside = np.average(s[chosen], weights=geometry.areas[chosen])
@@ -105,4 +105,4 @@ def select_segments(X, y, images, geometry, k=40, n_steps=60, border=0.9, smooth
         p = expit(design @ curve)
         hessian = (design * (weight * p * (1 - p))[:, None]).T @ design + 1e-9 * weight.sum() * np.eye(2)
         curve -= np.clip(np.linalg.solve(hessian, design.T @ (weight * (p - chosen))), -5, 5)
-    return select(smooth(inside * s + (1 - inside) * expit(design @ curve)))
+    return select(smooth(inside * s + (1 - inside) * expit(design @ curve))), weights

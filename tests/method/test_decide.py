@@ -6,7 +6,10 @@ from made_tables import make_scene, tabulate
 
 from segvote.errors import UnknownNameError
 from segvote.kernels.otsu import split_otsu
-from segvote.method.decide import DECISIONS, POWERS, choose_power, decide, select, select_above, select_separable
+from segvote.method.decide import DECISIONS, choose_power, decide, select, select_above, select_separable
+from segvote.method.vote import VoteParams
+
+POWERS = VoteParams().powers
 
 SCORES = [np.array([0.0, 0.1, 0.9, 1.0]), np.array([-2.0, -1.0, -1.0, 0.4])]
 AREAS = [np.ones(4), np.ones(4)]
@@ -61,10 +64,10 @@ def test_the_chosen_power_separates_best():
         power: np.mean([split_otsu(one**power, weights)[1] for one, weights in zip(votes, areas, strict=True)])
         for power in POWERS
     }
-    assert choose_power(votes, areas) == max(slow, key=slow.get)
+    assert choose_power(votes, areas, POWERS) == max(slow, key=slow.get)
 
 
 def test_negative_votes_are_taken_for_zero():
     table = tabulate(make_scene(n_images=6, n_segments=8))
     votes = np.random.default_rng(0).normal(size=len(table))
-    assert np.array_equal(select_separable(table, votes), select_separable(table, np.maximum(votes, 0)))
+    assert np.array_equal(select_separable(table, votes, POWERS), select_separable(table, np.maximum(votes, 0), POWERS))

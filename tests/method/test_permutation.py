@@ -66,7 +66,7 @@ def measure_slowly(found, labels, prior, balance):
 
 def test_the_test_agrees_with_its_slow_twin(found):
     test = permutation.test_permutations(found, n_shuffles=6)
-    border, tried = np.where(found.table.border > 0, 0.9, 1.0), found.params.hypotheses[::2]  # the first and last
+    border, tried = np.where(found.table.border > 0, 0.9, 1.0), found.params.hypotheses
     priors = [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in tried]
     labels = shuffle_labels(found.table, 6)
     slow = [max(measure_slowly(found, column, *one) for one in priors) for column in labels.T]

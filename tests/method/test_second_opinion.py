@@ -122,7 +122,7 @@ def test_a_vote_is_judged_as_the_formula_says():
         mutual = np.mean([measure_iou(chosen, other) for i, other in enumerate(selections) if i != index])
         i, j = geometry.edges.T
         crossed = y[i] & (chosen[i] != chosen[j])
-        contrast = np.log(geometry.contrasts[crossed].mean() / geometry.contrasts[y[i]].mean())
+        contrast = np.log(min(geometry.contrasts[crossed].mean() / geometry.contrasts[y[i]].mean(), 2))
         apart = 1 - np.average(found.connectivity[chosen], weights=areas[chosen])
         judged.append(consistency * mutual**0.5 + 0.2 * contrast + 0.3 * apart)
     assert judge_vote(found) == pytest.approx(max(judged))

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_tables import hold, label, make_scene, measure_iou, tabulate
-from reference import select_segments
+from reference import vote_slowly
 
 from segvote.method.explanation import explain_vote
 from segvote.method.graph import search_graph
+from segvote.method.held_out import link_unseen, score_held_out, score_linked
 from segvote.method.linear import fit_posterior
 from segvote.method.table import Geometry
-from segvote.method.vote import VoteParams, link_unseen, score_held_out, score_linked, vote, vote_by_scores
+from segvote.method.vote import VoteParams, value_contrast, vote, vote_by_scores
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +32,10 @@ def test_what_is_planted_is_found(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_fast_code_agrees_with_the_formulas(noise, seed):
     scene = make_scene(n_images=12, n_segments=10, noise=noise, seed=seed)
-    slow = select_segments(*scene[:4], k=10)
-    assert np.array_equal(hold(scene, exclude_mislabelled=False).selected, slow)
+    selected, weights = vote_slowly(*scene[:4], k=10)
+    found = hold(scene, exclude_mislabelled=False)
+    assert np.array_equal(found.selected, selected)
+    assert found.agreement.weights == pytest.approx(weights)
 
 
 def test_the_order_of_images_does_not_matter():
@@ -98,6 +101,14 @@ def test_labels_can_turn_a_vote_to_another_selection():
     scene = make_scene(noise=0.3)
     found = hold(scene, user_labels=label(480, background=np.flatnonzero(scene[4])))
     assert not found.selected[scene[4]].any() and found.selected.any()
+
+
+@pytest.mark.parametrize(
+    ("contrast", "worth"), [(1.0, 0.0), (1.5, 0.2 * np.log(1.5)), (2.0, 0.2 * np.log(2)), (4.0, 0.2 * np.log(2))]
+)
+def test_contrast_beyond_twice_the_mean_is_worth_no_more(contrast, worth, monkeypatch):
+    monkeypatch.setattr("segvote.method.vote.measure_outline_contrast", lambda table, selected: contrast)
+    assert value_contrast(tabulate(make_scene()), np.zeros(480, dtype=bool), VoteParams()) == pytest.approx(worth)
 
 
 def test_one_hypothesis_alone_has_all_the_weight():

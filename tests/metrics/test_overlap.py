@@ -1,9 +1,24 @@
+"""Overlaps, boxes, and the limit of a segmentation."""
+
 import numpy as np
 import pytest
+from PIL import Image
 from pycocotools import mask as coco
 
 from segvote.errors import BadInputError
-from segvote.metrics import find_box, measure_box_iou, measure_corloc, measure_iou
+from segvote.kernels.pixels import resize_labels
+from segvote.metrics import (
+    find_box,
+    label_by_truth,
+    measure_areas,
+    measure_box_iou,
+    measure_corloc,
+    measure_iou,
+    measure_limit,
+)
+
+LABELS = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 2, 3]])
+TRUTH = np.array([[255, 255, 0, 0], [255, 0, 128, 128], [255, 0, 0, 128]], dtype=np.uint8)
 
 
 @pytest.fixture
@@ -13,11 +28,6 @@ def rng():
 
 def make_truth(rng, shape=(17, 23)):
     return rng.choice(np.array([0, 128, 255], dtype=np.uint8), size=shape)
-
-
-def test_iou_by_hand():
-    mask = np.array([[1, 1, 0, 0]], dtype=bool)
-    assert measure_iou(mask, np.array([[0, 255, 255, 0]], dtype=np.uint8)) == 1 / 3
 
 
 def test_ignored_pixels_count_neither_for_nor_against():
@@ -91,12 +101,6 @@ def test_box_ends_are_left_out():
     assert find_box(np.zeros((4, 4))).tolist() == [0, 0, 0, 0]
 
 
-def test_box_iou_by_hand():
-    assert measure_box_iou([0, 0, 2, 2], [1, 0, 3, 2])[0, 0] == pytest.approx(1 / 3)
-    assert measure_box_iou([0, 0, 2, 2], [2, 0, 3, 2])[0, 0] == 0
-    assert measure_box_iou([0, 0, 0, 0], [0, 0, 0, 0])[0, 0] == 0
-
-
 def test_box_iou_equals_that_of_pycocotools(rng):
     corners = np.sort(rng.integers(0, 50, size=(12, 2, 2)), axis=1).reshape(12, 4) + [0, 0, 1, 1]
     sizes = np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]).astype(float)
@@ -108,3 +112,40 @@ def test_box_iou_of_box_shaped_masks_is_their_iou():
     masks = np.zeros((2, 20, 20), bool)
     masks[0, 2:9, 3:12] = masks[1, 5:15, 1:10] = True
     assert measure_box_iou(find_box(masks[0]), find_box(masks[1]))[0, 0] == measure_iou(*masks)
+
+
+def test_limit_equals_the_slow_way():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 30, (20, 25))
+    truth = rng.choice(np.array([0, 128, 255, 255], np.uint8), (20, 25))
+    mask = np.zeros(labels.shape, bool)
+    for segment_id in range(labels.max() + 1):
+        inside = truth[labels == segment_id]
+        mask[labels == segment_id] = np.sum(inside == 255) > np.sum(inside == 0)
+    assert measure_limit(labels, truth) == measure_iou(mask, truth)
+
+
+@pytest.mark.parametrize("size", [(30, 40), (31, 7), (12, 16), (5, 48)])
+def test_resizing_is_pillows_nearest(size):
+    labels = np.random.default_rng(0).integers(0, 255, (15, 20)).astype(np.uint8)
+    expected = np.asarray(Image.fromarray(labels).resize(size[::-1], Image.Resampling.NEAREST))
+    np.testing.assert_array_equal(resize_labels(labels, size), expected)
+
+
+def test_labels_are_resized_to_the_truth():
+    large = np.kron(TRUTH, np.ones((3, 3), np.uint8))
+    np.testing.assert_array_equal(label_by_truth(LABELS, large), label_by_truth(LABELS, TRUTH))
+    assert measure_areas(LABELS, large).tolist() == [36, 18, 27, 0]
+    assert measure_limit(LABELS, large) == measure_limit(LABELS, TRUTH)
+
+
+def test_a_segment_lost_in_a_smaller_truth_keeps_its_place():
+    labels = np.array([[0, 1, 2, 3]])
+    assert len(measure_areas(labels, np.zeros((1, 2), np.uint8))) == 4
+
+
+def test_videos_are_measured_frame_on_frame():
+    labels, truth = np.stack([LABELS, LABELS + 4]), np.stack([TRUTH, 255 - np.where(TRUTH == 128, 0, TRUTH)])
+    assert len(label_by_truth(labels, truth)) == 8
+    with pytest.raises(BadInputError, match="frames"):
+        measure_limit(labels, TRUTH)

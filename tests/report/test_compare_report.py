@@ -13,7 +13,7 @@ from segvote.cli.compare import split_names
 from segvote.errors import UnknownNameError
 from segvote.evaluation.compare import Plan, compare
 from segvote.evaluation.compare_results import Combination, Comparison, Result
-from segvote.evaluation.compare_rules import RULES
+from segvote.evaluation.compare_stage import RULES
 from segvote.evaluation.stress import STRESSES, StressCurve, StressPoint
 from segvote.report.experiment_pages import draw_stress, format_comparison_page, write_comparison
 from segvote.report.experiment_pictures import choose_images
@@ -27,7 +27,7 @@ from segvote.report.experiment_tables import (
     list_set_rows,
     name_methods,
 )
-from segvote.report.line_charts import Line, draw_lines
+from segvote.report.figures import Line, draw_lines
 from segvote.run.settings import Settings
 
 QUICK = Settings(features="color", n_segments=40, size=160)

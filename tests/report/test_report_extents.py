@@ -4,7 +4,7 @@ import numpy as np
 
 from segvote.method.extents import N_LEVELS
 from segvote.report import write_report
-from segvote.report.extents import choose_images, draw_levels, find_chosen, format_extents, list_selections
+from segvote.report.thumbnails import choose_images, draw_levels, find_chosen, format_extents, list_selections
 from segvote.steps.extent import change_extent
 
 
@@ -31,7 +31,7 @@ def test_selections_are_nested(finished_run):
 
 
 def test_the_extent_of_an_image_alone_is_marked(run_copy):
-    run = change_extent(change_extent(run_copy, 4, n_jobs=1), 1, "with/with-000.png", n_jobs=1)
+    run = change_extent(change_extent(run_copy, 4), 1, "with/with-000.png")
     selections = list_selections(run)
     assert find_chosen(run, run.find("with/with-000.png"), selections) == 1
     assert find_chosen(run, run.find("with/with-001.png"), selections) == 4

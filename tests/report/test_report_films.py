@@ -1,19 +1,25 @@
 """The card of a video: a player, and a time line drawn from what its frames say."""
 
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from made_runs import make_bag, write_run
 
-from segvote.io.video.reading import Frame
-from segvote.report.films import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
+from segvote.io.tables import write_json
+from segvote.io.video.files import Frame
+from segvote.report.gallery import HEAD, HEIGHT, WIDTH, draw_timeline, format_film
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.video.draw import DrawnFrame
-from segvote.steps.video.timeline import Moment, measure_moment, read_timeline, write_timeline
+from segvote.steps.video.write import Moment, get_timeline_path, measure_moment, read_timeline
 
 MOMENTS = [Moment(0.0, 0.1, 1.0), Moment(0.5, 0.2, 0.5), Moment(1.0, 0.0, 0.0)]
+
+
+def write_timeline(run, stem, moments):
+    write_json(get_timeline_path(run, stem), {"frames": [asdict(moment) for moment in moments]})
 
 
 def read_points(svg, name):
@@ -36,7 +42,7 @@ def test_a_single_frame_and_empty_masks_are_drawn_too(moments):
     assert "nan" not in draw_timeline(moments)
 
 
-def test_the_moment_of_a_frame_is_its_covered_area_and_the_heat_there():
+def test_the_moment_of_a_frame_is_its_area_and_heat():
     frame, heat = Frame(3, 0.25, np.zeros((2, 2, 3), np.uint8)), np.array([[0.8, 0.8], [0.3, 0.1]], np.float32)
     found = measure_moment(DrawnFrame(frame, np.array([[True, True], [False, False]]), heat, 0.125))
     assert found == Moment(0.25, 0.5, 0.8, 0.125)

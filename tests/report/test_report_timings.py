@@ -4,7 +4,7 @@ import pytest
 from made_runs import LOG
 
 from segvote.report.markup import format_duration, format_number, format_share
-from segvote.report.timings import format_timings, list_calls
+from segvote.report.summary import format_timings, list_calls
 
 STOPPED = LOG[:3]
 IDLE = ({"step": "start"}, {"step": "bags", "worker_seconds": {}}, {"step": "extract", "seconds": 0.1})

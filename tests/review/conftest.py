@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import json
-import shutil
 import threading
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 import pytest
+from browsing import ARGUMENTS, CHROMIUM, PATIENCE
 
 from segvote.review.serving.server import open_reviewed, open_server
 from segvote.run.run import Run
@@ -103,11 +103,6 @@ def serve_in_thread():
     return serve
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
-PATIENCE = 600_000  # milliseconds; a busy machine is slow, not wrong
-
-
 @pytest.fixture(scope="module")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api")
@@ -141,19 +136,3 @@ def open_page(browser):
     yield open_one
     context.close()
     assert errors == []
-
-
-@pytest.fixture(scope="session")
-def wait_heard():
-    """Until the vote on an action has reached the page."""
-
-    def wait(page, action):
-        page.wait_for_selector(f"#saved[data-last-voted='{action}']")
-        # The status comes first, the scores a moment later.
-        for _ in range(PATIENCE // 50):
-            if page.evaluate("() => segvote.store.version === segvote.store.status.version"):
-                return
-            page.wait_for_timeout(50)
-        raise AssertionError(f"no scores after action {action}")
-
-    return wait

@@ -4,12 +4,13 @@ import shutil
 
 import numpy as np
 import pytest
+from browsing import NEEDS_CHROMIUM, wait_heard
 from PIL import Image
 
+from segvote import annotate_classes
 from segvote.datasets import write_scenes
 from segvote.run.correction_log import read_actions
 from segvote.run.settings import Settings
-from segvote.steps.classes.annotate import annotate_classes
 
 pytest.importorskip("starlette")
 from segvote.review.serving.server import make_guarded_app
@@ -34,7 +35,7 @@ def class_runs(tmp_path_factory):
     return annotate_classes(folder / "root", folder / "out", QUICK, n_jobs=1)
 
 
-def test_each_class_has_its_page_and_only_the_one_looked_at_counts_votes(class_runs, make_caller):
+def test_only_the_class_looked_at_counts_votes(class_runs, make_caller):
     app, token, classes = make_guarded_app(class_runs)
     client = make_caller(app, f"/{token}")
     try:
@@ -50,9 +51,9 @@ def test_each_class_has_its_page_and_only_the_one_looked_at_counts_votes(class_r
         classes.close()
 
 
+@NEEDS_CHROMIUM
 @pytest.mark.browser
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
-def test_keys_lead_from_class_to_class_at_the_same_image(class_runs, open_page, serve_in_thread, wait_heard):
+def test_keys_lead_from_class_to_class_at_the_same_image(class_runs, open_page, serve_in_thread):
     with serve_in_thread(class_runs.folder.path) as address:
         page = open_page(address)
         assert page.url == f"{address}classes/0/"

@@ -5,18 +5,17 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
+from waiting import wait_until
 
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, MissingPartError
-from segvote.review.serving.opening import open_browser
-from segvote.review.serving.server import open_server, serve
+from segvote.review.serving.server import open_browser, open_server, serve
 
 
 def call(*arguments):
@@ -63,7 +62,7 @@ def test_without_the_web_extra_the_message_says_how_to_get_it(run_copy, monkeypa
         serve(run_copy)
 
 
-def test_the_browser_is_given_a_file_that_only_its_owner_can_read(monkeypatch):
+def test_the_browser_is_given_a_file_of_its_owner_only(monkeypatch):
     given = []
     monkeypatch.setattr(webbrowser, "open", given.append)
     with open_browser("http://127.0.0.1:1/secret/"):
@@ -91,13 +90,6 @@ def test_the_redirect_of_a_killed_process_is_removed(monkeypatch, tmp_path):
 def test_the_redirect_does_not_outlive_its_use(monkeypatch, tmp_path):
     monkeypatch.setattr(webbrowser, "open", lambda page: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("segvote.review.serving.opening.REDIRECT_SECONDS", 0.05)
+    monkeypatch.setattr("segvote.review.serving.server.REDIRECT_SECONDS", 0.05)
     with open_browser("http://127.0.0.1:1/secret/"):
         wait_until(lambda: not list(tmp_path.glob("*/review.html")))
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 600
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -1,17 +1,12 @@
 """What a new user does on the page in the first hour, in headless Chromium: select all, undo fast, change the size."""
 
-import shutil
-
 import pytest
+from browsing import NEEDS_BROWSER, wait_heard, wait_until
 
 from segvote.run.correction_log import read_actions
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
+pytest.importorskip("playwright.sync_api")
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture
@@ -19,14 +14,6 @@ def page(address, open_page):
     page = open_page(address)
     wait_until(page, "() => segvote.getRegions() !== null")
     return page
-
-
-def wait_until(page, condition, argument=None):
-    for _ in range(12_000):
-        if page.evaluate(condition, argument):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"never: {condition}")
 
 
 def label_next(page, key):
@@ -69,18 +56,6 @@ def test_three_fast_undos_are_three(page, run_copy):
     wait_until(page, "() => segvote.store.status.action === 9 && segvote.store.status.nRedo === 0")
 
 
-def test_the_corrected_image_keeps_its_place(page, wait_heard):
-    page.locator("#filters button", has_text="Not accepted").click()
-    second = page.evaluate("() => segvote.store.order[1]")
-    page.evaluate("(image) => segvote.go(image)", second)
-    wait_until(page, "() => segvote.getRegions() !== null")
-    label_next(page, "b")
-    wait_heard(page, 1)
-    assert page.evaluate("() => segvote.store.order.indexOf(segvote.store.current)") == 1
-    card = page.locator("#list .card").nth(1)
-    assert card.locator("button").get_attribute("aria-current") == "true"
-
-
 def test_keys_and_slider_run_the_same_way(page):
     words = []
     for key in "12345":
@@ -111,7 +86,7 @@ def test_no_tool_is_cut_on_a_phone(page, width):
         assert left >= 0 and right <= width and not is_cut
 
 
-def test_eight_windows_show_the_same(address, open_page, wait_heard):
+def test_eight_windows_show_the_same(address, open_page):
     """Browsers allow six connections to one server; the windows share one stream."""
     windows = [open_page(address) for _ in range(8)]
     wait_until(windows[-1], "() => segvote.getRegions() !== null")

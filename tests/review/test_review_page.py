@@ -2,26 +2,28 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from browsing import (
+    NEEDS_BROWSER,
+    PATIENCE,
+    find_best,
+    find_segment,
+    get_state,
+    wait_heard,
+    wait_until,
+    write_masks,
+)
 
-from segvote.review.serving.opening import write_redirect
+from segvote.review.serving.server import write_redirect
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.run import Run
-from segvote.steps.annotate import annotate
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-]
-
-PATIENCE = 600_000  # milliseconds; a busy machine is slow, not wrong
+pytest.importorskip("playwright.sync_api")
+pytestmark = NEEDS_BROWSER
 
 
 class Server:
@@ -47,48 +49,7 @@ def server(run_copy):
     server.kill()
 
 
-def wait_heard(page, action):
-    page.wait_for_selector(f"#saved[data-last-voted='{action}']")
-    # The status comes first, the scores a moment later.
-    wait_until(page, "() => segvote.store.version === segvote.store.status.version")
-
-
-def wait_until(page, condition, argument=None):
-    """`wait_for_function` is refused by the page's own policy; asking again and again is not."""
-    for _ in range(PATIENCE // 50):
-        if page.evaluate(condition, argument):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"not within {PATIENCE} ms: {condition}")
-
-
-def find_segment(page, segment):
-    """Where a segment lies on the screen."""
-    wait_until(page, "() => segvote.getRegions() !== null")
-    x, y = page.evaluate("(segment) => segvote.toScreen(segment)", segment)
-    box = page.locator("#canvas").bounding_box()
-    return box["x"] + x, box["y"] + y
-
-
-def get_state(page, image, segment):
-    return page.evaluate("([image, segment]) => segvote.store.images[image].state[segment]", [image, segment])
-
-
-def find_best(page):
-    return page.evaluate(
-        "() => { const s = segvote.store.images[segvote.store.current].scores; return s.indexOf(Math.max(...s)); }"
-    )
-
-
-def write_masks(page):
-    """Finish, write masks, close."""
-    page.keyboard.press("e")
-    page.locator("#write-masks").click()
-    page.locator("#write-result", has_text="COCO").wait_for()
-    page.keyboard.press("Escape")
-
-
-def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address, open_page):
+def test_a_click_changes_other_images_and_can_be_undone(address, open_page):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
     before = page.evaluate("() => segvote.store.images.map((image) => [...image.scores])")
@@ -115,7 +76,7 @@ def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address,
     assert get_state(page, current, segment) == 1
 
 
-def test_keys_and_wheel_choose_coarser_regions_and_a_click_takes_them_whole(address, open_page, run_copy):
+def test_keys_and_wheel_choose_coarser_regions(address, open_page, run_copy):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
     page.mouse.move(*find_segment(page, segment))
@@ -190,22 +151,6 @@ def paint(page, segment):
     page.mouse.up()
 
 
-def test_strokes_of_two_tabs_both_stand_and_both_tabs_show_them(address, open_page, run_copy):
-    tabs = [open_page(address), open_page(address)]
-    for tab in tabs:
-        tab.evaluate("() => segvote.go(0)")
-    for number, (tab, segment) in enumerate(zip(tabs, (0, Run(run_copy).bags[0].n_segments - 1), strict=True), 1):
-        paint(tab, segment)
-        for other in tabs:
-            wait_heard(other, number)
-    assert [action.kind for action in read_actions(run_copy / "review.sqlite")] == ["paint", "paint"]
-    shown = []
-    for tab in tabs:
-        wait_until(tab, "() => segvote.isDrawn(0)")
-        shown.append(tab.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]"))
-    assert shown[0] == shown[1]
-
-
 def test_a_killed_server_loses_no_click_and_no_stroke(server, open_page, run_copy):
     page = open_page(server.address)
     bag, segment = page.evaluate("() => segvote.store.current"), find_best(page)
@@ -226,22 +171,6 @@ def test_a_killed_server_loses_no_click_and_no_stroke(server, open_page, run_cop
         assert get_state(page, bag, segment) & 3 == 0
     finally:
         again.kill()
-
-
-def test_the_doctor_moves_an_image_and_export_writes_the_files_again(address, open_page, run_copy):
-    before = Run(run_copy)
-    assert before.read_mask(0).any()
-    page = open_page(address)
-    page.keyboard.press("d")
-    page.locator("#doctor p").first.wait_for()
-    page.wait_for_selector("#doctor .flagged-list", state="attached")
-    page.evaluate("() => segvote.go(0)")
-    page.keyboard.press("m")  # the same as the button beside a flagged image, for an image that is none
-    wait_heard(page, 1)
-    write_masks(page)
-    after = Run(run_copy)
-    assert after.bags[0].bag_label == "without" and not after.read_mask(0).any()
-    assert before.find_image(0).is_file() and after.find_image(0) == before.find_image(0)
 
 
 def test_a_drag_paints_every_segment_it_passes_as_one_stroke(address, open_page, run_copy):
@@ -267,20 +196,7 @@ def test_a_drag_paints_every_segment_it_passes_as_one_stroke(address, open_page,
     assert all(get_state(page, bag, segment) & 3 == 0 for segment in said)
 
 
-def test_a_drag_with_shift_moves_the_image_and_labels_nothing(address, open_page, run_copy):
-    page = open_page(address)
-    before = find_segment(page, 0)
-    page.keyboard.down("Shift")
-    page.mouse.move(*before)
-    page.mouse.down()
-    page.mouse.move(before[0] + 60, before[1] + 40, steps=4)
-    page.mouse.up()
-    page.keyboard.up("Shift")
-    assert np.allclose(np.subtract(find_segment(page, 0), before), (60, 40), atol=1)
-    assert read_actions(run_copy / "review.sqlite") == []
-
-
-def test_a_click_before_the_new_image_is_there_labels_nothing_in_it(address, open_page, run_copy):
+def test_a_click_before_the_image_is_there_labels_nothing(address, open_page, run_copy):
     page = open_page(address)
     place, last = find_segment(page, find_best(page)), page.evaluate("() => segvote.store.order.at(-1)")
     held = []
@@ -325,20 +241,6 @@ def test_the_doctors_button_moves_a_planted_image(open_page, run_copy, serve_in_
     assert run.find_image(planted).is_file()
 
 
-def test_the_mask_on_the_page_is_the_mask_of_the_export(address, open_page, run_copy):
-    page = open_page(address)
-    page.evaluate("() => segvote.go(0)")
-    page.mouse.click(*find_segment(page, find_best(page)))
-    wait_heard(page, 1)
-    wait_until(page, "() => segvote.isDrawn(0)")
-    shown = page.evaluate("() => [...segvote.lookUpMask(0, segvote.getRegions()).pixels]")
-    write_masks(page)
-    written = Run(run_copy)
-    labels = written.read_segments(0)["labels"]
-    assert written.read_mask(0).shape == labels.shape
-    np.testing.assert_array_equal(np.reshape(shown, labels.shape) == 1, written.read_mask(0))
-
-
 def test_the_file_that_the_browser_is_given_leads_to_the_page(address, open_page, tmp_path):
     page = open_page(write_redirect(address, tmp_path).as_uri())
     assert page.url == address and page.context.cookies() == []
@@ -377,21 +279,7 @@ def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_cop
     check_numbers(open_page(address), run_copy)
 
 
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", ["cows", "coffee-lesions"])
-def test_page_report_and_files_tell_the_same_numbers_of_photographs(
-    name, data_folder, open_page, serve_in_thread, tmp_path
-):
-    for kind in ("with", "without"):
-        (tmp_path / kind).mkdir()
-        for path in sorted((data_folder / name / kind).iterdir())[:10]:
-            shutil.copy(path, tmp_path / kind)
-    annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out")
-    with serve_in_thread(tmp_path / "out") as address:
-        check_numbers(open_page(address), tmp_path / "out")
-
-
-def test_after_undoing_everything_no_image_is_called_changed_and_the_tip_says_what_is(address, open_page):
+def test_after_undoing_everything_no_image_is_called_changed(address, open_page):
     page = open_page(address)
     segment = find_best(page)
     page.mouse.move(*find_segment(page, segment))

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.review.strokes import Stroke, check_stroke, draw_stroke, snap_to_superpixels
+from segvote.review.strokes import (
+    Stroke,
+    check_stroke,
+    draw_stroke,
+    reshape_region,
+    snap_to_superpixels,
+    trace_outline,
+)
 
 EMPTY = np.zeros((20, 30), dtype=bool)
 
@@ -16,7 +23,7 @@ def test_a_point_of_the_smallest_brush_is_one_pixel():
     assert np.argwhere(draw("brush", (4.01, 7.99))).tolist() == [[7, 4]]
 
 
-def test_a_brush_covers_the_pixels_whose_centre_is_within_its_radius():
+def test_a_brush_covers_pixel_centres_within_its_radius():
     points, radius = [(5.0, 5.0), (20.3, 9.7), (12.0, 15.0)], 2.6
     rows, columns = np.indices(EMPTY.shape) + 0.5
     nearest = np.full(EMPTY.shape, np.inf)
@@ -89,3 +96,30 @@ def test_a_polygon_smaller_than_every_superpixel_stays_as_drawn():
 def test_what_is_no_stroke_is_refused(tool, points, radius):
     with pytest.raises(BadInputError):
         check_stroke(tool, points, radius, False)
+
+
+@pytest.fixture
+def ring():
+    """A rectangle with a hole, and another object."""
+    mask = EMPTY.copy()
+    mask[2:12, 2:12], mask[5:8, 5:8], mask[15:18, 20:25] = True, False, True
+    return mask
+
+
+def test_an_outline_has_the_corners_of_its_object(ring):
+    corners = trace_outline(ring, np.array([3.5, 3.5]))
+    assert sorted(map(tuple, corners.tolist())) == [(2, 2), (2, 12), (12, 2), (12, 12)]
+
+
+def test_a_new_outline_changes_what_lies_between(ring):
+    corners = np.array([(2, 2), (15, 2), (15, 10), (2, 10)], dtype=float)
+    added, removed = reshape_region(ring, np.array([3.5, 3.5]), corners)
+    expected = ring.copy()
+    expected[2:10, 12:15], expected[10:12, 2:12] = True, False
+    np.testing.assert_array_equal((ring | added) & ~removed, expected)
+
+
+def test_an_outline_needs_a_place_on_the_mask(ring):
+    for place in ((6.5, 6.5), (99, 3), (-1, 3)):
+        with pytest.raises(BadInputError, match="place on the mask"):
+            trace_outline(ring, np.array(place))

@@ -1,22 +1,23 @@
 """Corrections on any frame of a video, by the engine and in headless Chromium."""
 
 import shutil
-import time
 
 import numpy as np
 import pytest
+from browsing import NEEDS_CHROMIUM, wait_heard
 from PIL import Image
+from waiting import wait_for
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.io.video.files import open_film_writer
 from segvote.review.engine import Engine
-from segvote.review.exporting import export_run
+from segvote.review.finishing import export_run
 from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.video.annotations import list_frame_annotations
-from segvote.steps.annotate import annotate
+from segvote.run.videos import list_frame_annotations
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -61,16 +62,7 @@ def engine(copy):
     engine.stop()
 
 
-def wait_for(engine, action):
-    deadline = time.monotonic() + 600
-    while engine.last_voted < action:
-        assert engine.status != "failed", engine.problem
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return engine.snapshot
-
-
-def test_a_segment_that_the_poster_does_not_show_is_labelled_on_another_frame(engine, copy):
+def test_a_segment_is_labelled_on_another_frame(engine, copy):
     bag = copy.find("with/v0")
     wait_for(engine, 0)
     shown = set(engine.frames.read_labels(bag, -1).ravel().tolist())
@@ -108,7 +100,7 @@ def test_a_frame_that_the_video_does_not_have_is_refused(engine, copy):
         engine.set_segments(copy.find("with/v0"), [0], 1, -7)
 
 
-def test_pixels_and_objects_of_videos_are_refused_with_the_reason(engine, copy):
+def test_pixels_and_objects_of_videos_are_refused(engine, copy):
     bag, line = copy.find("with/v0"), np.array([(5.0, 5.0), (60.0, 60.0)])
     with pytest.raises(BadInputError, match="click segments instead"):
         engine.paint(bag, Stroke("brush", line), 1)
@@ -118,9 +110,9 @@ def test_pixels_and_objects_of_videos_are_refused_with_the_reason(engine, copy):
     assert read_actions(copy.folder.corrections_path) == []
 
 
+@NEEDS_CHROMIUM
 @pytest.mark.browser
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium on this machine")
-def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread, wait_heard):
+def test_the_page_goes_through_the_frames_and_corrects_one(copy, open_page, serve_in_thread):
     bag = copy.find("with/v0")
     with serve_in_thread(copy.folder.path) as address:
         page = open_page(address)

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from segvote import annotate
 from segvote.errors import MissingPartError
 from segvote.io.images import read_image
 from segvote.run.run import N_PICTURES, Run
 from segvote.run.run_folder import RunFolder
-from segvote.steps.annotate import annotate
 
 
 class Detections(SimpleNamespace):

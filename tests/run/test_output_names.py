@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from segvote import annotate
 from segvote.run.output_names import ENDINGS, name_frames, name_stems
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 
 PARTS = (
     "a",

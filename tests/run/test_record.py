@@ -27,16 +27,15 @@ def change(record, *place_and_value):
 
 
 @pytest.mark.parametrize(
-    ("recall", "kernel_error", "expected"),
+    ("recall", "expected"),
     [
-        (1.0, None, {"neighbours": "exact", "recall": 1.0}),
-        (0.96789, None, {"neighbours": "approximate", "recall": 0.9679}),
-        (None, 0.01239, {"kernels": "sampled", "kernel_error": 0.0124}),
-        (None, None, {}),
+        (1.0, {"neighbours": "exact", "recall": 1.0}),
+        (0.96789, {"neighbours": "approximate", "recall": 0.9679}),
+        (None, {}),
     ],
 )
-def test_the_search_is_recorded(recall, kernel_error, expected):
-    assert describe_search(recall, kernel_error) == expected
+def test_the_search_is_recorded(recall, expected):
+    assert describe_search(recall) == expected
     assert make_record({}, Settings(), "", True, search=expected).get("search", {}) == expected
 
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from segvote.io.images import list_images
-from segvote.run.video.bags import split_videos
+from segvote.run.videos import split_videos
 
 ALIKE, UNLIKE = 1, 16  # pixels that the camera pans from one frame to the next
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from segvote.segmentation.cues import N_FILTERS
 from segvote.segmentation.gpb import load_model, measure_contrasts, segment_gpb, spread_over_bins
 from segvote.segmentation.hierarchy import cut_tree
-from segvote.segmentation.textons import N_FILTERS
 
 
 def make_two_textures():

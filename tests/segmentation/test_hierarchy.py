@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.hierarchy import build_segmentation, build_tree, crop_tree, cut_tree, measure_means
-from segvote.segmentation.labels import find_neighbours, measure_areas, relabel_connected
+from segvote.kernels.pixels import convert_to_lab
+from segvote.segmentation.hierarchy import build_segmentation, build_tree, crop_tree, cut_tree, join_trees
+from segvote.segmentation.labels import find_neighbours, measure_areas, measure_means, relabel_connected
+from segvote.segmentation.ward import segment_ward
 
 
 def make_scene(seed=0, shape=(12, 15)):
@@ -140,3 +141,15 @@ def test_a_label_map_is_merged_to_the_number_asked_for():
     image, labels = make_scene()
     assert build_segmentation(image, labels, 5).n_segments == 5
     np.testing.assert_array_equal(build_segmentation(image, labels).labels, labels)
+
+
+@pytest.mark.parametrize("n_trees", [1, 2, 3, 5])
+def test_joined_trees_keep_their_merges(n_trees):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (n_trees, 5, 8, 3), dtype=np.uint8).repeat(6, axis=1).repeat(6, axis=2)
+    parts = [segment_ward(image, n_segments=7) for image in images]
+    parents, altitudes = join_trees([(part.parents, part.altitudes) for part in parts])
+    n_segments = sum(part.n_segments for part in parts)
+    assert_is_tree(parents, altitudes, n_segments)
+    own = [altitudes[n_segments:][: parts[0].n_segments - 1], parts[0].altitudes[parts[0].n_segments :]]
+    np.testing.assert_array_equal(*own)

@@ -61,6 +61,7 @@ def test_no_more_segments_come_out_than_asked_for():
 
 def test_a_blank_map_is_one_segment():
     assert segment_ucm(np.zeros((7, 9))).n_segments == 1
+    assert segment_ucm(np.zeros((21, 31)), 5, (20, 30)).n_segments == 1
     assert segment_ucm(np.zeros((3, 3))).labels.tolist() == [[0]]
 
 
@@ -84,10 +85,6 @@ def test_a_coarser_map_keeps_its_strengths():
     assert coarser.labels.shape == (10, 15)
     assert 1 < coarser.n_segments < plain.n_segments
     assert set(coarser.altitudes) <= set(plain.altitudes)
-
-
-def test_a_map_without_contours_is_one_segment_at_any_size():
-    assert segment_ucm(np.zeros((21, 31)), 5, (20, 30)).n_segments == 1
 
 
 def test_a_map_of_other_proportions_is_refused():

@@ -6,20 +6,19 @@ import shutil
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from PIL import Image
 
+from segvote import annotate
 from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
-from segvote.features.color import ColorFeatures
+from segvote.features.histograms import ColorFeatures
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.run.bags import list_bags
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.write import MaskWriter
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
@@ -27,7 +26,8 @@ QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_ne
 
 def read_outputs(folder):
     """Bytes of every file that must not differ between equal runs."""
-    kept = [path for path in folder.rglob("*") if path.is_file() and path.name not in ("log.jsonl", ".lock")]
+    passing = ("log.jsonl", ".lock", "report.html")  # hold times
+    kept = [path for path in folder.rglob("*") if path.is_file() and path.name not in passing]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in kept}
 
 
@@ -56,6 +56,7 @@ def test_the_run_folder_holds_what_it_promises(finished_run):
     coco = json.loads((folder / "annotations.coco.json").read_text())
     assert len(coco["images"]) == 12
     assert len(coco["annotations"]) == 6
+    assert not list(folder.rglob(".tmp-*"))
 
 
 def test_the_coco_file_is_that_of_the_masks_on_disk(finished_run, tmp_path):
@@ -70,10 +71,6 @@ def test_processes_write_what_threads_write(scenes, run_copy, monkeypatch):
     run_quick(scenes, run_copy, QUICK)
     monkeypatch.setattr(MaskWriter, "is_long", lambda writer, task: True)
     assert read_outputs(run_quick(scenes, run_copy, other, n_jobs=2).folder.path) == by_threads
-
-
-def test_no_temporary_file_stays_behind(finished_run):
-    assert not [path for path in finished_run.folder.path.rglob(".tmp-*")]
 
 
 def test_the_number_of_jobs_does_not_change_a_byte(finished_run, scenes, tmp_path):
@@ -103,7 +100,7 @@ def test_a_damaged_cache_file_is_made_again(scenes, finished_run, run_copy):
     (run_copy / "run.json").write_text("{}")
     (run_copy / "run.json").unlink()
     shutil.rmtree(run_copy / "masks")
-    # Without its record the folder is nobody's; with a fresh claim the rest is found again by content.
+    # With a fresh claim the rest is found again by content.
     RunFolder(run_copy).write_record({**finished_run.record, "complete": False})
     run_quick(scenes, run_copy)
     assert read_outputs(run_copy) == read_outputs(finished_run.folder.path)
@@ -134,32 +131,12 @@ def test_masks_have_the_displayed_size_of_rotated_images(own_scenes, tmp_path):
     assert run.read_mask(run.find("turned.jpg")).shape == (120, 160)
 
 
-def test_strange_names_and_nesting_are_kept(own_scenes, tmp_path):
-    nested = own_scenes / "with" / "ein Ordner" / "tief"
-    nested.mkdir(parents=True)
-    pictures = sorted((own_scenes / "with").glob("*.png"))
-    shutil.move(pictures[0], nested / "Kühe 1.png")
-    Image.open(pictures[1]).save(own_scenes / "with" / (pictures[1].stem + ".BMP"))
-    run = run_quick(own_scenes, tmp_path / "run")
-    assert (tmp_path / "run/masks/with/ein Ordner/tief/Kühe 1.png").is_file()
-    assert len({bag.stem.casefold() for bag in run.bags}) == len(run) == 13
-
-
-def test_own_label_maps_are_used(scenes, tmp_path):
-    maps = tmp_path / "maps"
-    for path in [*(scenes / "with").iterdir(), *(scenes / "without").iterdir()]:
-        rows, columns = np.mgrid[:120, :160] // 30
-        (maps / path.parent.name).mkdir(parents=True, exist_ok=True)
-        Image.fromarray((rows * 6 + columns).astype(np.uint8)).save(maps / path.parent.name / path.name)
-    run = run_quick(scenes, tmp_path / "run", segments=maps)
-    assert {bag.n_segments for bag in run.bags} == {24}
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda s: shutil.rmtree(s / "with") or (s / "with").mkdir(), "no images"),
         (lambda s: shutil.rmtree(s / "with"), "expected a folder"),
+        (lambda s: shutil.rmtree(s / "with") or (s / "with").symlink_to(s / "without"), "same folder"),
         (lambda s: shutil.copy(next((s / "with").iterdir()), s / "without" / "again.png"), "same image"),
     ],
 )
@@ -168,11 +145,6 @@ def test_bad_folders_are_refused_before_writing(own_scenes, tmp_path, change, me
     with pytest.raises(BadInputError, match=message):
         run_quick(own_scenes, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_the_same_folder_twice_is_refused(scenes, tmp_path):
-    with pytest.raises(BadInputError, match="same folder"):
-        annotate(scenes / "with", scenes / "with", tmp_path / "out", QUICK)
 
 
 def test_a_folder_of_another_run_is_refused(own_scenes, run_copy):
@@ -207,12 +179,6 @@ def test_unknown_names_are_refused_before_any_work(scenes, tmp_path, choice):
 def test_two_runs_on_one_folder_are_refused(scenes, tmp_path):
     with RunFolder(tmp_path / "out").lock(), pytest.raises(BusyRunError, match="another segvote"):
         run_quick(scenes, tmp_path / "out")
-
-
-def test_an_unfinished_run_says_so(run_copy, finished_run):
-    RunFolder(run_copy).write_record({**finished_run.record, "complete": False})
-    with pytest.raises(BadInputError, match="not finished"):
-        Run(run_copy)
 
 
 def test_a_folder_taken_meanwhile_is_refused(scenes, tmp_path, monkeypatch):

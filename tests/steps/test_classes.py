@@ -11,25 +11,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from segvote import annotate, annotate_classes
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
-from segvote.features.color import ColorFeatures
+from segvote.features.histograms import ColorFeatures
 from segvote.integrations import open_predictors
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.index_pictures import make_voc_palette
 from segvote.io.masks import read_mask
+from segvote.kernels import Neighbours
 from segvote.metrics import measure_iou
 from segvote.run.classes import ClassRuns, list_class_images
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
-from segvote.steps.classes.annotate import annotate_classes
-from segvote.steps.classes.masks import join_masks
+from segvote.steps.class_masks import join_masks
 from segvote.steps.export import export
-from segvote.steps.prediction.predict import predict
-from segvote.steps.table import Table
+from segvote.steps.predict import predict
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
 
@@ -75,20 +74,19 @@ def runs_copy(class_runs, tmp_path):
     return shutil.copytree(class_runs.folder.path, tmp_path / "run")
 
 
-def test_each_image_is_found_in_its_class_and_in_no_other(class_runs):
+def test_each_image_is_found_in_its_class_and_in_no_other(class_runs, class_root):
     assert class_runs.names == ("blue", "red")
     assert len(class_runs) == 12
     for index, image in enumerate(class_runs.images):
         numbers = set(np.unique(class_runs.read_mask(index))) - {0}
         assert numbers == {class_runs.names.index(name) + 1 for name in image.classes}
         assert list(image.areas) == image.classes == list(image.scores)
-
-
-def test_the_masks_lie_on_the_objects(class_runs, class_root):
+    with Image.open(class_runs.folder.mask_path(class_runs.images[0].stem)) as picture:
+        assert picture.mode == "P"
+        assert picture.getpalette()[:9] == make_voc_palette()[:3].ravel().tolist()
     for letter, name in (("a", "red"), ("b", "blue")):
         found = evaluate(class_runs.runs[name], class_root.parent / letter / "masks").to_dict()
-        assert found["n_images"] == 4
-        assert found["miou"] > 0.4
+        assert found["n_images"] == 4 and found["miou"] > 0.4
 
 
 def test_a_class_gets_the_masks_that_annotate_gives_it(class_runs, class_root, tmp_path):
@@ -112,13 +110,6 @@ def test_scores_of_all_classes_are_kept(class_runs):
             assert scores.shape == (2, class_runs.images[index].n_segments)
             np.testing.assert_allclose(scores[number], run.votes["scores"][run.get_slice(index)], rtol=1e-6)
             assert class_runs.read_segments(index)["labels"].max() + 1 == scores.shape[1]
-
-
-def test_an_index_mask_is_a_palette_picture(class_runs):
-    with Image.open(class_runs.folder.mask_path(class_runs.images[0].stem)) as picture:
-        assert picture.mode == "P"
-        assert picture.getpalette()[:9] == make_voc_palette()[:3].ravel().tolist()
-    assert class_runs.read_image(0).shape[:2] == class_runs.read_mask(0).shape
 
 
 def test_the_coco_file_has_all_images_and_categories(class_runs):
@@ -148,15 +139,17 @@ def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tm
 
 
 def test_neighbours_are_looked_for_once(own_root, tmp_path, monkeypatch):
-    calls, find = [], Table.find_neighbours
-    monkeypatch.setattr(Table, "find_neighbours", lambda *arguments: calls.append(1) or find(*arguments))
+    calls = []
+
+    class CountedNeighbours(Neighbours):
+        @classmethod
+        def search(cls, *arguments):
+            calls.append(1)
+            return Neighbours.search(*arguments)
+
+    monkeypatch.setattr("segvote.steps.vote.Neighbours", CountedNeighbours)
     annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
     assert len(calls) == 1
-
-
-def test_any_voter_can_be_used(class_root, tmp_path):
-    runs = annotate_classes(class_root, tmp_path / "run", replace(QUICK, voter="negmin", voter_options={}), n_jobs=1)
-    assert {run.settings.voter for run in runs.runs.values()} == {"negmin"}
 
 
 def test_features_with_a_codebook_learn_it_once(class_root, tmp_path):
@@ -169,7 +162,7 @@ def test_features_with_a_codebook_learn_it_once(class_root, tmp_path):
 def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
     monkeypatch.setattr(ColorFeatures, "extract", None)
-    monkeypatch.setattr(sys.modules["segvote.steps.classes.annotate"], "hold_vote", None)
+    monkeypatch.setattr(sys.modules["segvote.steps.classes"], "hold_vote", None)
     annotate_classes(class_root, runs_copy, QUICK, n_jobs=1)
     after = {path: path.stat().st_mtime_ns for path in runs_copy.rglob("*") if path.is_file()}
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
@@ -178,7 +171,7 @@ def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
 def test_the_number_of_jobs_does_not_change_the_bytes(class_root, class_runs, tmp_path):
     other = annotate_classes(class_root, tmp_path / "run", QUICK, n_jobs=2)
     for path in class_runs.folder.path.rglob("*"):
-        if path.is_file() and path.name not in ("log.jsonl", ".lock"):
+        if path.is_file() and path.name not in ("log.jsonl", ".lock", "report.html"):
             assert (other.folder.path / path.relative_to(class_runs.folder.path)).read_bytes() == path.read_bytes()
 
 
@@ -223,32 +216,9 @@ def test_the_run_of_a_class_predicts(class_runs, class_root, tmp_path):
     )
     called = {one.name.split("/")[0] for one in found.images if one.contains}
     assert "red" in called
+    assert list(open_predictors(class_runs.folder.path, 0.3)) == ["blue", "red"]
     with pytest.raises(BadInputError, match="classes/NAME"):
         predict(class_runs.folder.path, class_root, tmp_path / "other")
-
-
-def test_tools_get_a_predictor_for_every_class(class_runs):
-    predictors = open_predictors(class_runs.folder.path, 0.3)
-    assert list(predictors) == ["blue", "red"]
-    assert predictors["red"].judge(class_runs.read_image(0)).mask.shape == class_runs.read_mask(0).shape
-
-
-def test_a_correction_in_one_class_reaches_the_index_masks(own_root, tmp_path):
-    from segvote.io.encodings.rle import encode_rle
-    from segvote.run.correction_log import Action, CorrectionLog
-
-    runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
-    index = next(number for number, image in enumerate(runs.images) if image.classes == ["red"])
-    run = runs.runs["red"]
-    bag = run.bags[index]
-    nothing = encode_rle(np.ones((bag.height, bag.width), bool))
-    log = CorrectionLog(run.folder.corrections_path)
-    log.append(Action("set", bag.digest, bag.name, 0, bag.height, bag.width, str(nothing["counts"])))
-    log.close()
-    again = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
-    assert not again.read_mask(index).any()
-    assert runs.images[index].areas
-    assert not again.images[index].areas
 
 
 def test_pixels_painted_in_one_class_are_exact_in_the_index_mask(own_root, tmp_path):
@@ -269,20 +239,14 @@ def test_pixels_painted_in_one_class_are_exact_in_the_index_mask(own_root, tmp_p
     assert (mask[blue & ~painted] == numbers["blue"]).any()
 
 
-def test_an_unreadable_image_is_left_out_and_reported(own_root, tmp_path):
+def test_unreadable_images_and_copies_are_left_out_and_reported(own_root, tmp_path):
+    shutil.copy(sorted((own_root / "red").iterdir())[0], own_root / "red/zcopy.png")
     (own_root / "red/broken.png").write_bytes(b"no picture")
-    runs = annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
+    runs = annotate_classes(own_root, tmp_path / "run", replace(QUICK, voter="negmin", voter_options={}), n_jobs=1)
     assert len(runs) == 12
-    assert [one["name"] for one in runs.record["problems"]] == ["red/broken.png"]
+    assert [one["name"] for one in runs.record["problems"]] == ["red/broken.png", "red/zcopy.png"]
     with pytest.raises(UnreadableImageError, match="--strict"):
         annotate_classes(own_root, tmp_path / "strict", QUICK, n_jobs=1, strict=True)
-
-
-def test_a_copy_within_a_class_is_left_out_and_reported(own_root):
-    shutil.copy(sorted((own_root / "red").iterdir())[0], own_root / "red/zcopy.png")
-    found = list_class_images(own_root)
-    assert len(found.images) == 12
-    assert found.problems[0][0] == "red/zcopy.png"
 
 
 @pytest.mark.parametrize(
@@ -312,9 +276,6 @@ def test_a_folder_that_is_missing_or_someone_elses_is_refused(
         annotate_classes(shutil.copytree(class_root, tmp_path / "other"), runs_copy, QUICK)
     with pytest.raises(BadInputError, match=r"no classes\.json"):
         ClassRuns(finished_run.folder.path)
-
-
-def test_an_unfinished_run_says_so(runs_copy):
     path = runs_copy / "classes.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "complete": False}))
     with pytest.raises(BadInputError, match="not finished"):
@@ -341,15 +302,12 @@ def test_all_classes_are_exported_together(class_runs, tmp_path):
         for one in judge.loadAnns(judge.getAnnIds([number])):
             mask[judge.annToMask(one) == 1] = one["category_id"]
         np.testing.assert_array_equal(mask, class_runs.read_mask(number - 1))
+    with pytest.raises(BadInputError, match="without label"):
+        export(class_runs, "coco", tmp_path / "named", label="cow")
     voc = export(class_runs, "voc", tmp_path / "voc")
     flat = class_runs.images[0].stem.rsplit("/", 1)[-1]
     with Image.open(voc / "SegmentationClass" / f"{flat}.png") as picture:
         np.testing.assert_array_equal(np.asarray(picture), class_runs.read_mask(0))
-
-
-def test_the_names_of_classes_are_not_for_choosing(class_runs, tmp_path):
-    with pytest.raises(BadInputError, match="without label"):
-        export(class_runs, "coco", tmp_path / "coco", label="cow")
 
 
 def test_videos_have_an_index_mask_for_every_frame(class_root, tmp_path):

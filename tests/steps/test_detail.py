@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.io.images import SEEN
 from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
 from segvote.steps import job
-from segvote.steps.annotate import annotate
 from segvote.steps.looks import LOOK_MARGIN, apply_detail, is_better, list_levels, wants_closer_look
 from segvote.steps.vote import count_neighbours
 
@@ -65,20 +65,17 @@ def test_unsure_runs_and_small_objects_are_looked_at_closer(value, size, expecte
     assert wants_closer_look(Confidence(value, size=size)) == expected
 
 
-def measure_look(separability, contrast, consistency, shuffled):
-    parts = {"separability": separability, "contrast": contrast, "consistency": consistency, "shuffled": shuffled}
-    return Confidence(0.5, **parts)
+def judge_look(separability, contrast=0.8, power=0.9, **others):
+    return Confidence(0.5, separability=separability, contrast=contrast, power=power, **others)
 
 
-def test_looks_are_compared_by_signs_corrected_for_chance():
-    assert measure_look(0.5, 0.8, 0.7, 0.4).look == pytest.approx(0.5 * 0.8 * 0.3 / 0.6)
-    assert measure_look(0.5, 0.8, 0.3, 0.4).look == 0
+def test_looks_are_compared_by_what_two_sizes_share():
+    assert judge_look(0.5, agreement=0.1, consistency=0.2).look == pytest.approx(0.5 * 0.8 * 0.9)
 
 
 def test_the_closer_look_has_to_be_clearly_better():
-    wider = measure_look(0.5, 1.0, 0.5, 0.0)
     for factor, expected in ((1.0, False), (1 + 0.9 * LOOK_MARGIN, False), (1 + 1.1 * LOOK_MARGIN, True)):
-        assert is_better(measure_look(0.5 * factor, 1.0, 0.5, 0.0), wider) == expected
+        assert is_better(judge_look(0.5 * factor), judge_look(0.5)) == expected
 
 
 def test_neighbours_grow_with_the_segments():
@@ -95,7 +92,7 @@ def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_
     run = Run(tmp_path / "run")
     assert run.settings == (replace(settings, feature_options={"size": 160}) if closer else settings)
     before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")}
-    monkeypatch.setattr(job._Job, "_look", lambda *args, **options: pytest.fail("looked again"))
+    monkeypatch.setattr(job.Job, "_look", lambda *args, **options: pytest.fail("looked again"))
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")} == before
 

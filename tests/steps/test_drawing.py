@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segvote import predict
+from segvote import annotate, predict
 from segvote.errors import DamagedFileError, UnknownNameError
 from segvote.review.masks import draw_segments
 from segvote.review.snapshot import Snapshot
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 
 QUICK = Settings(features="color", n_segments=30, size=120)
 

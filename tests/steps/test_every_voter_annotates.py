@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
+from segvote import annotate
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.voters import SYSTEMS
 
 

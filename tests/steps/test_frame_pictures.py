@@ -3,7 +3,7 @@ from PIL import Image
 
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
-from segvote.steps.video.frame_pictures import add_frame_pictures
+from segvote.steps.video.write import add_frame_pictures
 from segvote.types import Annotation
 
 

@@ -5,6 +5,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from segvote import update
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
@@ -13,10 +14,8 @@ from segvote.run.correction_log import Action, CorrectionLog, read_actions
 from segvote.run.corrections import read_corrections
 from segvote.run.run import Run
 from segvote.run.strokes import fix_segments
-from segvote.steps.annotate import annotate
 from segvote.steps.export import export
 from segvote.steps.importing import _list_known, import_corrections
-from segvote.steps.update import update
 from segvote.types import Annotation, Part
 
 
@@ -30,17 +29,12 @@ def draw(run, index, segments):
     return np.isin(run.read_segments(index)["labels"], segments)
 
 
+@pytest.mark.parametrize("polygons", [False, True])
 @pytest.mark.parametrize("format_", ["coco", "cvat", "labelme", "label-studio"])
-def test_an_export_that_nobody_touched_corrects_nothing(run_copy, tmp_path, format_):
-    imported = import_corrections(run_copy, export(run_copy, format_, tmp_path / "out"))
-    assert imported.corrected == ()
-    assert read_actions(run_copy / "review.sqlite") == []
-
-
-def test_polygons_that_nobody_touched_correct_nothing(run_copy, tmp_path):
-    imported = import_corrections(run_copy, export(run_copy, "coco", tmp_path / "out", polygons=True))
+def test_an_unchanged_export_corrects_nothing(run_copy, tmp_path, format_, polygons):
+    imported = import_corrections(run_copy, export(run_copy, format_, tmp_path / "out", polygons=polygons))
     assert (imported.corrected, imported.problems) == ((), ())
-    assert len(imported.same) == 12
+    assert read_actions(run_copy / "review.sqlite") == []
 
 
 def test_a_corrected_mask_fixes_every_segment_of_its_image(run_copy, tmp_path):
@@ -77,15 +71,6 @@ def test_an_empty_label_studio_annotation_is_an_empty_mask(run_copy, tmp_path):
         read_corrections(run.folder).strokes[run.bags[number].digest], run.read_segments(number)["labels"]
     )
     assert (fixed == 0).all()
-
-
-def test_the_next_annotate_draws_what_was_imported(run_copy, tmp_path):
-    run = Run(run_copy)
-    mask = draw(run, 0, [3, 7])
-    import_corrections(run, write_file(tmp_path, {run.bags[0].name: mask}))
-    inputs = run.record["inputs"]
-    again = annotate(inputs["with"], inputs["without"], run_copy, run.settings, n_jobs=1)
-    np.testing.assert_array_equal(again.read_mask(0), mask)
 
 
 def test_importing_twice_writes_once(run_copy, tmp_path):
@@ -166,14 +151,6 @@ def test_a_corrected_mask_is_exact_to_the_pixel(run_copy, tmp_path, format_):
         (found,) = [one for one in read_any(exported) if one.name == run.bags[0].name]
         np.testing.assert_array_equal(np.any([part.mask for part in found.parts], axis=0), mask)
     assert import_corrections(updated, path).corrected == ()
-
-
-def test_one_changed_pixel_is_a_correction(run_copy, tmp_path):
-    run = Run(run_copy)
-    mask = run.read_mask(0).copy()
-    mask[0, 0] = not mask[0, 0]
-    assert import_corrections(run, write_file(tmp_path, {run.bags[0].name: mask})).corrected == (run.bags[0].name,)
-    assert update(run_copy, n_jobs=1).read_mask(0)[0, 0] == mask[0, 0]
 
 
 def test_one_undo_takes_a_whole_import_back(run_copy, tmp_path):

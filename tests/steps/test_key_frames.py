@@ -11,12 +11,10 @@ from segvote.io.arrays import read_arrays
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.run.video.frames import name_key_frame
-from segvote.segmentation.ward import segment_ward
+from segvote.run.videos import name_key_frame
 from segvote.steps.extract import BagExtractor
 from segvote.steps.table import gather_table
-from segvote.steps.video.extract import join_trees
-from segvote.steps.video.key_frames import EVERY, choose_key_frames
+from segvote.steps.video.extract import EVERY, choose_key_frames
 
 SETTINGS = Settings(features="color", n_segments=12, size=64)
 
@@ -37,21 +35,6 @@ def test_key_frames_are_even_and_at_least_five(n_frames, n_keys):
 def test_a_frame_after_a_cut_is_a_key_frame():
     keys = choose_key_frames(make_thumbnails(60, cut=11)).tolist()
     assert sorted({*keys} - {*choose_key_frames(make_thumbnails(60)).tolist()}) == [11]
-
-
-@pytest.mark.parametrize("n_trees", [1, 2, 3, 5])
-def test_joined_trees_keep_their_merges(n_trees):
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (n_trees, 5, 8, 3), dtype=np.uint8).repeat(6, axis=1).repeat(6, axis=2)
-    parts = [segment_ward(image, n_segments=7) for image in images]
-    parents, altitudes = join_trees([(part.parents, part.altitudes) for part in parts])
-    n_segments = sum(part.n_segments for part in parts)
-    assert len(parents) == 2 * n_segments - 1
-    assert (parents[:-1] > np.arange(len(parents) - 1)).all() and parents[-1] == len(parents) - 1
-    assert (altitudes[parents] >= altitudes).all()
-    assert np.bincount(parents[:-1])[n_segments:].tolist() == [2] * (n_segments - 1)
-    own = [altitudes[n_segments:][: parts[0].n_segments - 1], parts[0].altitudes[parts[0].n_segments :]]
-    np.testing.assert_array_equal(*own)
 
 
 @pytest.fixture
@@ -121,7 +104,7 @@ def test_each_key_frame_is_an_image_and_the_video_its_group(bag, tmp_path):
     run, features = RunFolder(tmp_path / "run"), make_features("color")
     extractor = BagExtractor(run, SETTINGS, features)
     video = extractor(bag)
-    table = gather_table(run, [video, replace(video, bag=replace(bag, bag_label="without"))], features)
+    table, _ = gather_table(run, [video, replace(video, bag=replace(bag, bag_label="without"))], features, SETTINGS)
     assert table.groups.tolist() == [0] * 5 + [1] * 5
     assert table.images.tolist() == sorted(table.images.tolist()) and table.images[-1] == 9
     np.testing.assert_allclose(table.average_by_bag(np.arange(10.0)), [2.0, 7.0])

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from segvote.io.arrays import read_arrays, write_arrays
+from segvote.kernels import Neighbours
 from segvote.run.run import Run
 from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
 from segvote.steps.reopening import list_segmented_images, reopen, vote
-from segvote.steps.table import Table
 
 
 @pytest.fixture
@@ -29,12 +29,16 @@ def read(run, **other):
     return read_neighbours(run.folder, name, other.get("n_segments", int(run.offsets[-1])))
 
 
-def forbid_search(monkeypatch):
-    def search(*arguments):
+class KnownNeighbours(Neighbours):
+    @classmethod
+    def search(cls, *arguments):
         raise AssertionError("searched again")
 
-    # Of the table: a second vote searches its own neighbours, on stretched features.
-    monkeypatch.setattr(Table, "find_neighbours", search)
+
+def forbid_search(monkeypatch):
+    # Of the steps alone: a second vote of the method searches its own neighbours, on stretched features.
+    monkeypatch.setattr("segvote.steps.knn_cache.Neighbours", KnownNeighbours)
+    monkeypatch.setattr("segvote.steps.vote.Neighbours", KnownNeighbours)
 
 
 def test_a_run_is_voted_on_again_without_a_search_and_to_the_bit(run, monkeypatch):

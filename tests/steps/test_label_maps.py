@@ -7,14 +7,14 @@ import pytest
 from scipy.io import savemat
 from typer.testing import CliRunner
 
+from segvote import annotate
 from segvote.cli.annotate import choose_segments
 from segvote.cli.app import app
 from segvote.errors import BadInputError
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.label_maps import LabelMaps
-from segvote.steps.reopening import reopen
+from segvote.steps.reopening import reopen, vote
 
 QUICK = Settings(features="color", n_segments=12, size=80, voter_options={"n_neighbors": 15})
 STEP = 20
@@ -90,20 +90,14 @@ def test_two_kinds_of_segments_at_once_are_refused(tmp_path):
 def test_voters_see_lengths_only_if_they_want_them(scenes, tmp_path, voter, has_lengths):
     settings = replace(QUICK, voter=voter, voter_options={})
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    table = reopen(run).table
-    assert table.standardiser.has_lengths == has_lengths
-    np.testing.assert_allclose(run.votes["votes"], reopen_votes(run), rtol=1e-5, atol=1e-6)
+    opened = reopen(run)
+    assert opened.standardiser.has_lengths == has_lengths
+    np.testing.assert_allclose(run.votes["votes"], vote(opened).result.votes, rtol=1e-5, atol=1e-6)
 
 
 def test_words_have_length_one_also_for_voters_that_keep_lengths(scenes, tmp_path):
     settings = replace(QUICK, voter="negmin", voter_options={}, features="bow", feature_options={"n_words": 8})
-    table = reopen(annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)).table
-    lengths = np.linalg.norm(table.X, axis=1)
-    assert table.standardiser.has_lengths
+    opened = reopen(annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1))
+    lengths = np.linalg.norm(opened.table.X, axis=1)
+    assert opened.standardiser.has_lengths
     np.testing.assert_allclose(lengths[lengths > 0], 1, rtol=1e-5)  # a segment without words has none
-
-
-def reopen_votes(run):
-    from segvote.steps.reopening import vote
-
-    return vote(reopen(run)).result.votes

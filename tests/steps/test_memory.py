@@ -6,8 +6,8 @@ import pytest
 
 import segvote
 from segvote.errors import TooLargeError
-from segvote.steps import resources
-from segvote.steps.resources import check_memory, estimate_memory
+from segvote.steps import table
+from segvote.steps.table import check_memory, estimate_memory
 
 
 def test_the_estimate_is_the_sum_of_its_arrays():
@@ -16,25 +16,25 @@ def test_the_estimate_is_the_sum_of_its_arrays():
 
 
 def test_the_missing_gigabytes_are_named(monkeypatch):
-    monkeypatch.setattr(resources, "_measure_free_memory", lambda: 2 * 10**9)
+    monkeypatch.setattr(table, "_measure_free_memory", lambda: 2 * 10**9)
     with pytest.raises(TooLargeError, match=r"needs 5\.7 GB of memory, 2\.0 GB are free: 3\.7 GB are missing"):
         check_memory(10**6, 472)
     check_memory(10**5, 472)
 
 
 def test_where_memory_is_unknown_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(resources, "_measure_free_memory", lambda: None)
+    monkeypatch.setattr(table, "_measure_free_memory", lambda: None)
     check_memory(10**12, 472)
 
 
 def test_free_memory_is_known_here():
-    assert resources._measure_free_memory() > 0
+    assert table._measure_free_memory() > 0
 
 
 def test_a_run_is_refused_before_its_vote(finished_run, tmp_path, monkeypatch):
     folder = shutil.copytree(finished_run.folder.path, tmp_path / "out")
-    monkeypatch.setattr(resources, "ALWAYS_THERE", 0)
-    monkeypatch.setattr(resources, "_measure_free_memory", lambda: 0)
+    monkeypatch.setattr(table, "ALWAYS_THERE", 0)
+    monkeypatch.setattr(table, "_measure_free_memory", lambda: 0)
     shutil.rmtree(folder / "votes")
     with pytest.raises(TooLargeError, match="GB are missing"):
         segvote.update(folder, n_jobs=1)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from segvote import annotate
 from segvote.cli.annotate import print_outcome
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 
 av = pytest.importorskip("av")
 

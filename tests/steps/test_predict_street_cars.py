@@ -3,10 +3,10 @@
 import pytest
 from scipy.stats import binomtest
 
+from segvote import annotate
 from segvote.metrics import measure_auc
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
-from segvote.steps.prediction.predict import predict
+from segvote.steps.predict import predict
 
 pytestmark = pytest.mark.real_data
 

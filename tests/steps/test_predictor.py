@@ -1,13 +1,85 @@
-"""One image in memory is judged as a folder of them is."""
+"""Scores calibrated on held-out images; one image in memory is judged as a folder of them is."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.io.images import read_image
-from segvote.steps.prediction.model import read_model
-from segvote.steps.prediction.predict import predict
-from segvote.steps.prediction.predictor import Predictor
+from segvote.method.table import make_table
+from segvote.run.settings import Settings
+from segvote.steps.model import measure_nearest, measure_strangeness, read_model
+from segvote.steps.predict import predict
+from segvote.steps.predictor import Predictor, fit_calibration, score_by_refits
+
+TAGS = np.arange(20) < 10
+
+
+@pytest.fixture
+def calibration():
+    rng = np.random.default_rng(0)
+    return fit_calibration(np.where(TAGS, 1.0, 0.0) + rng.normal(0, 0.4, size=20), TAGS)
+
+
+def test_the_p_value_counts_the_negatives_that_score_as_high():
+    negatives = np.array([0.1, 0.2, 0.3, 0.4])
+    found = fit_calibration(np.concatenate([negatives, [0.9]]), np.array([False] * 4 + [True]))
+    assert found.measure_p_value(np.array([0.0, 0.3, 0.35, 0.5])).tolist() == [1.0, 0.6, 0.4, 0.2]
+
+
+@given(st.floats(0.001, 0.999), st.integers(0, 1000))
+def test_scores_above_the_threshold_have_small_p_values(rate, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=40).round(1)
+    found = fit_calibration(scores, np.arange(40) < 10)
+    kept = max(rate, found.lowest_rate)
+    asked = np.linspace(-4, 4, 81).round(1)
+    np.testing.assert_array_equal(asked > found.find_threshold(kept), found.measure_p_value(asked) <= kept + 1e-9)
+
+
+def test_false_positives_of_fresh_negatives_keep_the_rate():
+    rng = np.random.default_rng(0)
+    rates = []
+    for _ in range(400):
+        scores = np.concatenate([rng.normal(2, 1, size=5), rng.normal(size=49)])
+        threshold = fit_calibration(scores, np.arange(54) < 5).find_threshold(0.1)
+        rates.append((rng.normal(size=100) > threshold).mean())
+    assert np.mean(rates) == pytest.approx(0.1, abs=0.01)
+
+
+def test_a_rate_too_low_gives_the_lowest_possible(calibration):
+    assert calibration.lowest_rate == 1 / 11
+    assert calibration.find_threshold(0.001) == calibration.negatives[-1]
+
+
+def test_probability_rises_with_the_score(calibration):
+    values = calibration.measure_probability(np.linspace(-1, 2, 31))
+    assert (np.diff(values) > 0).all()
+    assert calibration.measure_probability(np.array([0.5]))[0] == pytest.approx(0.5, abs=0.15)
+
+
+def test_scores_that_say_the_opposite_say_nothing():
+    found = fit_calibration(np.where(TAGS, 0.0, 1.0), TAGS)
+    np.testing.assert_allclose(found.measure_probability(np.array([-5.0, 5.0])), 0.5, atol=0.01)
+
+
+def test_one_kind_of_images_cannot_be_calibrated():
+    with pytest.raises(BadInputError, match="one kind only"):
+        fit_calibration(np.zeros(3), np.ones(3, bool))
+
+
+def test_refits_never_see_the_bag_they_score():
+    bags, bag_labels, free = np.repeat(np.arange(8), 5), np.arange(8) < 4, np.full(40, -1, np.int8)
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    votes = score_by_refits(Settings(voter="negmin"), make_table(X, bag_labels, bags), np.ones(40), free)
+    X[bags == 7, 0] += 100
+    other = score_by_refits(Settings(voter="negmin"), make_table(X, bag_labels, bags), np.ones(40), free)
+    np.testing.assert_array_equal(votes[bags == 3], other[bags == 3])  # of the same fold
+    few = make_table(X[:10], np.array([True, False]), bags[:10])
+    with pytest.raises(BadInputError, match="two training images"):
+        score_by_refits(Settings(), few, np.ones(10), free[:10])
 
 
 def test_an_image_in_memory_is_judged_like_one_on_disk(finished_run, scenes, tmp_path):
@@ -27,3 +99,47 @@ def test_an_image_in_memory_is_judged_like_one_on_disk(finished_run, scenes, tmp
 def test_a_rate_that_is_no_share_is_refused(finished_run, rate):
     with pytest.raises(BadInputError, match="share of images"):
         Predictor(read_model(finished_run.folder.path), rate)
+
+
+def test_the_nearest_distance_is_that_of_the_formula():
+    rng = np.random.default_rng(0)
+    X, voters = rng.normal(size=(7, 3)), rng.normal(size=(20, 3))
+    distances = np.linalg.norm(X[:, None] - voters[None], axis=2)
+    weights = np.where(distances <= np.sort(distances, axis=1)[:, [4]], np.exp(-(distances**2)), 0.0)
+    weights[3] = 0.0  # no segment votes for this one
+    expected = np.where(np.arange(7) == 3, 0.0, distances.min(axis=1))
+    np.testing.assert_allclose(measure_nearest(X, voters, sparse.csr_matrix(weights)), expected)
+
+
+def test_unlike_is_what_is_farther_than_the_rate_allows(finished_run):
+    predictor = Predictor(read_model(finished_run.folder.path))
+    predictor.familiar = np.arange(1.0, 40.0)  # 39 images: one of forty may be as far
+    assert [predictor.is_unlike(distance) for distance in (0.0, 38.0, 38.5, 50.0)] == [False, False, True, True]
+    for too_few in (np.arange(18.0), np.empty(0)):
+        predictor.familiar = too_few
+        assert not predictor.is_unlike(1e9)
+
+
+def test_an_image_unlike_both_folders_has_no_mask(finished_run, scenes):
+    predictor = Predictor(read_model(finished_run.folder.path), 0.1)
+    predictor.threshold = -1.0  # whatever its score
+    predictor.familiar = np.repeat(predictor.familiar, 3)
+    known = predictor.judge(read_image(sorted((scenes / "with").iterdir())[0]))
+    noise = np.random.default_rng(0).integers(0, 2, (120, 160, 3), dtype=np.uint8) * 255
+    noise[..., 1] = 0
+    strange = predictor.judge(noise)
+    assert known.contains and not known.unlike and known.mask.any()
+    assert strange.unlike and not strange.contains and not strange.mask.any()
+
+
+def test_strangeness_is_the_mean_over_the_best_segments():
+    scores, distances = np.array([9.0, 1, 8, 7, 6, 5, 0]), np.array([1.0, 100, 2, 3, 4, 5, 100])
+    assert measure_strangeness(scores, distances) == 3.0
+    assert measure_strangeness(scores[:2], distances[:2]) == 50.5
+
+
+def test_the_model_of_a_run_opens_on_a_device(finished_run):
+    assert "device" not in read_model(finished_run.folder.path, "cpu").settings.feature_options
+    read_model(finished_run.folder.path, "auto")  # features without a network have none
+    with pytest.raises(BadInputError, match="device"):
+        read_model(finished_run.folder.path, "cuda")

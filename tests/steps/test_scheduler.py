@@ -11,8 +11,7 @@ import segvote
 from segvote.errors import BadInputError, MissingPartError
 from segvote.run.settings import Settings
 from segvote.steps import workers
-from segvote.steps.resources import Resources
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import Resources, run_on_all
 
 distributed = pytest.importorskip("distributed")
 # Dask closes the sockets of processes that were shut down later than the test ends.

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import tifffile
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.io.images import read_image
 from segvote.run.bags import list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.export import export
-from segvote.steps.prediction.predict import predict
+from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})

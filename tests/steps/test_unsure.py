@@ -5,10 +5,8 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from segvote import annotate
-from segvote.cli.app import load_commands
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError
 from segvote.run.settings import Settings
@@ -52,9 +50,3 @@ def test_another_voter_is_refused_before_any_work(mixed, tmp_path):
     with pytest.raises(BadInputError, match="crane"):
         annotate(mixed / "with", mixed / "without", tmp_path / "out", replace(QUICK, voter="crane"))
     assert not (tmp_path / "out").exists()
-
-
-def test_the_command_takes_the_option(mixed, tmp_path):
-    arguments = ["annotate", str(mixed / "with"), str(mixed / "without"), "-o", str(tmp_path / "out")]
-    done = CliRunner().invoke(load_commands(), [*arguments, "--unsure", "--voter", "crane"])
-    assert isinstance(done.exception, BadInputError) or "--unsure" in done.output

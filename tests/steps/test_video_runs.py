@@ -12,6 +12,7 @@ from PIL import Image
 pytest.importorskip("av")
 pytest.importorskip("numba")
 
+from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
@@ -20,15 +21,17 @@ from segvote.evaluation.stress import STRESSES, stress
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
-from segvote.io.video.reading import open_video
+from segvote.io.video.reading import VideoStream
+from segvote.kernels import Neighbours
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.strokes import fix_segments
-from segvote.run.video.frames import read_ahead, read_frame_labels
-from segvote.steps.annotate import annotate
+from segvote.run.videos import read_ahead, read_frame_labels
+from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
+from segvote.steps.video import write
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
@@ -76,8 +79,28 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(data):
-    return annotate(data / "with", data / "without", data / "out", SETTINGS, n_jobs=1)
+def reports():
+    return []
+
+
+@pytest.fixture(scope="module")
+def run(data, reports):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write, "PAUSE", 0.001)
+        return annotate(
+            data / "with",
+            data / "without",
+            data / "out",
+            SETTINGS,
+            n_jobs=1,
+            progress=lambda *report: reports.append(report),
+        )
+
+
+def test_frames_are_counted_while_a_video_is_drawn(run, reports):
+    counts = [done for step, done, total in reports if step == "draw frames" and total == 5 * N_FRAMES]
+    assert counts == sorted(counts) and counts[-1] == 5 * N_FRAMES
+    assert any(0 < count < 5 * N_FRAMES for count in counts)
 
 
 def test_folders_of_frames_films_and_images_are_bags_side_by_side(data):
@@ -119,7 +142,7 @@ def test_key_frames_have_the_geometry_of_images(run):
     assert len(segments["colours"]) == n_segments and len(segments["lengths"]) == len(edges)
     assert len(segments["parents"]) == 2 * n_segments - 1
     table = reopen(run).table
-    assert np.isfinite(np.concatenate(table.contrasts)).all()
+    assert np.isfinite(table.contrasts).all()
     np.testing.assert_array_equal(np.bincount(table.groups), [5, 5, 5, 5, 5, 1])
 
 
@@ -129,14 +152,16 @@ def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
     assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
     segments = found.read_segments(found.find("with/v0"))
     assert (segments["frames"] == 0).all() and len(reopen(found).table.groups) == len(found)
-    maps = [read_frame_labels(found.folder, found.bags[1].segments, frame) for frame in segments["key_indices"]]
+    maps = [
+        read_frame_labels(found.folder, found.bags[1].segments, frame, segments) for frame in segments["key_indices"]
+    ]
     np.testing.assert_array_equal(segments["areas"], np.bincount(np.ravel(maps)))
-    assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1  # levels
+    assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1
 
 
 def test_segments_of_one_video_do_not_vote_for_each_other(run):
     table = reopen(run).table
-    found = table.find_neighbours(5).indices
+    found = Neighbours.search(table.X, 5, table.bags).indices
     assert (table.bags[found][found >= 0] != np.repeat(table.bags, 5).reshape(found.shape)[found >= 0]).all()
 
 
@@ -173,7 +198,7 @@ def test_coco_lists_every_frame_with_its_track(run):
 
 
 def test_the_overlay_film_has_all_frames(run):
-    frames = list(open_video(run.folder.path / "films/with/v0.mp4"))
+    frames = list(VideoStream(run.folder.path / "films/with/v0.mp4"))
     assert len(frames) == N_FRAMES and frames[0].image.shape == (HEIGHT, WIDTH, 3)
 
 
@@ -186,15 +211,40 @@ def test_the_track_file_follows_the_object(run):
 
 
 def test_a_repeated_run_does_nothing_and_gives_the_same_bytes(run, data):
-    before = {
-        path: path.read_bytes() for path in run.folder.path.rglob("*") if path.is_file() and path.suffix != ".jsonl"
-    }
+    kept = [
+        path for path in run.folder.path.rglob("*") if path.is_file() and path.name not in ("log.jsonl", "report.html")
+    ]
+    before = {path: path.read_bytes() for path in kept}
     annotate(data / "with", data / "without", data / "out", SETTINGS, n_jobs=1)
     again = annotate(data / "with", data / "without", data / "again", SETTINGS, n_jobs=2).folder.path
     for path, content in before.items():
         assert path.read_bytes() == content
         if path.name != "run.json":
             assert (again / path.relative_to(run.folder.path)).read_bytes() == content, path
+
+
+@pytest.mark.parametrize("n_frames", [1, 4, 17])
+def test_a_run_killed_while_it_draws_goes_on_to_the_same_bytes(run, data, tmp_path, monkeypatch, n_frames):
+    """In the first film, or behind it."""
+    out = tmp_path / "out"
+    shutil.copytree(run.folder.path, out)
+    expected = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.suffix != ".jsonl"}
+    for name in ("masks", "films", "tracks", "heatmaps"):
+        shutil.rmtree(out / name)
+    left, draw = iter(range(n_frames)), write.write_mask
+
+    def stop(*arguments, **options):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        draw(*arguments, **options)
+
+    monkeypatch.setattr(write, "write_mask", stop)
+    with pytest.raises(KeyboardInterrupt):
+        annotate(data / "with", data / "without", out, SETTINGS, n_jobs=1)
+    monkeypatch.setattr(write, "write_mask", draw)
+    annotate(data / "with", data / "without", out, SETTINGS, n_jobs=1)
+    found = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.suffix != ".jsonl"}
+    assert found == expected
 
 
 def test_a_video_can_be_shown_and_reopened_like_an_image(run):
@@ -270,3 +320,9 @@ def test_stress_on_videos_has_results(data, tmp_path):
     folders = (data / "with", data / "without", data / "masks", tmp_path / "out")
     (curve,) = stress(*folders, plan, SETTINGS, kinds=[kind], n_draws=1, n_jobs=1)
     assert [point.reason for point in curve.points] == ["", ""]
+
+
+def test_a_run_on_videos_predicts(run, data, tmp_path):
+    found = predict(run.folder.path, data / "with", tmp_path / "new", false_positive_rate=0.3, n_jobs=1)
+    assert [one.name for one in found.images] == ["film.mp4", "v0", "v1"]
+    assert all(one.contains for one in found.images)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from segvote import Run, SegmentAnnotator
+from segvote import Geometry, Run, SegmentAnnotator, annotate
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
 from segvote.steps.reopening import reopen
 
 
 def fit_on_arrays(run: Run, **parameters: int) -> SegmentAnnotator:
     """The method on what the run extracted, with nothing else of the run."""
     table = reopen(run).table
-    y, geometry = table.positive[table.bags], table.make_geometry()
-    return SegmentAnnotator(**parameters).fit(np.array(table.X), y, images=table.bags, geometry=geometry)
+    geometry = Geometry(**{field.name: getattr(table, field.name) for field in fields(Geometry)})
+    annotator = SegmentAnnotator(**parameters)
+    return annotator.fit(np.array(table.X), table.is_candidate, images=table.images, geometry=geometry)
 
 
 def check_equal(run: Run, annotator: SegmentAnnotator) -> None:

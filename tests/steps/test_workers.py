@@ -6,8 +6,7 @@ import warnings
 
 import pytest
 
-from segvote.steps.resources import Resources
-from segvote.steps.workers import run_in_threads, run_on_all
+from segvote.steps.workers import Resources, run_on_all
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -16,13 +15,13 @@ def test_threads_give_results_in_order(n_jobs):
         time.sleep(0.002 * (item % 3))
         return item
 
-    assert list(run_in_threads(wait, range(20), Resources(n_jobs))) == list(range(20))
-    assert list(run_in_threads(wait, [], Resources(n_jobs))) == []
+    assert list(run_on_all(wait, range(20), Resources(n_jobs), in_threads=True)) == list(range(20))
+    assert list(run_on_all(wait, [], Resources(n_jobs), in_threads=True)) == []
 
 
 def test_a_stop_does_not_wait_for_all():
     begun = []
-    results = run_in_threads(begun.append, range(1000), Resources(2))
+    results = run_on_all(begun.append, range(1000), Resources(2), in_threads=True)
     next(results)
     results.close()
     assert len(begun) < 10
@@ -33,7 +32,7 @@ def test_an_error_of_a_thread_is_ours():
         raise ValueError(f"{item} is bad")
 
     with pytest.raises(ValueError, match="0 is bad"):
-        list(run_in_threads(fail, range(8), Resources(2)))
+        list(run_on_all(fail, range(8), Resources(2), in_threads=True))
 
 
 def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The commands that write, each with what it needs, what it leaves behind, and how that is compared."""
+"""The commands that write files, as every attack runs them, and how their outputs are compared."""
 
 import contextlib
 import json
@@ -8,154 +8,134 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
+from segvote import annotate as run_annotate
 from segvote.io.arrays import read_arrays
 from segvote.io.tables import read_csv
+from segvote.io.video.files import open_film_writer
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate as run_annotate
-
-TINY = Settings(features="color", n_segments=12, size=64)
 
 OPTIONS = ("--features", "color", "--n-segments", "12", "--size", "64")
-# What may differ between two equal runs: times, and who holds the lock.
+TINY = Settings(features="color", n_segments=12, size=64)
+# Files that differ between equal runs: they hold times, or the process that has the lock.
 PASSING = {"log.jsonl", ".lock", "report.html", "comparison.html"}
-TIMES = {"seconds"}  # measured, not computed
-LEFTOVER = ".tmp-"  # of a process that was killed; hidden, and no name of anything
+TIMES = {"seconds"}
+LEFTOVER = ".tmp-"  # hidden file of a process that was killed
 
 
 @dataclass(frozen=True)
 class World:
-    """A place to work in: scenes that are only read, a finished run of them, and a folder of one's own."""
+    """Scenes and a finished run, which are only read, and a folder to work in: commands write to its ``out``."""
 
     scenes: Path
     run: Path
     work: Path
 
-    def copy_run(self):
-        target = self.work / "run"
-        if not target.exists():
-            shutil.copytree(self.run, target)
-        return target
+    @property
+    def out(self):
+        return self.work / "out"
 
-    def write_truth(self):
-        """What another tool would hand back: one mask is the whole image, the others are as they were."""
-        path = self.work / "corrected.json"
-        coco = json.loads((self.run / "annotations.coco.json").read_text())
-        first = coco["images"][0]
-        whole = [[0, 0, first["width"], 0, first["width"], first["height"], 0, first["height"]]]
-        coco["annotations"] = [one for one in coco["annotations"] if one["image_id"] != first["id"]]
-        coco["annotations"].append(
-            {"id": 999, "image_id": first["id"], "category_id": coco["categories"][0]["id"], "segmentation": whole}
-        )
-        path.write_text(json.dumps(coco))
-        return path
+    def make_another(self, name):
+        (self.work / name).mkdir()
+        return World(self.scenes, self.run, self.work / name)
+
+    def type(self, command):
+        """The words of a command of the table, or of another that is written like them."""
+        text = COMMANDS.get(command, command)
+        return re.sub(r"\b[A-Z]{3,}\b", lambda word: str(PLACES[word[0]](self)), text).split()
 
 
-def annotate(world):
-    folders = [world.scenes / "with", world.scenes / "without"]
-    return ["annotate", *folders, "-o", world.work / "out", "--jobs", "1", *OPTIONS]
+def copy_once(source, target):
+    if not target.exists():
+        shutil.copytree(source, target)
+    return target
 
 
-def predict(world):
-    return ["predict", world.run, world.scenes / "with", "-o", world.work / "out", "--jobs", "1"]
+def write_corrected(world):
+    """A COCO file as another tool returns it: one mask is the whole image, the others are those of the run."""
+    coco = json.loads((world.run / "annotations.coco.json").read_text())
+    image, path = coco["images"][0], world.work / "corrected.json"
+    width, height = image["width"], image["height"]
+    corners = [0, 0, width, 0, width, height, 0, height]
+    whole = {"id": 999, "image_id": image["id"], "category_id": 1, "segmentation": [corners]}
+    coco["annotations"] = [*(one for one in coco["annotations"] if one["image_id"] != image["id"]), whole]
+    path.write_text(json.dumps(coco))
+    return path
 
 
-def export(world):
-    return ["export", world.run, "--format", "yolo", "-o", world.work / "out", "--images", "copy", "--overwrite"]
-
-
-def import_(world):
-    return ["import", world.copy_run(), world.write_truth(), "--label", "object"]
-
-
-def evaluate(world):
-    pages = ["--html", world.work / "out" / "page.html", "--csv", world.work / "out" / "table.csv"]
-    return ["evaluate", world.run, "--truth", world.scenes / "masks", *pages]
-
-
-def compare(world):
-    folders = [world.scenes / "with", world.scenes / "without", "--truth", world.scenes / "masks"]
-    return ["compare", *folders, "-o", world.work / "out", "--jobs", "1", "--voters", "ekde,cam", *OPTIONS]
-
-
-def classes(world):
+def make_class_folders(world):
     root = world.work.parent / "class-folders"
-    if not root.exists():
-        shutil.copytree(world.scenes / "with", root / "thing")
-        shutil.copytree(world.scenes / "without", root / "none")
-    return ["annotate", "--classes", root, "-o", world.work / "out", "--jobs", "1", *OPTIONS]
+    copy_once(world.scenes / "with", root / "thing")
+    copy_once(world.scenes / "without", root / "none")
+    return root
 
 
-def update(world):
-    """A run to whose folders one image came since."""
+def grow_run(world):
+    """In ``out``, a run whose folder *with* got another image since."""
     images, base = world.work.parent / "images", world.work.parent / "base"
-    out = world.work / "out"
     if not base.exists():
-        grow_run(world.scenes, images, base)
-    if not out.exists():
-        shutil.copytree(base, out)
-    return ["update", out, "--jobs", "1"]
+        shutil.copytree(world.scenes, images)
+        late = sorted((images / "with").iterdir())[-1]
+        content = late.read_bytes()
+        late.unlink()
+        run_annotate(images / "with", images / "without", base, TINY, n_jobs=1)
+        late.write_bytes(content)
+    return copy_once(base, world.out)
 
 
-def grow_run(scenes, images, base):
-    """Annotate all images but one, and put that one beside them."""
-    for name in ("with", "without"):
-        shutil.copytree(scenes / name, images / name)
-    late = sorted((images / "with").iterdir())[-1]
-    content = late.read_bytes()
-    late.unlink()
-    run_annotate(images / "with", images / "without", base, TINY, n_jobs=1)
-    late.write_bytes(content)
+def make_films(world, n_frames=4):
+    """Folders of two films with the object and two without: a scene that moves by a pixel from frame to frame."""
+    films = world.work.parent / "films"
+    for path in () if films.exists() else [*world.scenes.glob("with*/*[01].png")]:
+        (films / path.parent.name).mkdir(parents=True, exist_ok=True)
+        with Image.open(path) as image, open_film_writer(films / path.parent.name / f"{path.stem}.mp4") as writer:
+            for number in range(n_frames):
+                writer.write(np.roll(np.asarray(image), number, axis=1), number / 10)
+    return f"{films / 'with'} {films / 'without'}"
 
 
-def videos(world):
-    """Two folders of frames with the object and two without: the same scene, moved by a pixel from frame to frame."""
-    folder = world.work.parent / "videos"
-    if not folder.exists():
-        for kind in ("with", "without"):
-            for path in sorted((world.scenes / kind).iterdir())[:2]:
-                write_frames(path, folder / kind / path.stem)
-    places = [folder / "with", folder / "without"]
-    return ["annotate", *places, "-o", world.work / "out", "--frames", "video", "--jobs", "1", *OPTIONS]
-
-
-def write_frames(picture, folder, n_frames=4):
-    from PIL import Image, ImageChops
-
-    folder.mkdir(parents=True)
-    with Image.open(picture) as image:
-        for number in range(n_frames):
-            ImageChops.offset(image, number, 0).save(folder / f"{number:05d}.png")
-
-
-def store(world):
-    """Images and run folder under an address; the mirror is beside them."""
-    addresses = [f"file://{world.scenes / kind}" for kind in ("with", "without")]
-    return ["annotate", *addresses, "-o", f"file://{world.work / 'out'}", "--jobs", "1", *OPTIONS]
-
-
+# Words in capitals stand for what `World.type` puts there.
 COMMANDS = {
-    "annotate": annotate,
-    "annotate --classes": classes,
-    "compare": compare,
-    "evaluate": evaluate,
-    "export": export,
-    "import": import_,
-    "predict": predict,
-    "update": update,
+    "annotate": "annotate WITH WITHOUT -o OUT --jobs 1 SMALL",
+    "annotate --classes": "annotate --classes CLASSES -o OUT --jobs 1 SMALL",
+    "annotate, films": "annotate FILMS -o OUT --jobs 1 SMALL",
+    "annotate, object store": "annotate file://WITH file://WITHOUT -o file://OUT --jobs 1 SMALL",
+    "compare": "compare WITH WITHOUT --truth MASKS -o OUT --jobs 1 --voters ekde,cam SMALL",
+    "evaluate": "evaluate RUN --truth MASKS --html OUT/page.html --csv OUT/table.csv",
+    "explain": "explain RUN with-000.png --html OUT/page.html",
+    "export": "export RUN --format yolo -o OUT --images copy --overwrite",
+    "extent": "extent COPY 4 --jobs 1",
+    "import": "import COPY CORRECTED --label object",
+    "predict": "predict RUN WITH -o OUT --jobs 1",
+    "update": "update GROWN --jobs 1",
 }
+PLACES = {
+    "WITH": lambda world: world.scenes / "with",
+    "WITHOUT": lambda world: world.scenes / "without",
+    "MASKS": lambda world: world.scenes / "masks",
+    "RUN": lambda world: world.run,
+    "OUT": lambda world: world.out,
+    "COPY": lambda world: copy_once(world.run, world.out),
+    "GROWN": grow_run,
+    "CLASSES": make_class_folders,
+    "FILMS": make_films,
+    "CORRECTED": write_corrected,
+    "SMALL": lambda world: " ".join(OPTIONS),
+}
+EVERY_COMMAND = sorted(COMMANDS)
 
 
-# Those that are killed, too; a full disk meets them at the places of `annotate`.
-LONG_COMMANDS = {**COMMANDS, "annotate, object store": store, "annotate, videos": videos}
+def list_outputs(world):
+    """Files with a name of their own."""
+    return sorted(path for path in world.out.rglob("*") if path.is_file() and not path.name.startswith(LEFTOVER))
 
 
 def read_outputs(world):
-    """All that a finished command leaves in the folder of its own, as it must be however often it was killed."""
-    names = (path for path in (world.work / "out").rglob("*") if path.is_file() and path.name not in PASSING)
-    files = sorted(path for path in names if not path.name.startswith(LEFTOVER))
-    found = {path.relative_to(world.work).as_posix(): _read(path, world) for path in files}
-    log = world.work / "run" / "review.sqlite"
-    return {**found, "actions": read_log(log)} if log.exists() else found
+    """All that a finished command leaves, without what differs between equal runs."""
+    files = [path for path in list_outputs(world) if path.name not in PASSING]
+    return {path.relative_to(world.out).as_posix(): _read(path, world) for path in files}
 
 
 def read_log(path):
@@ -166,17 +146,18 @@ def read_log(path):
 
 
 def _read(path, world):
+    if path.suffix == ".sqlite":
+        return read_log(path)
     if path.suffix == ".npz":
         return {name: array.tobytes() for name, array in read_arrays(path).items() if name not in TIMES}
     if path.suffix == ".csv":
         return [_drop_times(row) for row in read_csv(path)]
-    if path.suffix in (".json", ".md", ".tex", ".html", ".yaml", ".txt"):
-        text = path.read_text().replace(str(world.work), "WORK")
-        if path.stem == "comparison":
-            # The last column is processor seconds: measured, not computed.
-            text = re.sub(r"[|&] [\d.]+ (\||\\\\)$", "", text, flags=re.MULTILINE)
-        return _drop_times(json.loads(text)) if path.suffix == ".json" else text
-    return path.read_bytes()
+    if path.suffix not in (".json", ".md", ".tex", ".html", ".yaml", ".txt"):
+        return path.read_bytes()
+    text = path.read_text().replace(str(world.work), "WORK")
+    if path.stem == "comparison":  # its last column is processor seconds
+        text = re.sub(r"[|&] [\d.]+ (\||\\\\)$", "", text, flags=re.MULTILINE)
+    return _drop_times(json.loads(text)) if path.suffix == ".json" else text
 
 
 def _drop_times(data):

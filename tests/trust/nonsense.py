@@ -1,4 +1,4 @@
-"""Whole files made into files nobody would write, from a seed: values of JSON replaced, bytes turned, cut, doubled."""
+"""Whole files made into nonsense, from a seed: values of JSON replaced, bytes turned, cut, doubled."""
 
 import json
 from copy import deepcopy
@@ -7,54 +7,19 @@ from segvote.errors import SegvoteError
 
 # What JSON can say and `json.dumps` would not: numbers beyond floats, constants that are none, nesting without end.
 RAW = (
-    "NaN",
-    "-Infinity",
-    "1e999",
-    "9" * 400,
-    "-" + "9" * 400,
-    "9" * 5000,
-    "1." + "1" * 400,
-    "[" * 300 + "]" * 300,
-    "[" * 100_000 + "]" * 100_000,
-    '{"a": ' * 300 + "1" + "}" * 300,
-    '"\\ud800"',
-    "-0",
+    *("NaN", "-Infinity", "1e999", "9" * 400, "-" + "9" * 400, "9" * 5000, "1." + "1" * 400, '"\\ud800"', "-0"),
+    *("[" * 300 + "]" * 300, "[" * 100_000 + "]" * 100_000, '{"a": ' * 300 + "1" + "}" * 300),
 )
 STRANGE = (
-    None,
-    True,
-    -1,
-    0,
-    1,
-    7,
-    2**31,
-    2**63,
-    2**70,
-    -0.5,
-    1e-320,
-    1e308,
-    "",
-    "x",
-    "0",
-    "../..",
-    "/dev/zero",
-    "file:///etc/passwd",
-    "s3://nowhere/x",
-    "with/\x1b[2J\u202e.png",
-    "a\nb\r\0",
-    "x" * 5000,
-    [],
-    {},
-    [[[]]],
-    [0.5, "x", None],
-    [1] * 2000,
-    {"x": {"y": []}},
+    *(None, True, -1, 0, 1, 7, 2**31, 2**63, 2**70, -0.5, 1e-320, 1e308, "", "x", "0", "../..", "/dev/zero"),
+    *("file:///etc/passwd", "s3://nowhere/x", "with/\x1b[2J\u202e.png", "a\nb\r\0", "x" * 5000),
+    *([], {}, [[[]]], [0.5, "x", None], [1] * 2000, {"x": {"y": []}}),
 )
 
 
 def replace_value(data, rng):
     """The same JSON, as text, with one value replaced by something it cannot be, or gone; now and then several."""
-    data = json.loads(json.dumps(data))
+    data = deepcopy(data)
     for _ in range(1 if rng.random() < 0.8 else rng.integers(2, 5)):
         _replace_one(data, rng)
     text = json.dumps(data)
@@ -69,25 +34,17 @@ def _mark(number):
 
 
 def _replace_one(data, rng):
-    place = data
-    while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        if not keys:
-            return
-        key = keys[rng.integers(len(keys))]
-        if isinstance(place[key], dict | list) and place[key] and rng.random() < 0.8:
-            place = place[key]
-            continue
-        if rng.random() < 0.1:
-            del place[key]
-        else:
-            place[key] = _choose(rng)
+    keys = list(data) if isinstance(data, dict) else list(range(len(data)))
+    if not keys:
         return
-
-
-def _choose(rng):
-    number = int(rng.integers(len(STRANGE) + len(RAW)))
-    return deepcopy(STRANGE[number]) if number < len(STRANGE) else _mark(number - len(STRANGE))
+    key = keys[rng.integers(len(keys))]
+    if isinstance(data[key], dict | list) and data[key] and rng.random() < 0.8:
+        _replace_one(data[key], rng)
+    elif rng.random() < 0.1:
+        del data[key]
+    else:
+        number = int(rng.integers(len(STRANGE) + len(RAW)))
+        data[key] = deepcopy(STRANGE[number]) if number < len(STRANGE) else _mark(number - len(STRANGE))
 
 
 def damage(data, rng):
@@ -105,21 +62,16 @@ def damage(data, rng):
 
 
 def survives(call):
-    """Works or says why not; anything else is a bug."""
+    """Whether a call works or raises an error of segvote; of any other error, file and line are printed."""
     try:
         call()
     except SegvoteError:
         return True
     except Exception as error:
-        print(type(error).__name__, f"{error!s:.300}", *_find_place(error))
+        places, step = [], error.__traceback__
+        while step is not None:
+            places.append((step.tb_frame.f_code.co_filename, step.tb_lineno))
+            step = step.tb_next
+        print(type(error).__name__, f"{error!s:.300}", [place for place in places if "/segvote/" in place[0]][-1:])
         return False
     return True
-
-
-def _find_place(error):
-    """File and line where it happened, of our own files the innermost."""
-    places, step = [], error.__traceback__
-    while step is not None:
-        places.append((step.tb_frame.f_code.co_filename, step.tb_lineno))
-        step = step.tb_next
-    return [place for place in places if "/segvote/" in place[0]][-1:]

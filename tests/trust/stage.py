@@ -7,6 +7,7 @@ counted by an audit hook; so that "killed at the ninth moment" means the same on
 
 import ctypes
 import errno
+import functools
 import itertools
 import json
 import os
@@ -17,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -161,53 +163,84 @@ def _run(arguments):
     return 0
 
 
-def _prepare(kind="", moment=0, **details):
+def _prepare(kind="", moment=-1, **details):
     """Arrange for the accident; returns the counter of moments."""
     counter = itertools.count()
     happen = ACCIDENTS[kind](**details) if kind else None
+    is_moment = functools.partial(_is_look, details["below"]) if kind == "late" else _is_write
 
     def watch(event, arguments):
-        if not _is_moment(event, arguments):
+        if not is_moment(event, arguments):
             return
         number = next(counter)
-        frees_room = kind == "full" and event == "os.remove"
-        if happen is not None and number >= moment and not frees_room:
-            happen(number == moment)
+        frees_room = kind == "full" and event in ("os.remove", "sqlite3.connect")  # the latter writes nothing yet
+        if happen is not None and number >= moment >= 0 and not frees_room:
+            happen(number == moment, *arguments[:1])
 
     sys.addaudithook(watch)
     return counter
 
 
-def _is_moment(event, arguments):
+def _is_write(event, arguments):
     if event == "open":
         return isinstance(arguments[2], int) and bool(arguments[2] & WRITING) and arguments[0] != os.devnull
     return event in MOMENTS
 
 
-def _kill():
-    return lambda is_first: os.kill(os.getpid(), signal.SIGKILL)
+def _is_look(below, event, arguments):
+    """Whether the process asks for a file below a folder, or opens it for reading."""
+    is_look = event == "stage.look" or (event == "open" and not _is_write(event, arguments))
+    return is_look and isinstance(arguments[0], str) and arguments[0].startswith(below)
 
 
-def _interrupt():
-    return lambda is_first: os.kill(os.getpid(), signal.SIGINT) if is_first else None
+def _send(number):
+    return lambda is_first, path: os.kill(os.getpid(), number) if is_first else None
 
 
-def _pause():
-    """Stop, until somebody lets it go on: nothing then depends on who is quicker."""
-    return lambda is_first: os.kill(os.getpid(), signal.SIGSTOP) if is_first else None
+def _kill(seconds=None):
+    """At the moment, or after some seconds."""
+    if seconds is not None:
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
+        timer.daemon = True
+        timer.start()
+    return _send(signal.SIGKILL)
 
 
 def _fill_disk():
-    def refuse(is_first):
+    def refuse(is_first, path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     return refuse
 
 
+def _delay(below, n_looks=3):
+    """As on NFS: a file that another process wrote is not visible yet to the next looks at it; own files are."""
+    late, own, stat = {}, set(), os.stat
+
+    def look(path, *arguments, **keywords):
+        if isinstance(path, str | os.PathLike):
+            sys.audit("stage.look", os.fspath(path))
+        return stat(path, *arguments, **keywords)
+
+    def note_own(event, arguments):
+        if event in ("os.rename", "os.mkdir") or _is_write(event, arguments):
+            own.add(str(arguments[1 if event == "os.rename" else 0]))
+
+    def hide(is_first, path):
+        if is_first:
+            late[path] = n_looks
+        if late.get(path, 0) > 0 and path not in own:
+            late[path] -= 1
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+    os.stat = look
+    sys.addaudithook(note_own)
+    return hide
+
+
 def _limit_files(n_bytes):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
-    return lambda is_first: None
 
 
 def _lose_privileges():
@@ -215,24 +248,19 @@ def _lose_privileges():
     if os.geteuid() == 0:
         header = struct.pack("Ii", LINUX_CAPABILITY_VERSION_3, 0)
         assert ctypes.CDLL(None).capset(header, bytes(24)) == 0
-    return lambda is_first: None
 
 
 def _jump(seconds):
     real = time.time
 
-    def jump(is_first):
+    def jump(is_first, path):
         time.time = lambda: real() + seconds
 
     return jump
 
 
 def _change(path, how):
-    def change(is_first):
-        if is_first:
-            change_input(Path(path), how)
-
-    return change
+    return lambda is_first, _: change_input(Path(path), how) if is_first else None
 
 
 def change_input(path, how):
@@ -240,7 +268,6 @@ def change_input(path, how):
     if how == "truncate":
         os.truncate(path, 20)
         return
-    content = path.read_bytes()
     path.unlink()
     if how == "folder":
         path.mkdir()
@@ -250,15 +277,14 @@ def change_input(path, how):
         Image.new("RGB", (90, 50), "purple").save(path, format="PNG")
     elif how == "fifo":
         os.mkfifo(path)
-    else:
-        assert how == "remove" and content
 
 
 ACCIDENTS = {
     "kill": _kill,
-    "interrupt": _interrupt,
-    "pause": _pause,
+    "interrupt": lambda: _send(signal.SIGINT),
+    "pause": lambda: _send(signal.SIGSTOP),  # until the test lets it go on
     "full": _fill_disk,
+    "late": _delay,
     "limit": _limit_files,
     "no privileges": _lose_privileges,
     "clock": _jump,

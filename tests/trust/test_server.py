@@ -1,18 +1,25 @@
-"""The review server under fire: random requests, nonsense on the socket, two hundred people at once."""
+"""The review server under attack: random requests, many clients, kills, and another user of the machine."""
 
 import json
+import os
 import random
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
-from contextlib import closing, contextmanager
-from http.client import HTTPConnection
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from unittest import mock
 
 import pytest
 from commands import read_log
 from fuzzer import Fuzzer, send
+from test_attacks import is_one_clear_line
 
 from segvote.io.images import resize_labels
 from segvote.review import engine
@@ -20,25 +27,59 @@ from segvote.review.serving.server import open_server
 from segvote.run.run import Run
 
 N_CLIENTS = 200
+SLOW = pytest.mark.slow
+
+
+class Page:
+    """What the page of an address sends, over one connection."""
+
+    def __init__(self, address):
+        self.host, self.token = re.fullmatch(r"http://(.*)/(.*)/", address).groups()
+        self._connection = HTTPConnection(self.host, timeout=600)
+
+    def ask(self, name, message=None):
+        """Status and answer."""
+        method, body = ("GET", None) if message is None else ("POST", json.dumps(message))
+        headers = {"Origin": f"http://{self.host}", "Content-Type": "application/json"} if body else {}
+        self._connection.request(method, f"/{self.token}/api/{name}", body, headers)
+        answer = self._connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def click(self, number):
+        """Number of the action, or the answer that refused it."""
+        click = {"bag": number % 6, "segments": [number % 2], "value": number % 3 - 1}
+        status, answer = self.ask("set", click)
+        return answer["action"] if status == 200 else answer
+
+    def wait_for_votes(self, action=None):
+        while (status := self.ask("status")[1])["votes"] != "ready" or action not in (None, status["action"]):
+            time.sleep(0.05)
+
+    def close(self):
+        self._connection.close()
 
 
 @contextmanager
 def run_server(folder):
-    """Host and token of a server that runs in a thread; a click waits for others however busy the machine is."""
-    with mock.patch.object(engine, "PATIENCE_SECONDS", 600.0), open_server(Run(folder)) as (server, listener, address):
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
+    """Address of a server that runs in a thread; clicks wait for others however busy the machine is."""
+    patience = mock.patch.object(engine, "PATIENCE_SECONDS", 600.0)
+    with patience, open_server(Run(folder)) as (server, listener, address), running(lambda: server.run([listener])):
         try:
-            yield re.fullmatch(r"http://(.*)/(.*)/", address).groups()
+            yield address
         finally:
             server.should_exit = True
+
+
+@contextmanager
+def running(function, n_threads=1):
+    threads = [threading.Thread(target=function) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
             thread.join()
-
-
-@pytest.fixture
-def own_run(tiny_run, tmp_path):
-    shutil.copytree(tiny_run, tmp_path / "run")
-    return tmp_path / "run"
 
 
 def find_fault(answer, request, token):
@@ -46,105 +87,64 @@ def find_fault(answer, request, token):
     if answer is None:
         return "no answer"
     status = int(answer[9:12]) if answer.startswith(b"HTTP/1.1 ") else 0
-    body = answer.partition(b"\r\n\r\n")[2]
-    if status >= 500:
+    if status >= 500 or status == 101:
         return f"status {status}"
-    if b"root:x:" in answer or (b'"settings"' in body and b"/api/run" not in request):
+    if b"root:x:" in answer or (b'"settings"' in answer.partition(b"\r\n\r\n")[2] and b"/api/run" not in request):
         return "a file"
-    if token.encode() in answer and token.encode() not in request:
-        return "the token"
-    if status == 101:
-        return "a socket was opened"
-    return None
+    return "the token" if token.encode() in answer and token.encode() not in request else None
 
 
-def fire(host, token, n_requests, seed):
-    """Number of requests that were answered wrongly, or by nobody."""
-    fuzzer, lost = Fuzzer(host, token, random.Random(seed)), 0
-    for _ in range(n_requests):
-        request = fuzzer.make()
-        fault = find_fault(send(host, request), request, token)
-        if fault:
-            print(fault, request[:300])
-            lost += 1
-    return lost
-
-
-def ask_status(host, token, what="status"):
-    with closing(HTTPConnection(host, timeout=600)) as connection:
-        connection.request("GET", f"/{token}/api/{what}")
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
-
-
-@pytest.mark.parametrize("n_requests", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_requests", [300, pytest.param(10_000, marks=SLOW)])
 @pytest.mark.timeout(7200)
 def test_random_requests_break_nothing(own_run, ledger, n_requests):
-    record = (own_run / "run.json").read_bytes()
-    with run_server(own_run) as (host, token):
-        lost = fire(host, token, n_requests, seed=n_requests)
-        status, answer = ask_status(host, token)
+    record, lost = (own_run / "run.json").read_bytes(), 0
+    with run_server(own_run) as address, closing(Page(address)) as page:
+        fuzzer = Fuzzer(page.host, page.token, random.Random(n_requests))
+        for request in (fuzzer.make() for _ in range(n_requests)):
+            if fault := find_fault(send(page.host, request), request, page.token):
+                print(fault, request[:300])
+                lost += 1
+        status, answer = page.ask("status")
     assert status == 200 and answer["votes"] == "ready" and not answer["problem"]
     assert (own_run / "run.json").read_bytes() == record
     assert (own_run / "log.jsonl").stat().st_size < 1_000_000
-    ledger.note("random requests to `review`, HTTP and WebSocket", n_requests, lost)
+    ledger("random requests to `review`, HTTP and WebSocket", n_requests, lost)
 
 
-def click(host, token, start, n_clicks, promised):
-    headers = {
-        "Origin": f"http://{host}",
-        "Content-Type": "application/json",
-    }
-    with closing(HTTPConnection(host, timeout=600)) as connection:
-        start.wait()
-        for number in range(n_clicks):
-            body = json.dumps({"bag": number % 6, "segments": [number % 2], "value": number % 2})
-            connection.request("POST", f"/{token}/api/set", body, headers)
-            answer = connection.getresponse()
-            content = answer.read()
-            promised.append(json.loads(content)["action"] if answer.status == 200 else content)
-
-
-def wait_for_votes(host, token, action):
-    """Clicks are saved at once and voted on in the background: wait until the vote has heard the last one."""
-    while ask_status(host, token)[1]["action"] != action:
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("n_clicks", [1, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_clicks", [1, pytest.param(25, marks=SLOW)])
 @pytest.mark.timeout(7200)
-def test_two_hundred_people_at_once_lose_no_click(own_run, ledger, n_clicks):
+def test_two_hundred_clients_at_once_lose_no_click(own_run, ledger, n_clicks):
     start, promised = threading.Barrier(N_CLIENTS), []
-    with run_server(own_run) as (host, token):
-        arguments = (host, token, start, n_clicks, promised)
-        threads = [threading.Thread(target=click, args=arguments) for _ in range(N_CLIENTS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        wait_for_votes(host, token, N_CLIENTS * n_clicks)
-    kept = [row[0] for row in read_log(own_run / "review.sqlite")]
+
+    def click():
+        with closing(Page(address)) as page:
+            start.wait()
+            promised.extend(page.click(number) for number in range(n_clicks))
+
+    with run_server(own_run) as address, closing(Page(address)) as page:
+        with running(click, N_CLIENTS):
+            pass
+        page.wait_for_votes(N_CLIENTS * n_clicks)
     wanted = list(range(1, N_CLIENTS * n_clicks + 1))
-    assert kept == wanted
-    lost = len(wanted) - len(set(promised) & set(wanted))
-    ledger.note("clicks of 200 clients at once, each in the log once", len(wanted), lost)
+    assert [row[0] for row in read_log(own_run / "review.sqlite")] == wanted
+    ledger("clicks of 200 clients at once, each in the log once", len(wanted), sorted(promised) != wanted)
 
 
-def post(host, token, name, message):
-    """Status and answer of one action."""
-    headers = {"Origin": f"http://{host}", "Content-Type": "application/json"}
-    with closing(HTTPConnection(host, timeout=600)) as connection:
-        connection.request("POST", f"/{token}/api/{name}", json.dumps(message), headers)
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
+@contextmanager
+def clicking(address):
+    """Another client clicks meanwhile, on images without the object."""
+    stop = threading.Event()
 
+    def click():
+        with closing(Page(address)) as page:
+            while not stop.is_set():
+                page.ask("set", {"bag": 3, "segments": [0], "value": 0})
 
-def click_on_others(host, token, stop):
-    """Somebody else, on images without the object, as fast as it goes."""
-    number = 0
-    while not stop.is_set():
-        post(host, token, "set", {"bag": 3 + number % 3, "segments": [number % 2], "value": 0})
-        number += 1
+    with running(click):
+        try:
+            yield
+        finally:
+            stop.set()
 
 
 def is_in_mask(run, bag, segment):
@@ -153,23 +153,203 @@ def is_in_mask(run, bag, segment):
     return bool(run.read_mask(bag)[inside].mean() > 0.5)
 
 
-@pytest.mark.parametrize("n_exports", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_exports", [3, pytest.param(60, marks=SLOW)])
 @pytest.mark.timeout(7200)
-def test_an_export_while_others_click_has_every_click_before_it(own_run, ledger, n_exports):
-    lost, stop, run = 0, threading.Event(), Run(own_run)
-    with run_server(own_run) as (host, token):
-        while ask_status(host, token)[1]["votes"] != "ready":
-            time.sleep(0.05)
-        other = threading.Thread(target=click_on_others, args=(host, token, stop))
-        other.start()
-        for number in range(n_exports):
-            bag, value = number % 3, number // 3 % 2
-            assert post(host, token, "set", {"bag": bag, "segments": [0], "value": value})[0] == 200
-            status, answer = post(host, token, "export", {})
-            told = status == 200 and is_in_mask(run, bag, 0) == bool(value)
-            if not told:
-                print(number, status, answer)
-            lost += not told
-        stop.set()
-        other.join()
-    ledger.note("exports of `review` while others click: the last click is in the files", n_exports, lost)
+def test_an_export_has_every_click_before_it(own_run, ledger, n_exports):
+    lost, run = 0, Run(own_run)
+    with run_server(own_run) as address, closing(Page(address)) as page:
+        page.wait_for_votes()
+        with clicking(address):
+            for number in range(n_exports):
+                bag, value = number % 3, number // 3 % 2
+                assert page.ask("set", {"bag": bag, "segments": [0], "value": value})[0] == 200
+                lost += page.ask("export", {})[0] != 200 or is_in_mask(run, bag, 0) != bool(value)
+    ledger("files written by `review` while others click: the last click is in them", n_exports, lost)
+
+
+@pytest.mark.parametrize("n_kills", [2, pytest.param(40, marks=SLOW)])
+@pytest.mark.timeout(7200)
+def test_a_killed_export_while_others_click_is_repeated(stage, own_run, tmp_path, ledger, n_kills):
+    """Some exports meet files that the page is writing: they end in one line."""
+    rng, lost = random.Random(n_kills), 0
+    command = ["export", own_run, "--format", "coco", "--images", "copy", "--overwrite", "-o"]
+    n_moments = stage.run(*command, tmp_path / "first")["moments"]
+    with run_server(own_run) as address, closing(Page(address)) as page:
+        page.wait_for_votes()
+        with clicking(address):
+            for number in range(n_kills):
+                if number % 10 == 0:
+                    page.ask("export", {})
+                done = stage.run(*command, tmp_path / "killed", kind="kill", moment=rng.randrange(n_moments))
+                lost += not (done["code"] in (0, -signal.SIGKILL) or is_one_clear_line(done))
+        page.ask("export", {})
+    for name in ("killed", "calm"):
+        assert stage.run(*command, tmp_path / name)["code"] == 0
+    killed, calm = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "killed", tmp_path / "calm")
+    )
+    ledger("`export` killed (SIGKILL) while clients of `review` click, repeated", n_kills, lost + (killed != calm))
+
+
+# Kills of the server itself.
+
+
+def wait_for_address(started):
+    while True:
+        if found := re.search(r"http://\S+", Path(started["output"]).read_text()):
+            return found.group()
+        time.sleep(0.01)
+
+
+def kill_review(stage, run, seconds, exports):
+    """Numbers of the clicks that were answered before the server was killed."""
+    started, promised = stage.start("review", run, "--no-browser"), []
+    address = wait_for_address(started)
+
+    def repeat(action):
+        limit = time.monotonic() + 600
+        # The address is printed a moment before the server listens there.
+        while not promised and time.monotonic() < limit:
+            with suppress(OSError, HTTPException), closing(Page(address)) as page:
+                for number in range(10_000):
+                    action(page, number)
+
+    def export(page, number):
+        while not promised:
+            time.sleep(0.002)
+        page.ask("export", {})
+
+    actions = [lambda page, number: promised.append(page.click(number)), export][: 1 + exports]
+    threads = [threading.Thread(target=repeat, args=(action,)) for action in actions]
+    for thread in threads:
+        thread.start()
+    while not promised and threads[0].is_alive():
+        time.sleep(0.002)
+    time.sleep(seconds)
+    os.kill(started["pid"], signal.SIGKILL)
+    for thread in threads:
+        thread.join()
+    stage.wait(started)
+    return promised
+
+
+@pytest.mark.parametrize("exports", [False, True])
+@pytest.mark.parametrize("n_kills", [2, pytest.param(40, marks=SLOW)])
+@pytest.mark.timeout(7200)
+def test_no_answered_click_is_lost_in_a_kill(stage, own_run, ledger, n_kills, exports):
+    rng, promised = random.Random(n_kills), []
+    for _ in range(n_kills):
+        promised += kill_review(stage, own_run, rng.uniform(0.0, 0.4 + 2 * exports), exports)
+        # Killed while it wrote files, the run is half written: this finishes it.
+        assert stage.run("update", own_run, "--jobs", "1")["code"] == 0
+    kept = {row[0] for row in read_log(own_run / "review.sqlite")}
+    when = " while it writes files" if exports else ""
+    assert promised
+    ledger(f"clicks answered by `review` before it was killed{when}", len(promised), len({*promised} - kept))
+    ledger(f"`review` killed (SIGKILL) while clients click{when}", n_kills)
+
+
+# Another user of the machine.
+
+INTRUDER = """
+import glob, json, os, sys
+from http.client import HTTPConnection
+
+run, secret_length = sys.argv[1:]
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read(1 << 22)
+    except OSError:
+        return b""
+def attempt(call, *arguments):
+    try:
+        call(*arguments)
+    except OSError:
+        return False
+    return True
+seen = [read(path) for path in glob.glob("/proc/[0-9]*/cmdline") + glob.glob("/proc/[0-9]*/environ")]
+places = ["/tmp/segvote-*", "/tmp/segvote-*/*", "/dev/shm/*", "/dev/shm/*/*", run + "/*", run + "/.lock"]
+seen += [read(path) for place in places for path in glob.glob(place)]
+lines = [line.split() for line in read("/proc/net/tcp").decode().splitlines()[1:]]
+ports = [int(words[1].split(":")[1], 16) for words in lines if words[3] == "0A" and words[1].startswith("0100007F")]
+statuses = []
+for port in ports:
+    for path in ("/", "/api/run", "/" + "A" * int(secret_length) + "/api/run"):
+        try:
+            connection = HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request("GET", path)
+            statuses.append([port, connection.getresponse().status])
+        except Exception as error:
+            statuses.append([port, repr(error)])
+files = [run + "/run.json", run + "/review.sqlite", run + "/masks", run + "/.lock"]
+done = [attempt(os.unlink, one) or attempt(open, one, "ab") or attempt(os.chmod, one, 0o777) for one in files]
+done += [attempt(os.mkdir, run + "/new")]
+print(json.dumps({"uid": os.getuid(), "seen": b"".join(seen).decode("latin-1"), "statuses": statuses, "done": done}))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of another user")
+@pytest.mark.parametrize("user", [65534])
+def test_another_user_gets_neither_token_nor_files(tiny_run, ledger, user):
+    """A process of another user searches command lines, environments, temporary files and ports."""
+    with tempfile.TemporaryDirectory(prefix="trust-", dir="/tmp") as name:
+        place = Path(name)
+        place.chmod(0o755)
+        shutil.copytree(tiny_run, place / "run")
+        browser = place / "browser"
+        browser.write_text("#!/bin/sh\nsleep 60\n")
+        browser.chmod(0o755)
+        environment = {**os.environ, "BROWSER": str(browser), "PYTHONUNBUFFERED": "1", "TMPDIR": "/tmp"}
+        command = [sys.executable, "-m", "segvote", "review", place / "run"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as server:
+            try:
+                address = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+/", line)))
+                with closing(Page(address)) as page:
+                    page.wait_for_votes()
+                    found = intrude(place / "run", len(page.token), user)
+                    first = page.click(0)
+            finally:
+                server.send_signal(signal.SIGINT)
+                server.wait()
+    port = int(page.host.split(":")[1])
+    answers = [status for at, status in found["statuses"] if at == port]
+    print(found["uid"], answers, found["done"], page.token in found["seen"])
+    assert found["uid"] == user and len(answers) == 3 and first == 1
+    lost = sum(found["done"]) + sum(status != 403 for status in answers) + (page.token in found["seen"])
+    ledger("attempts of another user on a run that is reviewed", len(answers) + len(found["done"]) + 1, lost)
+
+
+def intrude(run, secret_length, user):
+    who = {"user": user, "group": user, "extra_groups": []}
+    command = ["/usr/bin/env", "python3", "-c", INTRUDER, str(run), str(secret_length)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", env={"PATH": os.defpath}, **who)
+    return json.loads(done.stdout)
+
+
+READING = (
+    "explain COPY with-000.png",
+    "doctor COPY",
+    "evaluate COPY --truth MASKS",
+    "export COPY --format png -o OUT-2",
+)
+WRITING = (
+    "update COPY",
+    "extent COPY 4",
+    "import COPY CORRECTED",
+    "review COPY --no-browser",
+    "export COPY --format png",
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_a_run_of_another_user_is_read_and_not_written(stage, world, ledger):
+    shutil.copytree(world.run, world.out)
+    for path in (world.out, *world.out.rglob("*")):
+        os.chown(path, 65534, 65534)
+    before = {path: path.read_bytes() for path in world.out.rglob("*") if path.is_file()}
+    ends = {text: stage.run(*world.type(text), kind="no privileges", time_limit=600) for text in READING + WRITING}
+    lost = sum(ends[one]["code"] != 0 for one in READING) + sum(not is_one_clear_line(ends[one]) for one in WRITING)
+    assert {path: path.read_bytes() for path in world.out.rglob("*") if path.is_file()} == before
+    ledger("commands on the run folder of another user", len(ends), lost)

@@ -5,54 +5,32 @@ import shutil
 import site
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
-import oldest
 import pytest
-from audit import audit, judge
-from licences import EXTRAS, is_permissive, list_licences
-from oldest import list_oldest
-
-import segvote
+from commands import OPTIONS
+from supply import EXTRAS, PROJECT, audit, is_permissive, judge, list_licences, list_oldest, list_wanted
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_package_is_permissive(ledger):
     licences = list_licences()
+    refused = {name: text for name, text in licences.items() if not is_permissive(text)}
+    print(refused)
     assert len(licences) > 20
-    ledger.note("licences of all packages, permissive", len(licences), sum(not check(one) for one in licences.items()))
+    ledger("licences of all packages, permissive", len(licences), len(refused))
 
 
-def check(item):
-    if not is_permissive(item[1]):
-        print(*item)
-    return is_permissive(item[1])
-
-
-def test_the_page_of_licences_names_every_package_we_ask_for():
+def test_every_package_we_ask_for_is_listed_bounded_and_pinned():
     page = (ROOT / "docs" / "licences.md").read_text()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    for wanted in [*project["dependencies"], *(one for name in EXTRAS for one in extras[name])]:
-        assert f"| {wanted.split('>=')[0].lower()} |" in page
-
-
-def test_the_extras_that_are_looked_at_are_all_that_users_install():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["optional-dependencies"]["all"] == [f"segvote[{','.join(EXTRAS)}]"]
-    assert oldest.EXTRAS == EXTRAS
-
-
-def test_every_dependency_has_a_lower_bound():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert all("==" in one for one in list_oldest(project))
-
-
-def test_type_information_is_shipped():
-    assert (Path(segvote.__file__).parent / "py.typed").is_file()
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pinned = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
+    wanted = {one.partition(">=")[0].partition("[")[0].lower() for one in list_wanted(*EXTRAS, "dev")} - {"segvote"}
+    assert PROJECT["optional-dependencies"]["all"] == [f"segvote[{','.join(EXTRAS)}]"]
+    assert all("==" in line for line in [*lines, *list_oldest()]) and wanted <= pinned
+    assert [one for one in list_wanted(*EXTRAS) if f"| {one.split('>=')[0].lower()} |" not in page] == []
 
 
 @pytest.fixture(scope="module")
@@ -74,18 +52,6 @@ def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
     files = (path for path in (ROOT / "src").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert found == {path.relative_to(ROOT / "src").as_posix() for path in files}
     assert {"segvote/py.typed", "segvote/review/static/index.html"} <= found
-
-
-def test_constraints_name_every_package_we_ask_for():
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
-    pinned = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [
-        *project["dependencies"],
-        *(one for name in (*EXTRAS, "dev") for one in project["optional-dependencies"][name]),
-    ]
-    names = {one.partition(">=")[0].partition("[")[0].lower() for one in wanted} - {"segvote"}
-    assert all("==" in line for line in lines) and names <= pinned
 
 
 def test_installed_packages_agree():
@@ -123,10 +89,9 @@ def test_the_wheel_runs_in_an_empty_environment(wheel, tiny_scenes, tmp_path, le
     place.write_text("\n".join(site.getsitepackages()) + "\n")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     folders = [tiny_scenes / "with", tiny_scenes / "without", "-o", tmp_path / "out"]
-    small = ["--features", "color", "--n-segments", "12", "--size", "64", "--jobs", "1"]
-    command = [tmp_path / "venv" / "bin" / "segvote", "annotate", *folders, *small]
+    command = [tmp_path / "venv" / "bin" / "segvote", "annotate", *folders, *OPTIONS, "--jobs", "1"]
     subprocess.run(command, check=True, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
     code = "import segvote, sys; print(segvote.__file__)"
     where = subprocess.run([python, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
     masks = sorted((tmp_path / "out" / "masks" / "with").glob("*.png"))
-    ledger.note("the wheel installed outside the checkout runs", 1, int(len(masks) != 3 or str(tmp_path) not in where))
+    ledger("the wheel installed outside the checkout runs", 1, int(len(masks) != 3 or str(tmp_path) not in where))

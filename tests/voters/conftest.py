@@ -44,7 +44,7 @@ def rng():
 @pytest.fixture
 def small_bags(rng):
     """Six bags of unequal sizes, sorted as the learners see them."""
-    from segvote.voters.mil.learning_bags import sort_bags
+    from segvote.voters.bags import sort_bags
 
     codes = np.repeat(np.arange(6), [1, 3, 2, 4, 5, 2])
     return sort_bags(rng.normal(size=(len(codes), 3)), codes, codes < 3)

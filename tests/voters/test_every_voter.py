@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from segvote.errors import BadInputError
 from segvote.voters import VOTERS
-from segvote.voters.mil.learning_bags import BagVoter
+from segvote.voters.bags import BagVoter
 
 pytestmark = pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
 
@@ -151,12 +151,6 @@ def test_bag_voters_judge_bags_whatever_their_order(fitted, planted, rng):
     assert scores.shape == (20,)
     assert scores[:10].mean() > scores[10:].mean()
     np.testing.assert_array_equal(fitted.predict_bags(planted.X, planted.bags), (scores > 0).astype(int))
-
-
-@pytest.mark.parametrize("name", FEW_STARTS)
-def test_no_start_is_refused(name, planted):
-    with pytest.raises(BadInputError, match="n_starts"):
-        fit(VOTERS[name](n_starts=0), planted)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "bandwidth" in VOTERS[name]().get_params()])

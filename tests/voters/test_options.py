@@ -52,7 +52,7 @@ def test_a_wrong_value_says_what_is_expected(text, message):
         parse_options("ekde-paper", [text])
 
 
-def test_an_option_reaches_all_voters_that_have_it_or_the_one_named():
+def test_an_option_reaches_all_that_have_it_or_the_one_named():
     found = parse_options_of_all(("ekde", "sskde", "negmin"), ["n_neighbors=9", "negmin.reading=bag"])
     assert found == {"ekde": {"n_neighbors": 9}, "sskde": {"n_neighbors": 9}, "negmin": {"reading": "bag"}}
 
@@ -79,7 +79,7 @@ def test_commands_refuse_an_unknown_option_before_any_work(arguments):
 
 
 @pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
-def test_annotate_takes_options_of_the_voter_and_the_sign_of_equation_7(scenes, tmp_path):
+def test_annotate_takes_voter_options_and_the_sign_decision(scenes, tmp_path):
     words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--voter", "ekde-paper"]
     words += [
         "--voter-option",

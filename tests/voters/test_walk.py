@@ -1,22 +1,37 @@
-"""The robust eKDE: against the iteration written plainly, and on planted objects."""
+"""The walk, on adapted features too, and the finishing steps behind any voter."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from segvote import annotate
 from segvote.datasets import make_bags
+from segvote.errors import BadInputError
+from segvote.evaluation.compare import Plan, compare
+from segvote.evaluation.compare_results import add_finished, split_voter, wants_lengths
 from segvote.kernels import otsu_threshold
-from segvote.voters.negative.crane import CRANE
-from segvote.voters.negative.negatives import NegMin
-from segvote.voters.walk import Walk
+from segvote.method.graph import stretch
+from segvote.method.linear import fit_posterior
+from segvote.run.settings import Settings
+from segvote.steps.predict import predict
+from segvote.voters import VOTERS, make_voter
+from segvote.voters.crane import CRANE
+from segvote.voters.linear import CAM
+from segvote.voters.negatives import NegativeVotes, NegMin
+from segvote.voters.walk import AdaptedWalk, Finished, Walk, scale_to_unit
+
+QUICK = Settings(features="color", n_segments=30, size=120, draw="segments")
 
 
 @pytest.fixture(scope="module")
-def planted():
+def many_bags():
     return make_bags(n_with=30, n_without=30, n_object=6, seed=3)
 
 
@@ -52,8 +67,8 @@ def test_votes_equal_the_iteration_written_plainly():
     assert voter.threshold_ == pytest.approx(otsu_threshold(slow))
 
 
-def test_the_planted_object_is_found_where_the_negatives_alone_mislead(planted):
-    X, y, bags, truth = planted
+def test_the_object_is_found_where_negatives_mislead(many_bags):
+    X, y, bags, truth = many_bags
     found = Walk().fit(X, y, bags=bags).scores_ > 0
     precision, recall = measure_f1(found & (y == 1), truth)
     assert precision > 0.95
@@ -63,21 +78,14 @@ def test_the_planted_object_is_found_where_the_negatives_alone_mislead(planted):
         assert min(measure_f1(selected, truth)) < 0.8
 
 
-def test_new_segments_are_scored_by_the_same_rule(planted):
-    X, y, bags, _ = planted
+def test_new_segments_are_scored_by_the_same_rule(many_bags):
+    X, y, bags, _ = many_bags
     voter = Walk().fit(X, y, bags=bags)
     np.testing.assert_allclose(voter.decision_function(X, bags=bags), voter.scores_, rtol=1e-9, atol=1e-12)
 
 
-def test_unknown_bags_leave_nobody_out(planted):
-    X, y, bags, _ = planted
-    voter = Walk().fit(X, y, bags=bags)
-    strangers = voter.decision_function(X[:5], bags=np.full(5, 10**6))
-    np.testing.assert_array_equal(strangers, voter.decision_function(X[:5]))
-
-
-def test_a_correction_stands_and_spreads(planted):
-    X, y, bags, truth = planted
+def test_a_correction_stands_and_spreads(many_bags):
+    X, y, bags, truth = many_bags
     plain = Walk().fit(X, y, bags=bags)
     user_labels = np.full(len(X), -1)
     wrong = np.flatnonzero(truth)[0]
@@ -89,22 +97,22 @@ def test_a_correction_stands_and_spreads(planted):
     assert (corrected.scores_ + corrected.threshold_)[others].mean() < (plain.scores_ + plain.threshold_)[others].mean()
 
 
-def test_an_object_found_in_a_without_bag_votes_for(planted):
-    X, y, bags, _ = planted
+def test_an_object_found_in_a_without_bag_votes_for(many_bags):
+    X, y, bags, _ = many_bags
     user_labels = np.full(len(X), -1)
     user_labels[np.flatnonzero(y == 0)[0]] = 1
     assert Walk().fit(X, y, bags=bags, user_labels=user_labels).weights_[np.flatnonzero(y == 0)[0]] == 1
 
 
-def test_the_posterior_is_one_half_at_the_threshold(planted):
-    X, y, bags, _ = planted
+def test_the_posterior_is_one_half_at_the_threshold(many_bags):
+    X, y, bags, _ = many_bags
     voter = Walk().fit(X, y, bags=bags)
     raw = np.array([0.0, voter.threshold_, 1e6 * voter.threshold_])
     np.testing.assert_allclose(voter._posterior(raw), [0, 0.5, 1], atol=1e-5)
 
 
-def test_a_low_prior_lowers_the_weight(planted):
-    X, y, bags, truth = planted
+def test_a_low_prior_lowers_the_weight(many_bags):
+    X, y, bags, truth = many_bags
     prior = np.where(truth, 0.5, 1.0)
     believed, distrusted = (Walk().fit(X, y, bags=bags, prior=s).weights_[truth].mean() for s in (None, prior))
     assert distrusted < believed
@@ -115,26 +123,109 @@ def test_one_bag_of_each_kind_is_enough():
     assert np.isfinite(Walk().fit(X, y, bags=bags).scores_).all()
 
 
-def test_identical_segments_get_identical_scores():
-    X, y, bags = np.zeros((12, 3)), np.repeat([0, 1], 6), np.repeat(np.arange(4), 3)
-    scores = Walk(n_neighbors=20).fit(X, y, bags=bags).scores_
-    assert np.isfinite(scores).all()
-    assert np.ptp(scores[:3]) == 0
-
-
-def test_it_works_in_pipelines_and_grid_search(planted):
-    X, y, bags, _ = planted
+def test_it_works_in_pipelines_and_grid_search(many_bags):
+    X, y, bags, _ = many_bags
     voter = make_pipeline(StandardScaler(), Walk())
     assert clone(voter).set_params(walk__n_steps=5).fit(X, y, walk__bags=bags).predict(X).shape == y.shape
     search = GridSearchCV(Walk(), {"n_neighbors": [10, 20]}, cv=GroupKFold(3), scoring="roc_auc")
     assert search.fit(X, y, groups=bags).best_score_ > 0.5
 
 
-def test_bags_travel_by_metadata_routing(planted):
-    X, y, bags, _ = planted
+def test_bags_travel_by_metadata_routing(many_bags):
+    X, y, bags, _ = many_bags
     with config_context(enable_metadata_routing=True):
         voter = make_pipeline(StandardScaler(), Walk())
         search = GridSearchCV(voter, {"walk__n_neighbors": [20]}, cv=GroupKFold(3), scoring="roc_auc")
         search.fit(X, y, groups=bags, bags=bags)
     best = search.best_estimator_[-1]
     assert len(np.unique(best._segments.bags)) == len(np.unique(bags))
+
+
+def test_features_are_stretched_along_the_direction_only(rng):
+    X, u = rng.normal(size=(5, 3)), np.array([0.6, 0.0, 0.8])
+    np.testing.assert_allclose(stretch(X, u, 4.0), X @ (np.eye(3) + 3 * np.outer(u, u)))
+
+
+def test_it_is_the_walk_on_features_stretched_along_cam(planted):
+    data = {"y": planted.y, "bags": planted.bags}
+    found = AdaptedWalk(gain=3.0, n_neighbors=10).fit(planted.X, **data)
+    u = CAM().fit(planted.X, **data).coef_
+    u = u / np.linalg.norm(u)
+    expected = Walk(n_neighbors=10).fit(planted.X @ (np.eye(6) + 2 * np.outer(u, u)), **data)
+    np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-5)
+
+
+def test_a_gain_of_one_is_ekde(planted):
+    data = planted.X, planted.y, planted.bags
+    np.testing.assert_allclose(AdaptedWalk(gain=1.0).fit(*data).scores_, Walk().fit(*data).scores_, atol=1e-6)
+
+
+def cut(scores, planted):
+    selected = np.zeros(len(scores), dtype=bool)
+    for bag in np.unique(planted.bags[planted.y == 1]):
+        own = scores[planted.bags == bag]
+        selected[planted.bags == bag] = (own > otsu_threshold(own)) | (own == own.max())
+    return selected
+
+
+def average_neighbours(X, bags, labels, n_neighbors):
+    """Share of selected neighbours, one segment at a time; weights as in the walk."""
+    shares = []
+    for one, bag in zip(X, bags, strict=True):
+        squared = ((X - one) ** 2).sum(axis=1)
+        squared[bags == bag] = np.inf
+        near = np.argsort(squared, kind="stable")[:n_neighbors]
+        width = squared[near[-1]] / 4
+        weights = np.exp(-(squared[near] - squared[near[0]]) / (2 * width))
+        shares.append(weights @ labels[near] / weights.sum())
+    return np.array(shares)
+
+
+def test_the_score_is_its_formula(planted):
+    found = Finished(NegativeVotes(), n_neighbors=8).fit(planted.X, planted.y, bags=planted.bags)
+    X = planted.X / np.linalg.norm(planted.X, axis=1, keepdims=True)
+    first = cut(NegativeVotes().fit(planted.X, planted.y, bags=planted.bags).scores_, planted)
+    again = cut(average_neighbours(X, planted.bags, first, 8), planted)
+    share = average_neighbours(X, planted.bags, again, 8)
+    posterior = fit_posterior(scale_to_unit(planted.X), again, np.ones(len(X))).measure(scale_to_unit(planted.X))
+    inside = share[again].mean()
+    expected = inside * share + (1 - inside) * posterior
+    np.testing.assert_allclose(found.scores_ + found.threshold_, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["negmin", "crane", "cam"])
+def test_finishing_ranks_the_planted_object(planted, name):
+    found = make_voter(name, {}, finish=True).fit(planted.X, planted.y, bags=planted.bags)
+    assert average_precision_score(planted.truth[planted.candidates], found.scores_[planted.candidates]) > 0.9
+
+
+def test_finished_votes_score_new_segments_the_same_way(planted):
+    found = Finished(NegativeVotes()).fit(planted.X, planted.y, bags=planted.bags)
+    again = found.decision_function(planted.X, bags=planted.bags)
+    np.testing.assert_allclose(again, found.scores_, atol=1e-5)
+    explained = found.explain(3)
+    assert explained.amounts.sum() + explained.constant == pytest.approx(found.scores_[3], abs=1e-5)
+
+
+def test_names_of_finished_voters():
+    assert add_finished(("ekde", "crane")) == ("ekde", "crane", "crane+finish")
+    assert split_voter("f-neg+finish") == ("f-neg", True) and split_voter("f-neg") == ("f-neg", False)
+    assert all(wants_lengths("color", f"{name}+finish") == VOTERS[name].wants_lengths for name in VOTERS)
+
+
+def test_annotate_and_predict_finish_a_voter(scenes, tmp_path):
+    settings = replace(QUICK, voter="f-neg", finish=True)
+    run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
+    assert run.record["settings"]["finish"] is True
+    assert predict(tmp_path / "run", scenes / "with", tmp_path / "new", n_jobs=1).images
+    with pytest.raises(BadInputError, match="expected a voter with --finish, got ekde"):
+        annotate(scenes / "with", scenes / "without", tmp_path / "no", replace(settings, voter="ekde"), n_jobs=1)
+
+
+def test_compare_has_voters_bare_and_finished(scenes, tmp_path):
+    plan = Plan(add_finished(("negmin",)), ("color",))
+    done = compare(scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out", plan, QUICK, n_jobs=1)
+    bare, finished = done.good
+    assert [one.combination.voter for one in (bare, finished)] == ["negmin", "negmin+finish"]
+    assert bare.segment_ap != finished.segment_ap
+    assert finished.overlaps["own"] == finished.overlaps["common"]

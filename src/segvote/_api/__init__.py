@@ -1,4 +1,4 @@
-"""Public functions that leave a report behind; those that leave none are written once, where the work is done.
+"""Public functions that leave a report behind; the others are written once, where the work is done.
 
 Every folder is a path or an address of a store (``s3://bucket/folder``); see `segvote.io.stores`. The returned object
 then reads from the local copy of the folder.
@@ -6,30 +6,25 @@ then reads from the local copy of the folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from segvote._api.opened import OpenedRun
-from segvote.evaluation.compare import Comparison, Plan
-from segvote.evaluation.compare import compare as run_compare
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
-from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
-from segvote.report.experiment_pages import write_comparison
 from segvote.run.classes import ClassRuns
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate as run_annotate
-from segvote.steps.classes.annotate import annotate_classes as run_annotate_classes
+from segvote.steps.annotate import annotate_folders, update_run
+from segvote.steps.classes import annotate_class_folders
 from segvote.steps.extent import change_extent
-from segvote.steps.resources import N_JOBS, name_in_full
-from segvote.steps.update import update as run_update
-from segvote.voters import SYSTEMS
+from segvote.steps.workers import N_JOBS, Resources, name_in_full
+from segvote.types import WITH, WITHOUT
 
-__all__ = ["annotate", "annotate_classes", "compare", "update"]
+__all__ = ["annotate", "annotate_classes", "set_extent", "update"]
 
 
 def annotate(
@@ -83,17 +78,8 @@ def annotate(
         choose_progress(progress) as report,
         open_folders(inputs, outs, report) as ((one, other, own), (target,)),
     ):
-        run = run_annotate(
-            one,
-            other,
-            target,
-            settings,
-            segments=own,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            strict=strict,
-            progress=report,
-        )
+        resources = Resources(n_jobs, scheduler, report)
+        run = annotate_folders(one, other, target, settings or Settings(), resources, own, strict)
         write_report(run)
     return OpenedRun(run.folder.path)
 
@@ -140,16 +126,8 @@ def annotate_classes(
         choose_progress(progress) as report,
         open_folders(inputs, outs, report) as ((folder, own), (target,)),
     ):
-        runs = run_annotate_classes(
-            folder,
-            target,
-            settings,
-            segments=own,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            strict=strict,
-            progress=report,
-        )
+        resources = Resources(n_jobs, scheduler, report)
+        runs = annotate_class_folders(folder, target, settings or Settings(), resources, own, strict)
         for run in runs.runs.values():
             write_report(run)
         write_classes_report(runs)
@@ -205,18 +183,9 @@ def update(
         open_run(given, report) as folder,
         open_folders(inputs, progress=report) as ((*added, own), _),
     ):
-        updated = run_update(
-            folder,
-            add_with=added[: len(add_with)],
-            add_without=added[len(add_with) :],
-            remove=remove,
-            restore=restore,
-            segments=own,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
-            strict=strict,
-            progress=report,
-        )
+        more = {WITH: added[: len(add_with)], WITHOUT: added[len(add_with) :]}
+        resources = Resources(n_jobs, scheduler, report)
+        updated = update_run(folder, resources, more, remove, restore, own, strict)
         write_report(updated)
     return OpenedRun(updated.folder.path)
 
@@ -249,78 +218,6 @@ def set_extent(
     (3, True)
     """
     with choose_progress(progress) as report, open_run(run, report) as folder:
-        changed = change_extent(folder, level, image, n_jobs=n_jobs, progress=report)
+        changed = change_extent(folder, level, image, Resources(n_jobs, progress=report))
         write_report(changed)
     return OpenedRun(changed.folder.path)
-
-
-def compare(
-    with_folder: Path | str,
-    without_folder: Path | str,
-    truth: Path | str,
-    out: Path | str,
-    *,
-    voters: Sequence[str] = SYSTEMS,
-    features: Sequence[str] = (Settings.features,),
-    segmenters: Sequence[str] = (Settings.segmenter,),
-    settings: Settings | None = None,
-    label: str | None = None,
-    threshold: float = IMAGE_THRESHOLD,
-    time_limit: float | None = None,
-    n_jobs: int = N_JOBS,
-    progress: Progress | None = None,
-) -> Comparison:
-    """Try every combination of voters, features and segmenters on shared segments, and write the page about them.
-
-    Parameters
-    ----------
-    with_folder, without_folder : path or str
-        Folders of images.
-    truth : path or str
-        As for `evaluate`.
-    out : path or str
-        Folder for the results; what is there is not done again.
-    voters, features, segmenters : sequence of str
-        Names of the registries.
-    settings : Settings, optional
-        Everything else; its voter is the reference.
-    label : str, optional
-        The class that counts, where the truth has several.
-    threshold : float
-        Overlap above which an image is found.
-    time_limit : float, optional
-        Seconds that one vote may take; default: no limit.
-    n_jobs : int
-        Number of processes.
-    progress : callable, optional
-        As for `annotate`.
-
-    Returns
-    -------
-    Comparison
-
-    Examples
-    --------
-    >>> import segvote
-    >>> folders = "with", "without", "masks", "compared"
-    >>> quick = segvote.Settings(features="color", n_segments=30, size=120)
-    >>> found = segvote.compare(*folders, voters=["ekde", "negmin"], features=["color"], settings=quick, n_jobs=1)
-    >>> [one.combination.voter for one in found.results]
-    ['ekde', 'negmin']
-    """
-    plan = Plan(tuple(voters), tuple(features), tuple(segmenters), time_limit=time_limit)
-    with choose_progress(progress) as report:
-        comparison = run_compare(
-            with_folder,
-            without_folder,
-            truth,
-            out,
-            plan,
-            settings,
-            label=label,
-            threshold=threshold,
-            n_jobs=n_jobs,
-            progress=report,
-        )
-    write_comparison(comparison, [], f"Voters on {Path(with_folder).resolve().parent.name}")
-    return comparison

@@ -1,8 +1,9 @@
-"""A run as a notebook works with it: its images one by one, a table, pictures, explanations, the folder doctor."""
+"""A run in a notebook: its images one by one, a table, pictures, explanations, the folder doctor, the review page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,10 @@ from segvote.io.overlays import blend_mask
 from segvote.method.extents import N_LEVELS, Extents
 from segvote.report import write_report
 from segvote.run.record import BagRecord
-from segvote.run.run import Run
+from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.steps.extent import change_extent, draw_extent, read_extents
-from segvote.steps.reopening import Reopened, Voted, reopen, vote
+from segvote.steps.reopening import Opened, Voted, reopen, vote
 from segvote.steps.vote import Held, hold_vote
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class RunImage:
 
     @property
     def record(self) -> BagRecord:
-        """Contents of its `run.json`."""
+        """Its entry in ``run.json``."""
         return self.run.bags[self.index]
 
     @property
@@ -115,7 +116,7 @@ class OpenedRun(Run):
         return OpenedRun(changed.folder.path)
 
     @cached_property
-    def _reopened(self) -> Reopened:
+    def _reopened(self) -> Opened:
         return reopen(self)
 
     @cached_property
@@ -198,8 +199,6 @@ class OpenedRun(Run):
 
     def review(self, browser: bool = True) -> None:
         """Look at the masks in the browser and correct them, until interrupted; see `segvote.open_review`."""
-        from segvote._api.reviewing import open_review
-
         open_review(self, browser=browser)
 
     def diagnose(self) -> Diagnosis:
@@ -229,3 +228,41 @@ def load_run(folder: Path | str) -> OpenedRun:
     ('with/with-000.png', (120, 160))
     """
     return OpenedRun(folder)
+
+
+def open_review(run: Run | Path | str, port: int = 0, browser: bool = True) -> None:
+    """Look at the masks in the browser and correct them, until interrupted: Ctrl-C, or the stop button of a notebook.
+
+    Parameters
+    ----------
+    run : Run, path or str
+        A run, or its folder; a path or an address of a store.
+    port : int
+        Where to listen on 127.0.0.1; 0: any free port.
+    browser : bool
+        Open the page; otherwise its address is printed alone.
+
+    Examples
+    --------
+    >>> import segvote
+    >>> segvote.open_review("out")  # doctest: +SKIP
+    review   http://127.0.0.1:41217/…/
+
+    A folder that no run was written to is refused:
+
+    >>> segvote.open_review("nowhere")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    segvote.errors.BadInputError: nowhere is not a run folder
+    """
+    from segvote.review.serving.server import open_browser, serve
+
+    opened = ExitStack()
+
+    def announce(address: str) -> None:
+        print(f"review   {address}\ncorrections are saved at once; stop with Ctrl-C", flush=True)
+        if browser:
+            opened.enter_context(open_browser(address))
+
+    # An interruption is the usual way to end: corrections still go to the run's store.
+    with opened, open_run(run.folder.path if isinstance(run, Run) else run) as folder, suppress(KeyboardInterrupt):
+        serve(folder, port, announce)

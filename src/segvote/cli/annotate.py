@@ -9,21 +9,22 @@ from typing import Any
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.features import choose_feature_options
 from segvote.cli.options import (
     INPUT,
     METHOD,
     OUTPUT,
     SCALE,
     SCHEDULER,
+    PathOrUri,
     choice,
+    choose_feature_options,
+    format_path,
     make_completion,
     option,
     research,
     voter_option,
 )
-from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.terminal import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.features.networks.devices import CPU, DEVICES
@@ -34,7 +35,7 @@ from segvote.plain_text import make_plain
 from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, N_LEVELS, Settings
-from segvote.run.video.bags import FRAMES
+from segvote.run.videos import FRAMES
 from segvote.segmentation import SEGMENTERS
 from segvote.types import WITH
 from segvote.voters import SYSTEMS
@@ -240,14 +241,14 @@ def choose_segments(segments: PathOrUri | None, ucm: PathOrUri | None) -> PathOr
 
 
 def print_outcome(run: Any) -> None:
-    """Where everything lies; `run` is a `Run` or a `ClassRuns`."""
-    # Where every class has its own *without* images, the run of each class tells.
+    """Print the problems and the paths of a `Run` or a `ClassRuns`."""
+    # A run on classes has no bags of its own.
     bags: Sequence[BagRecord] = getattr(run, "bags", ())
     used = {one.name for one in bags or run.images}
     for problem in run.record["problems"]:
         what = "read in part" if problem["name"] in used else "left out"
         typer.echo(f"{what}: {make_plain(problem['reason'])}", err=True)
-    if sum(bag.bag_label == WITH for bag in bags) == 1:  # an object that occurs once cannot be told from clutter
+    if sum(bag.bag_label == WITH for bag in bags) == 1:  # an object that occurs once is like any clutter
         typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
     if n_videos := sum(bag.n_frames > 0 for bag in bags):
         counts = f"{n_videos} video{'s' * (n_videos != 1)}, {len(bags) - n_videos} images"

@@ -17,15 +17,15 @@ import typer
 from typer.models import CommandInfo
 
 from segvote import __version__
-from segvote.cli.terminal.help import Command, CommandList
-from segvote.cli.terminal.stopping import find_exit_code, listen_for_stop, was_asked
+from segvote.cli.help import Command, CommandList
+from segvote.cli.terminal import find_exit_code, listen_for_stop, was_asked
 from segvote.errors import SegvoteError
 from segvote.io.names import PERCENT
 from segvote.plain_text import make_plain
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
-# What the system says where a disk is full, gone or read-only; anything else is a bug, and shows where.
+# Errors of a disk that is full, gone or read-only; any other is a bug and keeps its traceback.
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 FIRST_STEPS = """\
@@ -66,7 +66,7 @@ COMMANDS = tuple(sorted(name for names in PANELS.values() for name in names))
 
 
 def format_examples(*commands: str) -> str:
-    """The last lines of a command's help: two or more commands as one would type them."""
+    """The last lines of a command's help: two or more commands to type."""
     # The empty line keeps the indentation: typer takes away what all lines after the first have in common.
     return "\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
 
@@ -84,7 +84,7 @@ def start(
 
 
 def load_commands(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Let commands add themselves to the application; of all others only the name and what it does are known."""
+    """Import commands, which register themselves; all others are listed with name and summary only."""
     for name in names:
         importlib.import_module(name_module(name))
     loaded = {get_name(command) for command in app.registered_commands}
@@ -120,7 +120,7 @@ def get_name(command: CommandInfo) -> str:
 
 
 def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Which commands a call needs: loading all of them takes seconds, which no greeting and no TAB should cost."""
+    """The commands that a call needs: loading all of them takes seconds, too long for a completion."""
     if "_SEGVOTE_COMPLETE" in environment:  # the shell asks; its words come in a variable
         words = environment.get("_TYPER_COMPLETE_ARGS") or environment.get("COMP_WORDS", "")
         arguments = words.split()[1:]
@@ -128,7 +128,7 @@ def choose_commands(arguments: Sequence[str], environment: Mapping[str, str]) ->
 
 
 def _leave_output() -> None:
-    """Let what could not be written go: Python would try, and complain, once more at its end."""
+    """Discard pending output: Python would fail to write it once more at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -170,7 +170,7 @@ def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def explain_error(error: BaseException) -> None:
-    """Leave with one line where an error is the user's to mend; any other is a bug, and shows where."""
+    """Exit with one line for an error that the user can fix; any other is a bug and keeps its traceback."""
     if isinstance(error, SegvoteError):
         print(f"segvote: {make_plain(error)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)

@@ -8,9 +8,9 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.compare import JOBS, RESULTS, TIME_LIMIT, VOTER_OPTION, split_names
+from segvote.cli.compare import JOBS, RESULTS, VOTER_OPTION, split_names
 from segvote.cli.options import choice
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.terminal import show_progress
 from segvote.datasets import DATASETS
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
@@ -53,7 +53,6 @@ def benchmark(
     voter_option: list[str] | None = VOTER_OPTION,
     frames: int = typer.Option(3, min=0, help="Frames used of each video, as images; 0: videos as they are."),
     max_items: int = typer.Option(200, min=1, help="At most so many images or videos of each kind and class."),
-    time_limit: float | None = TIME_LIMIT,
     jobs: int = JOBS,
 ) -> None:
     """Run the experiments of a data set on disk and put the figures beside the paper's.
@@ -76,9 +75,9 @@ def benchmark(
     base = PAPER_SETTINGS if as_paper else DEFAULTS
     segmenter = segmenter or base.segmenter
     row_features = RowFeatures(deep_features or ("vgg19" if as_paper else "lite0"), word_features)
-    plan = make_paper_plan(time_limit, row_features)
+    plan = make_paper_plan(row_features)
     if voters is not None:
-        plan = Plan(split_names(voters, SYSTEMS, "voter"), split_names(features), time_limit=time_limit)
+        plan = Plan(split_names(voters, SYSTEMS, "voter"), split_names(features))
     options = parse_options_of_all(plan.voters, voter_option or ())
     if finish:
         pairs = tuple((name, kind) for voter, kind in plan.pairs for name in add_finished([voter]))

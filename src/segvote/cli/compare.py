@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.terminal import show_progress
 from segvote.errors import UnknownNameError
 from segvote.features import FEATURES
 from segvote.method import DECISIONS
@@ -26,7 +26,6 @@ RESULTS = typer.Option(..., "-o", "--out", metavar="DIR", help="Folder for resul
 VOTER_OPTION = typer.Option(
     None, metavar="NAME=VALUE", help="Parameter of all voters that have it, or VOTER.NAME=VALUE; may be repeated."
 )
-TIME_LIMIT = typer.Option(None, min=1.0, help="Seconds that one vote may take; default: no limit.")
 JOBS = typer.Option(2, min=1, help="Number of processes that segment and extract features.")
 
 
@@ -56,45 +55,41 @@ def compare(
     voter_option: list[str] | None = VOTER_OPTION,
     finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
     stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
-    time_limit: float | None = TIME_LIMIT,
     jobs: int = JOBS,
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
 
     Leaves comparison.html, .md, .tex, .csv and .json in the folder. Killed, it goes on where it was.
     """
-    from segvote.evaluation.compare import Plan
-    from segvote.evaluation.compare import compare as run_compare
-    from segvote.evaluation.compare_results import FINISH, add_finished, split_voter
-    from segvote.evaluation.evaluate_truth import list_truth
-    from segvote.evaluation.stress import stress as run_stress
-    from segvote.report.experiment_pages import write_comparison
-    from segvote.report.experiment_pictures import format_examples
+    from segvote._api.comparing import compare as run_compare
+    from segvote.evaluation.compare_results import FINISH, split_voter
     from segvote.report.experiment_tables import format_text, list_comparison_rows
     from segvote.voters.options import parse_options_of_all
 
     names = split_names(voters, (*SYSTEMS, *(f"{name}{FINISH}" for name in VOTERS)), "voter", SYSTEMS)
     bare = tuple(dict.fromkeys(split_voter(name)[0] for name in names))
-    plan = Plan(
-        add_finished(names) if finish else names,
-        split_names(features),
-        split_names(segmenters, SEGMENTERS, "segmenter"),
-        time_limit=time_limit,
-        voter_options=parse_options_of_all(bare, voter_option or ()),
-    )
-    settings = replace(DEFAULTS, n_segments=n_segments, size=size, detail=detail, decision=decision)
     with show_progress() as progress:
-        arguments = (with_folder, without_folder, truth, out, plan, settings)
-        comparison = run_compare(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress)
-        curves = (
-            run_stress(*arguments, label=label, threshold=threshold, n_jobs=jobs, progress=progress) if stress else []
+        comparison = run_compare(
+            with_folder,
+            without_folder,
+            truth,
+            out,
+            voters=names,
+            features=split_names(features),
+            segmenters=split_names(segmenters, SEGMENTERS, "segmenter"),
+            settings=replace(DEFAULTS, n_segments=n_segments, size=size, detail=detail, decision=decision),
+            label=label,
+            threshold=threshold,
+            voter_options=parse_options_of_all(bare, voter_option or ()),
+            finish=finish,
+            stress=stress,
+            n_jobs=jobs,
+            progress=progress,
         )
-        examples = format_examples(with_folder, without_folder, list_truth(truth, label))
-        page = write_comparison(comparison, curves, f"Voters on {with_folder.resolve().parent.name}", examples)
     typer.echo(format_text(list_comparison_rows(comparison)))
     for failed in comparison.failed:
         typer.echo(f"no result: {failed.combination.voter}, {failed.combination.features}: {failed.reason}", err=True)
-    typer.echo(f"page: {page}")
+    typer.echo(f"page: {out / 'comparison.html'}")
 
 
 def split_names(

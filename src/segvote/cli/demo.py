@@ -1,4 +1,4 @@
-"""`segvote demo`: the whole story on scenes it makes itself."""
+"""`segvote demo`: annotate and evaluate on synthetic scenes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import typer
 
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import choice
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.terminal import show_progress
 from segvote.datasets import DEFECTS
 from segvote.run.settings import Settings
 
-# Whom the default voter is shown beside.
+# Voters shown beside the default.
 RIVALS = ("negmin", "crane")
 
 

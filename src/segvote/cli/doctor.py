@@ -7,8 +7,8 @@ import json
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import PathOrUri
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.options import PathOrUri
+from segvote.cli.terminal import show_progress
 
 
 @app.command(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import RUN, PathOrUri
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.terminal import show_progress
 from segvote.io.stores import find_local_path
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import RUN, PathOrUri
+from segvote.cli.options import RUN, PathOrUri
 
 
 @app.command(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import choice
-from segvote.cli.paths import RUN, PathOrUri, format_path
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.options import RUN, PathOrUri, choice, format_path
+from segvote.cli.terminal import show_progress
 from segvote.io import EXPORTS, format_next_step
 from segvote.io.exports.base import IMAGES, ExportOptions
 from segvote.io.stores import is_uri

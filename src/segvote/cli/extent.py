@@ -6,8 +6,8 @@ import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import RUN, PathOrUri
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.terminal import show_progress
 
 
 @app.command(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import RUN, PathOrUri, format_path
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.options import RUN, PathOrUri, format_path
+from segvote.cli.terminal import show_progress
 from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING
 
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.options import SCHEDULER
-from segvote.cli.paths import PathOrUri, format_path
-from segvote.cli.terminal.progress import show_progress
+from segvote.cli.options import SCHEDULER, PathOrUri, format_path
+from segvote.cli.terminal import show_progress
 from segvote.plain_text import make_plain
-from segvote.steps.prediction.predict import predict as run_predict
+from segvote.steps.predictor import FALSE_POSITIVE_RATE
+from segvote.steps.workers import N_JOBS
 
 if TYPE_CHECKING:
-    from segvote.steps.prediction.predict import Predictions
-
-DEFAULTS = {name: one.default for name, one in inspect.signature(run_predict).parameters.items()}
+    from segvote.steps.predict import Predictions
 
 
 @app.command(
@@ -37,17 +34,22 @@ def predict(
     ),
     out: PathOrUri = typer.Option(..., "-o", "--out", metavar="DIR", parser=PathOrUri, help="Folder to write."),
     false_positive_rate: float = typer.Option(
-        DEFAULTS["false_positive_rate"],
+        FALSE_POSITIVE_RATE,
         help="Largest share of images without the object that may be predicted to show it.",
     ),
-    jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
+    device: str | None = typer.Option(
+        None, help="Where the network runs: auto, cpu, cuda or another; as in the training run unless given."
+    ),
+    jobs: int = typer.Option(N_JOBS, min=1, help="Number of processes; the answer does not depend on it."),
     scheduler: str | None = SCHEDULER,
-    strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
+    strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
     """Predict whether new images show the object, how probably, and where.
 
     Writes masks, heat maps, a COCO file and a table of all images; an image that does not show it has an empty mask.
     """
+    from segvote.steps.predict import predict as run_predict
+
     with show_progress() as progress:
         found = run_predict(
             model,
@@ -55,6 +57,7 @@ def predict(
             out,
             false_positive_rate=false_positive_rate,
             n_jobs=jobs,
+            device=device,
             scheduler=scheduler,
             strict=strict,
             progress=progress,
@@ -72,9 +75,10 @@ def predict(
 
 def format_predictions(found: Predictions) -> str:
     """How many images show the object, and where everything lies."""
-    n_contain = sum(one.contains for one in found.images)
+    n_contain, n_unlike = sum(one.contains for one in found.images), sum(one.unlike for one in found.images)
     lines = [
         f"shows it  {n_contain} of {len(found)} images (false-positive rate {found.rate:.3g})",
+        *([f"unlike    {n_unlike} of {len(found)} images are unlike both folders: no mask"] if n_unlike else []),
         f"masks     {format_path(found.path / 'masks')}",
         f"coco      {format_path(found.path / 'annotations.coco.json')}",
         f"table     {format_path(found.path / 'predictions.csv')}",

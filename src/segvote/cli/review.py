@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 import typer
 
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import RUN, PathOrUri
+from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.terminal import check_stop
 
 
 @app.command(epilog=format_examples("segvote review out", "segvote review out --port 8765 --no-browser"))
@@ -17,23 +16,7 @@ def review(
     browser: bool = typer.Option(True, help="Open the page in the browser."),
 ) -> None:
     """Look at the masks in the browser, click what is wrong, watch everything vote again."""
-    from segvote.review.serving.opening import open_browser
-    from segvote.review.serving.server import serve
-    from segvote.run.run import open_run
+    from segvote._api.opened import open_review
 
-    opened = ExitStack()
-
-    def announce(address: str) -> None:
-        typer.echo(f"review   {address}")
-        typer.echo("corrections are saved at once; stop with Ctrl-C")
-        if browser:
-            opened.enter_context(open_browser(address))
-
-    stop: KeyboardInterrupt | None = None
-    with opened, open_run(run_folder) as folder:
-        try:
-            serve(folder, port, announce)
-        except KeyboardInterrupt as asked:  # the usual way to end: corrections still go to the run's store
-            stop = asked
-    if stop is not None:
-        raise stop
+    open_review(run_folder, port, browser)
+    check_stop()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-
 import typer
 
 from segvote.cli.annotate import print_outcome
 from segvote.cli.app import app, format_examples
-from segvote.cli.paths import RUN, PathOrUri
-from segvote.cli.terminal.progress import show_progress
-from segvote.steps.update import update as run_update
-
-DEFAULTS = {name: one.default for name, one in inspect.signature(run_update).parameters.items()}
+from segvote.cli.options import RUN, PathOrUri
+from segvote.cli.terminal import show_progress
+from segvote.steps.workers import N_JOBS
 
 
 @app.command(
@@ -33,19 +29,19 @@ def update(
     remove: list[str] = typer.Option([], help="Name of an image to leave out from now on; may be repeated."),
     restore: list[str] = typer.Option([], help="Name of an image that was removed, to take it back."),
     segments: PathOrUri | None = typer.Option(
-        DEFAULTS["segments"], metavar="DIR", parser=PathOrUri, help="Your own label maps, if the run has such."
+        None, metavar="DIR", parser=PathOrUri, help="Your own label maps, if the run has such."
     ),
-    jobs: int = typer.Option(DEFAULTS["n_jobs"], min=1, help="Number of processes; the answer does not depend on it."),
-    strict: bool = typer.Option(DEFAULTS["strict"], help="Stop at an unreadable image instead of reporting it."),
+    jobs: int = typer.Option(N_JOBS, min=1, help="Number of processes; the answer does not depend on it."),
+    strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
 ) -> None:
     """Add images to a run or take some out; the result is that of a fresh run, in a fraction of the time.
 
     Without options it looks again at the run's folders, for images that came or went, and at corrections made since.
     """
-    from segvote._api import update as update_with_report
+    from segvote._api import update as run_update
 
     with show_progress() as progress:
-        run = update_with_report(
+        run = run_update(
             run_folder,
             add_with=add_with,
             add_without=add_without,

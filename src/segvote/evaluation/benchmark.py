@@ -21,7 +21,7 @@ from segvote.evaluation.compare_results import Comparison
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.settings import Settings
-from segvote.steps.resources import N_JOBS
+from segvote.steps.workers import N_JOBS
 from segvote.voters import METHOD
 
 # Ours beside the paper's methods.
@@ -135,13 +135,13 @@ def _measure(comparison: Comparison, voter: str, features: str, rule: str) -> fl
     return float("nan") if result is None else comparison.measure_corloc(result, rule).mean
 
 
-def make_paper_plan(time_limit: float | None = None, row_features: RowFeatures = RowFeatures()) -> Plan:
+def make_paper_plan(row_features: RowFeatures = RowFeatures()) -> Plan:
     """The methods of the paper's table, and ours."""
     rows = [*OURS.values(), *((voter, row_features.choose(features)) for voter, features in PAPER_METHODS.values())]
     pairs = tuple(dict.fromkeys(rows))
     voters = tuple(dict.fromkeys(voter for voter, _ in pairs))
     features = tuple(dict.fromkeys(features for _, features in pairs))
-    return Plan(voters=voters, features=features, time_limit=time_limit, pairs=pairs)
+    return Plan(voters=voters, features=features, pairs=pairs)
 
 
 def benchmark(

@@ -7,10 +7,8 @@ fails leaves its reason and does not stop the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -28,15 +26,17 @@ from segvote.evaluation.compare_results import (
     wants_lengths,
     write_result,
 )
-from segvote.evaluation.compare_rules import RULES, decide_by_rules
-from segvote.evaluation.compare_stage import Stage, choose_detail, hash_inputs, measure_segments, prepare_stage
-from segvote.evaluation.compare_voting import (
+from segvote.evaluation.compare_stage import (
+    RULES,
     Count,
-    count_threads,
+    Stage,
+    choose_detail,
     count_votes,
-    count_votes_within,
+    decide_by_rules,
+    hash_inputs,
+    measure_segments,
+    prepare_stage,
     read_count,
-    write_ballot,
     write_count,
 )
 from segvote.evaluation.evaluate import rank_segments
@@ -46,7 +46,7 @@ from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.steps.resources import N_JOBS
+from segvote.steps.workers import N_JOBS
 from segvote.voters import SYSTEMS, check_system
 
 
@@ -60,7 +60,6 @@ class Plan:
     voters: tuple[str, ...] = SYSTEMS
     features: tuple[str, ...] = (Settings.features,)
     segmenters: tuple[str, ...] = (Settings.segmenter,)
-    time_limit: float | None = None  # seconds of processor time that one vote may take, or None: as long as it wants
     pairs: tuple[tuple[str, str], ...] = ()  # voter and features; where given, only these pairs of them are tried
     voter_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # voter to parameters of its class
 
@@ -103,8 +102,7 @@ def compare(
 
     `truth` may be readers by image name. The voter of the settings is the reference. The detail is the same for all
     voters: ``auto``, by which the method chooses for itself, becomes ``coarse``. `label_maps` as `segments` of
-    `annotate`. With a time limit `n_jobs` is also
-    the number of votes that are counted at once.
+    `annotate`.
     """
     plan, settings = plan or Plan(), measure_segments(settings or Settings())
     readers = truth if isinstance(truth, Mapping) else list_truth(truth, label)
@@ -142,41 +140,18 @@ class _Job:
     def _carry_out_group(self, group: list[Combination]) -> Iterator[Result]:
         found = {one: self._read(one) for one in group}
         pending = [one for one in group if found[one] is None]
-        if pending:
-            stage = self._try_stage(pending)
-            made = self._map(partial(self._make, stage=stage), pending)
+        stage = self._try_stage(pending) if pending else None
         for combination in group:
-            yield found[combination] or next(made)
-        for kind in (True, False):
-            self._find_ballot(kind).unlink(missing_ok=True)
-
-    def _map(self, make: Callable[[Combination], Result], pending: Sequence[Combination]) -> Iterator[Result]:
-        """Results in order; votes in processes of their own are counted several at a time."""
-        if self.plan.time_limit is None:
-            yield from map(make, pending)
-            return
-        pool = ThreadPoolExecutor(self.n_jobs)  # threads that wait for processes
-        try:
-            yield from pool.map(make, pending)
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-    def _make(self, combination: Combination, stage: Stage | Exception) -> Result:
-        result = self._try(combination, stage)
-        write_result(self.out / "results", result)
-        return result
+            result = found[combination]
+            if result is None:
+                result = self._try(combination, stage)
+                write_result(self.out / "results", result)
+            yield result
 
     def _read(self, combination: Combination) -> Result | None:
-        """What is known already; a failure is tried again, unless it was one of time or size."""
+        """What is known already; a failure is tried again, unless it was one of size."""
         result = read_result(self.out / "results", self._make_key(combination))
-        if result is None or result.is_good:
-            return result
-        limit, old = self.plan.time_limit, result.time_limit
-        longer = old is not None and (limit is None or limit > old)
-        return None if longer or result.kind != "TooLargeError" else result
-
-    def _find_ballot(self, has_lengths: bool) -> Path:
-        return self.out / f"ballot-{'lengths' if has_lengths else 'unit'}.npz"
+        return result if result is None or result.is_good or result.kind == "TooLargeError" else None
 
     def _try_stage(self, pending: Sequence[Combination]) -> Stage | Exception:
         first = pending[0]
@@ -184,29 +159,20 @@ class _Job:
         kinds = {wants_lengths(one.features, one.voter) for one in pending}
         try:
             out = self.out / "run"
-            stage = prepare_stage(
+            return prepare_stage(
                 self.folders, self.readers, out, settings, kinds, self.n_jobs, self.progress, self.label_maps
             )
-            if self.plan.time_limit is not None:
-                for kind, table in stage.tables.items():
-                    write_ballot(self._find_ballot(kind), table)
-            return stage
         except Exception as error:  # one bad combination must not stop the rest: its reason goes into the table
             return error
 
-    def _try(self, combination: Combination, stage: Stage | Exception) -> Result:
+    def _try(self, combination: Combination, stage: Stage | Exception | None) -> Result:
         try:
-            if isinstance(stage, Exception):
-                raise stage
+            if not isinstance(stage, Stage):
+                raise stage or AssertionError("segments are prepared where a result is missing")
             return self._measure(combination, stage)
         except Exception as error:  # as above
-            return Result(
-                combination,
-                self._make_key(combination),
-                reason=format_reason(error),
-                kind=type(error).__name__,
-                time_limit=self.plan.time_limit,
-            )
+            key = self._make_key(combination)
+            return Result(combination, key, reason=format_reason(error), kind=type(error).__name__)
 
     def _measure(self, combination: Combination, stage: Stage) -> Result:
         settings, key = self._make_settings(combination), self._make_key(combination)
@@ -239,11 +205,7 @@ class _Job:
         path = self.out / "votes" / f"{make_key(version=__version__, **decided)}.npz"
         count = read_count(path)
         if count is None:
-            if self.plan.time_limit is None:
-                count = count_votes(stage.tables[has_lengths], settings)
-            else:
-                ballot, n_threads = self._find_ballot(has_lengths), count_threads(self.n_jobs)
-                count = count_votes_within(ballot, settings, self.plan.time_limit, n_threads)
+            count = count_votes(stage.tables[has_lengths], settings)
             if not np.isfinite(count.votes).all():
                 raise SegvoteError(f"{settings.voter} gave scores that are not finite numbers; report this")
             write_count(path, count)

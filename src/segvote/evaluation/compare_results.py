@@ -50,7 +50,6 @@ class Result:
     notes: list[str] = field(default_factory=list)  # what the voter warned of
     reason: str = ""  # why there is no result; empty: there is one
     kind: str = ""  # class of the error
-    time_limit: float | None = None  # that was allowed
 
     @property
     def is_good(self) -> bool:

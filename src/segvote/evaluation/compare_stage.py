@@ -1,31 +1,52 @@
-"""What competitors share: segments, features, the truth of every segment, the number the reference selected."""
+"""What competitors share, one vote among them, and four ways from its scores to masks.
+
+Segments, features and the truth of every segment are the same for all voters. A voter is never judged by a rule that
+another one chose. ``common``: smoothing over adjacent segments, then the decision rule of the settings, the same for
+all. ``own``: the voter's own threshold, one segment per image for negative mining, the largest connected component
+above the image's mean for aggregation maps. ``printed``: the same after the second voting as the paper prints it, over
+all adjacent segments alike. ``matched``: as many segments in all as eKDE selected by the common rule, which is how the
+paper sets CRANE's threshold. A finished voter has no threshold of its own.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import time
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
-from segvote.errors import BadInputError
+from segvote.errors import BadInputError, DamagedFileError
 from segvote.evaluation.compare_results import cut_ending
 from segvote.evaluation.evaluate import count_image, find_run_truth
-from segvote.evaluation.evaluate_segments import CountedTruth
+from segvote.evaluation.evaluate_segments import CountedTruth, count_video
 from segvote.evaluation.evaluate_truth import TruthReader, find_truth
-from segvote.evaluation.evaluate_videos import count_video
-from segvote.io.arrays import read_arrays
+from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import hash_file
+from segvote.method.table import SegmentTable, smooth_along, weigh_adjacent
 from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.steps.annotate import annotate
+from segvote.steps.annotate import annotate_folders
 from segvote.steps.looks import SCALABLE
-from segvote.steps.reopening import reopen
-from segvote.steps.table import Table
+from segvote.steps.reopening import Opened, reopen
+from segvote.steps.vote import decide_votes, hold_vote
+from segvote.steps.workers import Resources
 from segvote.types import WITH
+
+RULES = ("common", "own", "printed", "matched")
+# Their papers take the best segment of each image.
+BEST_SEGMENT = frozenset({"negmin"})
+# Their paper keeps the largest connected component above the mean of the image.
+LARGEST_COMPONENT = frozenset({"scda"})
+# Their threshold in the paper follows eKDE's count.
+COUNT_MATCHED = frozenset({"crane"})
 
 
 @dataclass(frozen=True)
@@ -33,7 +54,7 @@ class Stage:
     """Segments and features on which voters compete."""
 
     run: Run  # the main job's
-    tables: dict[bool, Table]  # its segments, by whether their features keep their lengths
+    tables: dict[bool, SegmentTable]  # its segments, by whether their features keep their lengths
     truth: dict[int, CountedTruth]  # bag number to the truth of its segments
     n_matched: int  # how many segments the reference selected
 
@@ -66,10 +87,10 @@ def prepare_stage(
     `kinds` says which tables are wanted: with lengths kept, with blocks of length one, or both.
     """
     settings = replace(settings, features=cut_ending(settings.features))
-    run = annotate(*folders, out, settings, segments=label_maps, n_jobs=n_jobs, progress=progress)
+    run = annotate_folders(*folders, out, settings, Resources(n_jobs, progress=progress), label_maps)
     truth = _count_truth(run, readers)
-    table = reopen(run).table
-    tables = {kind: scale_table(run, table, kind) for kind in sorted(set(kinds))}
+    opened = reopen(run)
+    tables = {kind: scale_table(run, opened, kind) for kind in sorted(set(kinds))}
     return Stage(run, tables, truth, int(run.votes["decisions"].sum()))
 
 
@@ -83,15 +104,16 @@ def _count_truth(run: Run, readers: Mapping[str, TruthReader]) -> dict[int, Coun
     return dict(sorted(truth.items()))
 
 
-def scale_table(run: Run, table: Table, has_lengths: bool) -> Table:
+def scale_table(run: Run, opened: Opened, has_lengths: bool) -> SegmentTable:
     """The table with standardised features, their blocks of length one or as long as they are."""
-    if table.standardiser.has_lengths == has_lengths:
+    table = opened.table
+    if opened.standardiser.has_lengths == has_lengths:
         return table
-    standardiser = replace(table.standardiser, has_lengths=has_lengths)
+    standardiser = replace(opened.standardiser, has_lengths=has_lengths)
     X = np.empty_like(table.X)
     for index, bag in enumerate(run.bags):
         X[run.get_slice(index)] = standardiser.apply(read_arrays(run.folder.features_path(bag.features))["features"])
-    return replace(table, X=X, standardiser=standardiser)
+    return replace(table, X=X)
 
 
 def hash_inputs(
@@ -123,3 +145,108 @@ def _find_readers(readers: Mapping[str, TruthReader], bag: Bag) -> list[TruthRea
         return [reader] if reader else []
     start = bag.name.split("/", 1)[1] + "/" if bag.path.is_dir() else bag.name.split("/", 1)[1].rsplit(".", 1)[0] + "/"
     return [readers[name] for name in sorted(readers) if name.removeprefix(f"{WITH}/").startswith(start)]
+
+
+@dataclass(frozen=True)
+class Count:
+    """What came out of one vote."""
+
+    votes: np.ndarray  # (n_segments,) the voter's own scores
+    seconds: float  # processor time it took
+    notes: tuple[str, ...] = ()  # what the voter warned of
+
+
+def count_votes(table: SegmentTable, settings: Settings) -> Count:
+    """Let the segments vote, here and now."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        started = time.process_time()
+        held = hold_vote(table, settings)
+        seconds = time.process_time() - started
+    notes = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+    return Count(np.asarray(held.vote.votes, dtype=np.float64), seconds, tuple(dict.fromkeys(notes)))
+
+
+def write_count(path: Path, count: Count) -> None:
+    """Keep a count; see `read_count`."""
+    write_arrays(path, votes=count.votes, seconds=np.array(count.seconds), notes=np.array(count.notes, dtype=np.str_))
+
+
+def read_count(path: Path) -> Count | None:
+    """The count in a file, or None where there is no whole one."""
+    try:
+        arrays = read_arrays(path)
+        return Count(arrays["votes"], float(arrays["seconds"]), tuple(map(str, arrays["notes"])))
+    except (DamagedFileError, KeyError):
+        return None
+
+
+def decide_by_rules(
+    table: SegmentTable, votes: np.ndarray, settings: Settings, n_matched: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Decide by all rules: scores (n_segments,) and thresholds (n_bags,) of the common rule, and each rule's selection.
+
+    The common rule is that of the settings on the votes (n_segments,) of one voter; ``matched`` selects `n_matched`
+    segments.
+    """
+    scores, thresholds, common = decide_votes(table, votes, settings)
+    twice = vote_twice(table, votes, settings.smoothing)
+    decisions = {
+        "common": common,
+        "own": common if settings.finish else _select_own(table, votes, settings.voter, n_matched),
+        "printed": common if settings.finish else _select_own(table, twice, settings.voter, n_matched),
+        "matched": _select_count(table, votes, n_matched),
+    }
+    return scores, thresholds, decisions
+
+
+def vote_twice(table: SegmentTable, votes: np.ndarray, share: float) -> np.ndarray:
+    """The second voting as printed: (1 - l) f_i + l times the mean of f over all adjacent segments; l is `share`.
+
+    A segment without neighbours keeps its score.
+    """
+    n_edges = len(table.edges)
+    mean = weigh_adjacent(len(votes), table.edges, np.ones(n_edges), np.full(n_edges, np.nan))
+    return smooth_along(mean, votes, share)
+
+
+def _select_own(table: SegmentTable, votes: np.ndarray, voter: str, n_matched: int) -> np.ndarray:
+    """By the threshold that the voter's own paper gives."""
+    if voter in COUNT_MATCHED:
+        return _select_count(table, votes, n_matched)
+    if voter in LARGEST_COMPONENT:
+        return _select_component(table, votes)
+    return _select_best(table, votes) if voter in BEST_SEGMENT else (votes > 0) & table.is_candidate
+
+
+def _select_component(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
+    """Of the segments above their image's mean (weighted by area), the connected component of largest area."""
+    selected = np.zeros(len(votes), dtype=bool)
+    bags = table.bags[table.edges[:, 0]]
+    for index in np.flatnonzero(table.bag_labels):
+        part = slice(*table.bag_offsets[index : index + 2])
+        edges = table.edges[bags == index] - part.start
+        above = votes[part] > np.average(votes[part], weights=table.areas[part])
+        kept = edges[above[edges].all(axis=1)] if len(edges) else edges
+        graph = sparse.coo_array((np.ones(len(kept)), kept.T), shape=(len(above), len(above)))
+        numbers = connected_components(graph, directed=False)[1]
+        sizes = np.bincount(numbers, weights=np.where(above, table.areas[part], 0.0))
+        selected[part] = above & (numbers == sizes.argmax())
+    return selected
+
+
+def _select_best(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
+    selected = np.zeros(len(votes), dtype=bool)
+    for index in np.flatnonzero(table.bag_labels):
+        start, stop = table.bag_offsets[index : index + 2]
+        selected[start + np.argmax(votes[start:stop])] = True
+    return selected
+
+
+def _select_count(table: SegmentTable, votes: np.ndarray, n_selected: int) -> np.ndarray:
+    """As many segments of *with* bags, more where scores tie: the paper's rule for CRANE."""
+    shown = table.is_candidate
+    if n_selected <= 0:
+        return np.zeros(len(votes), dtype=bool)
+    ranked = np.sort(votes[shown])[::-1]
+    return (votes >= ranked[min(n_selected, len(ranked)) - 1]) & shown

@@ -11,10 +11,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from segvote.errors import BadInputError
-from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
+import cv2
+import numpy as np
+
+from segvote.errors import BadInputError, UnreadableImageError
 from segvote.features import make_features
 from segvote.io.files import open_scratch
+from segvote.io.images import read_image
 from segvote.io.stores import name_path_or_uri
 from segvote.method.confidence import Confidence
 from segvote.method.mislabelled import LIKELY
@@ -27,10 +30,9 @@ from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
 from segvote.steps.reopening import Voted, reopen, vote
-from segvote.steps.resources import N_JOBS, Resources
 from segvote.steps.table import gather_table
 from segvote.steps.vote import hold_vote
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import N_JOBS, Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 
 UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
@@ -45,6 +47,9 @@ UNREADABLE, SAME_OTHER, SAME, NEAR, NOTHING, LOOKS_LIKE = (
 CERTAIN = {UNREADABLE: 2.0, SAME_OTHER: 1.9}
 # From here on the user should look.
 SERIOUS = LIKELY
+GRID = 11  # cells of the small version, and one more for the differences
+# Of 242 bits: what recompressing and resizing change stays far below, other pictures lie at about 90 and more.
+MAX_DIFFERENT = 12
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ def diagnose_folders(
     shared = {name for pair in duplicates if pair.exact and pair.across for name in (pair.one, pair.other)}
     voting = [one for one in good if one.bag.name not in shared]
     _check_both(voting)
-    table = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings=settings)
+    table, _ = gather_table(run, voting, make_features(settings.features, **settings.feature_options), settings)
     held = hold_vote(table, settings)
     suspicions = table.average_by_bag(held.vote.suspicion)
     named = {one.bag.name: value for one, value in zip(voting, suspicions, strict=True)}
@@ -202,3 +207,59 @@ def format_diagnosis(diagnosis: Diagnosis, n_lines: int = 20) -> str:
     if len(serious) > n_lines:
         lines.append(f"  … and {len(serious) - n_lines} more (--json lists all)")
     return "\n".join([*lines, *confidence])
+
+
+@dataclass(frozen=True)
+class NearDuplicate:
+    """Two images that are the same: `exact` to the byte, otherwise to the eye."""
+
+    one: str
+    other: str
+    one_label: str
+    other_label: str
+    exact: bool
+
+    @property
+    def across(self) -> bool:
+        """Whether they lie in different folders."""
+        return self.one_label != self.other_label
+
+    def get_label(self, name: str) -> str:
+        return self.one_label if name == self.one else self.other_label
+
+
+def find_duplicates(bags: Sequence[Bag], progress: Progress = ignore_progress) -> list[NearDuplicate]:
+    """Pairs of equal images among bags, each image with the first it equals."""
+    hashes, kept = [], []
+    for bag in count_along(bags, "look for duplicates", len(bags), progress):
+        try:
+            hashes.append(hash_picture(read_image(bag.path)))
+        except UnreadableImageError:
+            continue
+        kept.append(bag)
+    if not kept:
+        return []
+    bits = np.array(hashes)
+    duplicates = []
+    for index in range(1, len(kept)):
+        different = (bits[:index] != bits[index]).sum(axis=1)
+        exact = np.array([bag.digest == kept[index].digest for bag in kept[:index]])
+        near = np.flatnonzero(exact | (different <= MAX_DIFFERENT))
+        if len(near):
+            # An exact duplicate before a near one, one in the other folder before one in its own.
+            best = min(near, key=lambda i: (not exact[i], kept[i].bag_label == kept[index].bag_label, i))
+            one, other = kept[best], kept[index]
+            duplicates.append(NearDuplicate(one.name, other.name, one.bag_label, other.bag_label, bool(exact[best])))
+    return duplicates
+
+
+def hash_picture(image: np.ndarray) -> np.ndarray:
+    """(h, w, 3) uint8 to (242,) bool: signs of the differences between neighbouring cells.
+
+    A plain picture, whose differences are noise, has all bits False.
+    """
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
+    small = cv2.resize(grey, (GRID + 1, GRID + 1), interpolation=cv2.INTER_AREA).astype(np.int16)
+    right = small[:-1, 1:] - small[:-1, :-1] > 1
+    down = small[1:, :-1] - small[:-1, :-1] > 1
+    return np.concatenate([right.ravel(), down.ravel()])

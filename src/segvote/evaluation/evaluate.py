@@ -13,27 +13,28 @@ from segvote.errors import BadInputError
 from segvote.evaluation.evaluate_segments import (
     BoxedFrames,
     CountedTruth,
+    VideoResult,
     count_segments,
     fit_mask,
+    list_video_truth,
     measure_box_overlap,
     measure_ious,
+    measure_video,
 )
 from segvote.evaluation.evaluate_truth import Truth, TruthReader, find_truth, list_truth
-from segvote.evaluation.evaluate_videos import VideoResult, list_video_truth, measure_video
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
 from segvote.method.extents import N_LEVELS
 from segvote.metrics.bootstrap import Interval, bootstrap_mean
-from segvote.metrics.boundary import has_outline, measure_boundary_f
+from segvote.metrics.boundary import PixelAgreement, has_outline, measure_boundary_f, measure_pixel_agreement
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
-from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
 from segvote.progress import Progress, count_along
 from segvote.run.run import Run, open_run
 from segvote.run.strokes import label_instances
+from segvote.steps.export import Divisions, read_divisions
 from segvote.steps.extent import decide_extents
-from segvote.steps.instances import Divisions, read_divisions
 from segvote.types import WITH
 
 N_CURVE = 200  # points of a stored precision-recall curve

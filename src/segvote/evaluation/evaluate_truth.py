@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from msgspec import Struct
 
-from segvote.datasets.truth_files import order_corners, read_voc_boxes
+from segvote.datasets.base import order_corners, read_voc_boxes
 from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
 from segvote.io.encodings.rle import decode_rle, encode_rle

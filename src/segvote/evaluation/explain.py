@@ -9,10 +9,10 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.method.corrections import ResidualVotes
 from segvote.method.explanation import explain_vote
+from segvote.method.table import SegmentTable
 from segvote.plain_text import make_plain
 from segvote.run.run import Run
 from segvote.steps.reopening import Voted
-from segvote.steps.table import Table
 
 VOTE, NEIGHBOUR, CORRECTION = "vote", "neighbour", "correction"
 USER_LABELS = {-1: "", 0: "background, by user label", 1: "object, by user label"}
@@ -82,8 +82,8 @@ class SegmentExplanation:
 def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     """Take the score of one segment of one bag apart, after the vote."""
     table, result = voted.opened.table, voted.result
-    flat = int(table.offsets[bag]) + segment
-    share = voted.opened.run.settings.smoothing
+    flat = int(table.bag_offsets[bag]) + segment
+    share = voted.opened.settings.smoothing
     found = voted.corrected.vote
     base = voted.held.vote if result.kept is not None and result.kept[bag] else voted.corrected.refitted
     own = explain_vote(base, flat) if voted.held.voter is None else voted.held.voter.explain(flat)
@@ -106,13 +106,13 @@ def explain_segment(voted: Voted, bag: int, segment: int) -> SegmentExplanation:
     )
 
 
-def _list_lines(kind: str, table: Table, voters: np.ndarray, amounts: np.ndarray) -> list[VoteLine]:
+def _list_lines(kind: str, table: SegmentTable, voters: np.ndarray, amounts: np.ndarray) -> list[VoteLine]:
     bags = table.bags[voters]
-    places = zip(bags, voters - table.offsets[bags], amounts, strict=True)
+    places = zip(bags, voters - table.bag_offsets[bags], amounts, strict=True)
     return [VoteLine(kind, int(bag), int(segment), float(amount)) for bag, segment, amount in places]
 
 
-def _list_corrections(table: Table, residuals: ResidualVotes | None, segment: int) -> list[VoteLine]:
+def _list_corrections(table: SegmentTable, residuals: ResidualVotes | None, segment: int) -> list[VoteLine]:
     if residuals is None:
         return []
     row = residuals.amounts[[segment]]

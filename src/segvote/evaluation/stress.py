@@ -17,38 +17,37 @@ from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.evaluation.compare import Plan, format_reason
 from segvote.evaluation.compare_results import split_voter, wants_lengths
-from segvote.evaluation.compare_stage import Stage, hash_inputs, measure_segments, prepare_stage
-from segvote.evaluation.compare_voting import count_threads, count_votes, count_votes_within, write_ballot
+from segvote.evaluation.compare_stage import Stage, count_votes, hash_inputs, measure_segments, prepare_stage
 from segvote.evaluation.evaluate import rank_segments
 from segvote.evaluation.evaluate_segments import measure_ious
 from segvote.evaluation.evaluate_truth import TruthReader, list_truth
 from segvote.io.tables import read_json, write_json
+from segvote.method.table import SegmentTable
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress, ignore_progress
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.steps.resources import N_JOBS
-from segvote.steps.table import Table
 from segvote.steps.vote import decide_votes
+from segvote.steps.workers import N_JOBS
 from segvote.voters import check_system
 
 
-def flip_labels(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+def flip_labels(table: SegmentTable, level: float, rng: np.random.Generator) -> tuple[SegmentTable, np.ndarray]:
     """Put this part of the bags of each kind into the other folder; at least one of each stays where it is."""
-    labels = table.positive.copy()
+    labels = table.bag_labels.copy()
     for kind in (True, False):
         # One order for all levels: a bag that is wrong at 5 % is wrong at 20 % too.
-        members = rng.permutation(np.flatnonzero(table.positive == kind))
+        members = rng.permutation(np.flatnonzero(table.bag_labels == kind))
         wrong = members[: min(round(level * len(members)), len(members) - 1)]
         labels[wrong] = not kind
-    return replace(table, positive=labels), np.arange(len(labels))
+    return table.relabel(labels), np.arange(len(labels))
 
 
-def draw_bags(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+def draw_bags(table: SegmentTable, level: float, rng: np.random.Generator) -> tuple[SegmentTable, np.ndarray]:
     """Keep `level` bags of each kind."""
     kept = []
     for kind, name in ((True, "with"), (False, "without")):
-        members = np.flatnonzero(table.positive == kind)
+        members = np.flatnonzero(table.bag_labels == kind)
         if len(members) < level:
             raise BadInputError(f"there are only {len(members)} images {name}, fewer than {level:g}")
         kept.append(rng.permutation(members)[: int(level)])
@@ -56,30 +55,26 @@ def draw_bags(table: Table, level: float, rng: np.random.Generator) -> tuple[Tab
     return take_bags(table, chosen), chosen
 
 
-def add_noise(table: Table, level: float, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+def add_noise(table: SegmentTable, level: float, rng: np.random.Generator) -> tuple[SegmentTable, np.ndarray]:
     """Add Gaussian noise of `level` times each feature's standard deviation."""
     noise = rng.standard_normal(table.X.shape, dtype=np.float32)
     X = table.X + np.float32(level) * table.X.std(axis=0) * noise
-    return replace(table, X=X), np.arange(len(table.positive))
+    return replace(table, X=X), np.arange(len(table.bag_labels))
 
 
-def take_bags(table: Table, bags: np.ndarray) -> Table:
-    """The table of some bags only, numbered anew in the order given."""
-    rows = np.concatenate([np.arange(table.offsets[bag], table.offsets[bag + 1]) for bag in bags])
-    counts = np.diff(table.offsets)[bags]
-    return replace(
-        table,
-        X=table.X[rows],
-        bags=np.repeat(np.arange(len(bags)), counts),
-        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        positive=table.positive[bags],
-        areas=table.areas[rows],
-        border=table.border[rows],
-        edges=[table.edges[bag] for bag in bags],
-        lengths=[table.lengths[bag] for bag in bags],
-        contrasts=[table.contrasts[bag] for bag in bags],
-        centres=None if table.centres is None else table.centres[rows],
-        frames=table.frames[rows] if len(table.frames) else table.frames,
+def take_bags(table: SegmentTable, bags: np.ndarray) -> SegmentTable:
+    """The table of some bags only, in their order, numbered anew."""
+    rows, images = np.isin(table.bags, bags), np.isin(table.groups, bags)
+    edges, numbers = rows[table.edges[:, 0]], np.cumsum(rows) - 1
+    per_segment = {name: getattr(table, name)[rows] for name in ("X", "areas", "border", "prior", "centres")}
+    return SegmentTable(
+        **per_segment,
+        images=(np.cumsum(images) - 1)[table.images[rows]],
+        groups=np.searchsorted(np.unique(bags), table.groups[images]),
+        positive=table.positive[images],
+        edges=numbers[table.edges[edges]],
+        lengths=table.lengths[edges],
+        contrasts=table.contrasts[edges],
     )
 
 
@@ -92,7 +87,7 @@ class Stress:
     levels: tuple[float, ...]  # how bad it gets
     # Table, level and random generator to the changed table and the numbers of the bags that are left; None where the
     # segments themselves change.
-    change: Callable[[Table, float, np.random.Generator], tuple[Table, np.ndarray]] | None = None
+    change: Callable[[SegmentTable, float, np.random.Generator], tuple[SegmentTable, np.ndarray]] | None = None
 
     def format_level(self, level: float) -> str:
         """A level as people say it."""
@@ -243,23 +238,14 @@ class _Job:
             self._stage = n_segments, stage
         return self._stage[1]
 
-    def _measure(self, stage: Stage, table: Table, kept: np.ndarray, settings: Settings) -> StressPoint:
-        votes = self._vote(table, settings)
-        scores, _, selected = decide_votes(table, votes, settings)
+    def _measure(self, stage: Stage, table: SegmentTable, kept: np.ndarray, settings: Settings) -> StressPoint:
+        scores, _, selected = decide_votes(table, count_votes(table, settings).votes, settings)
         # Only bags that still count as *with* get a mask.
-        judged = [(new, stage.truth[old]) for new, old in enumerate(kept) if old in stage.truth and table.positive[new]]
-        slices = [slice(table.offsets[new], table.offsets[new + 1]) for new, _ in judged]
+        judged = [
+            (new, stage.truth[old]) for new, old in enumerate(kept) if old in stage.truth and table.bag_labels[new]
+        ]
+        slices = [slice(*table.bag_offsets[new : new + 2]) for new, _ in judged]
         overlaps = [truth.measure(selected[part]) for part, (_, truth) in zip(slices, judged, strict=True)]
         ious = measure_ious(np.array(overlaps))
         ranking = rank_segments([scores[part] for part in slices], [truth for _, truth in judged])
         return StressPoint(float((ious > self.threshold).mean()), float(ious.mean()), ranking.segment_ap)
-
-    def _vote(self, table: Table, settings: Settings) -> np.ndarray:
-        if self.plan.time_limit is None:
-            return count_votes(table, settings).votes
-        ballot = self.out / "ballot.npz"
-        write_ballot(ballot, table)
-        try:
-            return count_votes_within(ballot, settings, self.plan.time_limit, count_threads(1)).votes
-        finally:
-            ballot.unlink(missing_ok=True)

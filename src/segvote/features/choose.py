@@ -8,16 +8,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from segvote.errors import BadInputError, SegvoteError, UnknownNameError
-from segvote.features.base import FeatureExtractor
-from segvote.features.joined import JoinedFeatures
+from segvote.features.base import FeatureExtractor, JoinedFeatures
 from segvote.registry import Registry
 
 FEATURES = Registry(
     "feature",
     {
         "bow": "segvote.features.bow:BowFeatures",
-        "color": "segvote.features.color:ColorFeatures",
-        "lbp": "segvote.features.lbp:LbpFeatures",
+        "color": "segvote.features.histograms:ColorFeatures",
+        "lbp": "segvote.features.histograms:LbpFeatures",
         "lite0": "segvote.features.networks.lite0:Lite0Features",
         "vgg19": "segvote.features.networks.vgg19:Vgg19Features",
     },

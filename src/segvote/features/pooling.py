@@ -1,4 +1,4 @@
-"""From the cells of a small feature map to segments, by exact areas.
+"""From the cells of a small feature map to segments, by exact areas; and images at the size that a network sees.
 
 A network's map is much coarser than the label map. Instead of resizing hundreds of channels, the area that each segment
 shares with each cell is computed once; pooling is then a sparse product. Positions are fractions of the picture, so
@@ -7,6 +7,7 @@ that label map and feature map may have any sizes.
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from scipy import sparse
 
@@ -123,3 +124,17 @@ def check_pooling(pooling: str) -> str:
     if pooling not in POOLINGS:
         raise BadInputError(f"expected a pooling out of {', '.join(POOLINGS)}; got {pooling!r}")
     return pooling
+
+
+def choose_sides(height: int, width: int, size: int, multiple: int) -> tuple[int, int]:
+    """Choose the input's sides: the longest about `size`, the aspect kept, each a multiple of `multiple`."""
+    scale = size / max(height, width) / multiple
+    return max(1, round(height * scale)) * multiple, max(1, round(width * scale)) * multiple
+
+
+def resize_image(image: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Resize an image; averages when it shrinks, so that fine patterns do not turn into false ones."""
+    if image.shape[:2] == (height, width):
+        return image
+    shrinks = height * width < image.shape[0] * image.shape[1]
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)

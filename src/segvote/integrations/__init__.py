@@ -1,7 +1,4 @@
-"""Learned decisions inside other people's tools; each file stands alone and needs that tool's own package.
-
-What they open is the models of a run, of a run on classes, or of a model folder, by their labels.
-"""
+"""Models of runs inside CVAT and Label Studio; each file stands alone and needs that tool's own package."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ from pathlib import Path
 
 from segvote.run.classes import ClassRuns, find_class_record
 from segvote.run.run_folder import RunFolder
-from segvote.steps.prediction.predict import open_model
-from segvote.steps.prediction.predictor import Predictor
+from segvote.steps.predict import open_model
+from segvote.steps.predictor import FALSE_POSITIVE_RATE, Predictor
 
-__all__ = ["open_predictors"]
+__all__ = ["FALSE_POSITIVE_RATE", "open_predictors"]
 
 
-def open_predictors(path: Path | str, false_positive_rate: float = 0.01) -> dict[str, Predictor]:
+def open_predictors(path: Path | str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> dict[str, Predictor]:
     """Label to predictor.
 
     Parameters

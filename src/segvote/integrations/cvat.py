@@ -14,11 +14,11 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import MissingPartError
-from segvote.integrations import open_predictors
+from segvote.integrations import FALSE_POSITIVE_RATE, open_predictors
 from segvote.io.encodings.polygons import list_outlines
 
 
-def create(model: str, false_positive_rate: float = 0.01) -> CvatFunction:
+def create(model: str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> CvatFunction:
     """What CVAT calls with the ``-p`` parameters.
 
     Parameters
@@ -34,7 +34,7 @@ def create(model: str, false_positive_rate: float = 0.01) -> CvatFunction:
 class CvatFunction:
     """A detection function as ``cvat_sdk.auto_annotation`` defines it: `spec` and `detect`."""
 
-    def __init__(self, model: str, false_positive_rate: float = 0.01) -> None:
+    def __init__(self, model: str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> None:
         self._cvat = _import_cvat()
         self._predictors = open_predictors(model, false_positive_rate)
         labels = [

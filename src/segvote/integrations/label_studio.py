@@ -11,24 +11,32 @@ several; `segvote export --format label-studio` writes such a page.
 from __future__ import annotations
 
 import argparse
+import hmac
 import os
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
 
 from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError
-from segvote.integrations import open_predictors
-from segvote.integrations.token_guard import LOCAL_HOSTS, TokenGuard
+from segvote.integrations import FALSE_POSITIVE_RATE, open_predictors
 from segvote.io.encodings.rle import encode_brush
 from segvote.io.images import read_image
-from segvote.steps.prediction.predictor import Predictor
+from segvote.steps.predictor import Predictor
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def create_app(
-    model: str, false_positive_rate: float = 0.01, token: str | None = None, hosts: Collection[str] = (), **options: Any
+    model: str,
+    false_positive_rate: float = FALSE_POSITIVE_RATE,
+    token: str | None = None,
+    hosts: Collection[str] = (),
+    **options: Any,
 ) -> Any:
     """The web application, for any WSGI server.
 
@@ -39,7 +47,7 @@ def create_app(
     false_positive_rate
         Largest share of images without the object that may be predicted to show it.
     token, hosts
-        See `TokenGuard`; no token: everybody who reaches the server may ask, so let another one guard it.
+        See `TokenGuard`; without a token every client may ask for masks: use it behind another guard only.
     options
         Of Label Studio's own ``init_app``.
     """
@@ -52,7 +60,7 @@ def create_app(
     return application
 
 
-def make_backend(model: str, false_positive_rate: float = 0.01) -> type:
+def make_backend(model: str, false_positive_rate: float = FALSE_POSITIVE_RATE) -> type:
     """The class that Label Studio's server makes one object of for each project."""
     base = _import_base()
     predictors = open_predictors(model, false_positive_rate)
@@ -119,12 +127,38 @@ def _import_base() -> Any:
     return LabelStudioMLBase
 
 
+class TokenGuard:
+    """A WSGI application in front of another, which gets what follows the token in the path.
+
+    Label Studio appends ``/predict`` and the like to the address it was given, so the token is a part of that address.
+    `hosts` are the names under which the server may be called; empty: any. This stops pages of other sites whose own
+    name points to this machine (DNS rebinding).
+    """
+
+    def __init__(self, application: Application, token: str, hosts: Collection[str] = ()) -> None:
+        self._application, self._token, self._hosts = application, token, hosts
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        first, _, rest = str(environ.get("PATH_INFO", "")).removeprefix("/").partition("/")
+        if not self._is_called_rightly(environ) or not hmac.compare_digest(first.encode(), self._token.encode()):
+            start_response("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8")])
+            return [b"give the address that was printed when the server started\n"]
+        environ["SCRIPT_NAME"] = f"{environ.get('SCRIPT_NAME', '')}/{first}"
+        environ["PATH_INFO"] = f"/{rest}"
+        return self._application(environ, start_response)
+
+    def _is_called_rightly(self, environ: dict[str, Any]) -> bool:
+        name = str(environ.get("HTTP_HOST", ""))
+        host = name if name.endswith("]") else name.rpartition(":")[0] or name
+        return not self._hosts or host.lower() in self._hosts
+
+
 def main() -> None:
     """Serve from the command line."""
     parser = argparse.ArgumentParser(description="Masks for Label Studio.")
     parser.add_argument("model", help="run folder, its model folder, or the folder of a run on several classes")
     parser.add_argument(
-        "--false-positive-rate", "--false-alarms", type=float, default=0.01, help="share of images without the object"
+        "--false-positive-rate", type=float, default=FALSE_POSITIVE_RATE, help="share of images without the object"
     )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=9090)

@@ -22,7 +22,7 @@ from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, or
 from segvote.io.files import open_regular
 from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions, split_view
 from segvote.io.tiff_stacks import scale_to_bytes
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
 
 __all__ = [
     "IMAGE_EXTENSIONS",

@@ -10,6 +10,7 @@ import codecs
 import hashlib
 import os
 import re
+import unicodedata
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
@@ -39,18 +40,51 @@ def encode_name(name: str) -> str:
     return "/".join(shorten_step(step, MAX_STEP) for step in steps)
 
 
-def encode_names(names: Iterable[str]) -> dict[str, str]:
-    """Each of the names of a run to its `encode_name`, with a tilde where another image is really called so."""
+def encode_names(names: Iterable[str], foldable: bool = False) -> dict[str, str]:
+    """Each of the names of a run to its `encode_name`, with a tilde where another image is really called so.
+
+    Where files of these names must lie in one folder on any disk, `foldable` also puts a tilde behind those that differ
+    from another name only in case or in how an accent is written: disks of macOS and Windows hold one of them.
+    """
     names = list(names)
     taken, found = set(names), {}
     for name in names:
         outside = encode_name(name)
         while outside != name and outside in taken:
-            path = PurePosixPath(outside)
-            outside = str(path.with_name(shorten_step(f"{path.stem}~{path.suffix}", MAX_STEP)))
+            outside = _add_tilde(outside)
         taken.add(outside)
         found[name] = outside
+    return _tell_apart(found) if foldable else found
+
+
+def _tell_apart(found: dict[str, str]) -> dict[str, str]:
+    """The first of names that a disk takes for one stays, others get a tilde; a folder of that name is another."""
+    taken = {fold_name(str(folder)) for name in found.values() for folder in PurePosixPath(name).parents}
+    known = taken | {fold_name(outside) for outside in found.values()}
+    for name, outside in found.items():
+        if fold_name(outside) in taken:
+            while fold_name(outside) in known:
+                outside = _add_tilde(outside)
+            known.add(fold_name(outside))
+        taken.add(fold_name(outside))
+        found[name] = outside
     return found
+
+
+def _add_tilde(name: str) -> str:
+    path = PurePosixPath(name)
+    return str(path.with_name(shorten_step(f"{path.stem}~{path.suffix}", MAX_STEP)))
+
+
+def fold_name(name: str) -> str:
+    """The same for names that a disk of macOS or Windows does not tell apart.
+
+    Examples
+    --------
+    >>> fold_name("Cafe\u0301.PNG") == fold_name("caf\u00e9.png")
+    True
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def shorten_step(step: str, max_bytes: int, seed: str = "") -> str:
@@ -96,18 +130,18 @@ class FileNamer:
         folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
         steps = [*(shorten_step(folder, MAX_STEP) for folder in folders), shorten_step(path.stem, _MAX_STEM, name)]
         stem = PurePosixPath(*steps).as_posix()
-        if stem.casefold() in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
+        if fold_name(stem) in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
             stem = f"{stem}-{path.suffix.removeprefix('.')}"
         wanted, number = stem, 2
-        while stem.casefold() in self._taken:
+        while fold_name(stem) in self._taken:
             stem, number = f"{wanted}-{number}", number + 1
-        self._taken.add(stem.casefold())
+        self._taken.add(fold_name(stem))
         return stem
 
     def choose_flat_stem(self, name: str) -> str:
         """The image's own file name without extension; of a second one with that name, its path with underscores."""
         own = PurePosixPath(check_name(name))
-        is_free = own.stem.casefold() not in self._taken
+        is_free = fold_name(own.stem) not in self._taken
         return self.choose_stem(own.name if is_free else name.replace("/", "_"))
 
 

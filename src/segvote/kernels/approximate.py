@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.kernels.blocks import list_blocks, run_blocks
-from segvote.kernels.points import centre_points, keep_nearest
+from segvote.kernels.points import centre_points, keep_nearest, list_blocks, run_blocks
 
 # Of queries and of voters.
 Bags = tuple[np.ndarray, np.ndarray]

@@ -28,8 +28,6 @@ LARGEST_EXPONENT = 104.0
 PRODUCT_ERROR = 4e-7
 # An error of the exponent below this is not worth recomputing the pair.
 EXPONENT_ERROR = 1e-4
-# Kernel matrices up to this many bytes are kept between products.
-KEPT_BYTES = 1 << 31
 
 
 def sum_kernel(
@@ -76,37 +74,6 @@ def fill_up(rows: np.ndarray) -> np.ndarray:
     return np.concatenate([rows, np.repeat(rows[-1:], n_spare, axis=0)]) if n_spare else rows
 
 
-class KernelMatrix:
-    """The kernels between all pairs of two sets, as something to multiply weights with.
-
-    Kept in memory when it is small enough, summed anew from the vectors when it is not.
-    """
-
-    def __init__(
-        self,
-        queries: np.ndarray,
-        voters: np.ndarray,
-        bandwidth: float,
-        query_bags: np.ndarray | None = None,
-        voter_bags: np.ndarray | None = None,
-    ) -> None:
-        self._arguments = (queries, voters, [bandwidth])
-        self._bags = (query_bags, voter_bags)
-        self._matrix: np.ndarray | None = None
-        if 4 * len(queries) * len(voters) <= KEPT_BYTES:
-            self._matrix = fill_kernel(queries, voters, bandwidth, query_bags, voter_bags)
-
-    def multiply(self, weights: np.ndarray) -> np.ndarray:
-        """(n_voters,) weights to (n_queries,) sums, float64."""
-        if self._matrix is None:
-            return sum_kernel(*self._arguments, weights, *self._bags)[0]
-        total = np.zeros(len(self._matrix))
-        for start in range(0, len(weights), VOTERS_PER_BLOCK):
-            stop = start + VOTERS_PER_BLOCK
-            total += self._matrix[:, start:stop] @ weights[start:stop].astype(np.float32)
-        return total
-
-
 def fill_kernel(
     queries: np.ndarray,
     voters: np.ndarray,
@@ -124,6 +91,14 @@ def fill_kernel(
             for columns in _split(len(voters), VOTERS_PER_BLOCK):
                 matrix[rows, columns] = pair.measure_kernel(pair.measure(rows, columns), rows, columns, bandwidth)
     return matrix
+
+
+def multiply_kernel(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Kernels (n_queries, n_voters) float32 times weights (n_voters,): sums (n_queries,) float64, as `sum_kernel`."""
+    total = np.zeros(len(matrix))
+    for part in _split(len(weights), VOTERS_PER_BLOCK):
+        total += matrix[:, part] @ weights[part].astype(np.float32)
+    return total
 
 
 class _Pair:

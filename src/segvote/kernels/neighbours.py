@@ -9,21 +9,17 @@ exactly, however long it takes. Queries are searched in blocks, by threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.all_pairs import propose_nearest
 from segvote.kernels.approximate import Bags, search_approximately, search_in_blocks, split_numbers
-from segvote.kernels.blocks import list_blocks
-from segvote.kernels.points import centre_points, check_finite, keep_nearest
+from segvote.kernels.points import centre_points, check_finite, keep_nearest, list_blocks
 
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
-# From so many points on it pays to measure every pair of one set only once.
-LEAST_PAIRED = 4096
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2
 # A large set is searched approximately only if that finds this part of the true neighbours of a sample.
@@ -124,19 +120,11 @@ def _search_exactly(
     centre = voters.mean(axis=0, dtype=np.float64)
     points = _centre_all(voters, centre)
     asked = points if queries is voters else _centre_all(queries, centre)
-    search = _ExactSearch(asked, points, k, bags)
-    is_one_set = queries is voters and bags is not None and bags[0] is bags[1]
-    if is_one_set and len(points) >= LEAST_PAIRED:
-        return _search_pairs(search)
+
+    def search(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _search_block(asked[rows], points, k, bags and (bags[0][rows], bags[1]))
+
     return search_in_blocks(search, split_numbers(np.arange(len(queries)), QUERIES_PER_BLOCK), k)
-
-
-def _search_pairs(search: _ExactSearch) -> tuple[np.ndarray, np.ndarray]:
-    """The same for one set of points, every pair of which is measured once."""
-    assert search.bags is not None
-    proposed = propose_nearest(search.voters, search.bags[0], search.k + SPARE_CANDIDATES)
-    search = replace(search, proposed=proposed)
-    return search_in_blocks(search, split_numbers(np.arange(len(proposed)), QUERIES_PER_BLOCK), search.k)
 
 
 def _centre_all(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
@@ -144,37 +132,6 @@ def _centre_all(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     for rows in list_blocks(len(points), ROWS_PER_BLOCK):
         centred[rows] = centre_points(points[rows], centre)
     return centred
-
-
-@dataclass(frozen=True)
-class _ExactSearch:
-    """Numbers of queries to their nearest voters of all.
-
-    Attributes
-    ----------
-    queries, voters, k, bags
-        As in `search_neighbours`.
-    proposed
-        (n_queries, m) voters among which the nearest are, if that is known; rows of -1 where it is not.
-    """
-
-    queries: np.ndarray
-    voters: np.ndarray
-    k: int
-    bags: Bags | None
-    proposed: np.ndarray | None = None
-
-    def __call__(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        squared, indices = np.empty((len(rows), self.k)), np.empty((len(rows), self.k), dtype=np.int64)
-        known = np.zeros(len(rows), dtype=bool)
-        queries, voters = self.queries[rows], self.voters
-        if self.proposed is not None:
-            known = self.proposed[rows, 0] >= 0
-            candidates = self.proposed[rows[known]]
-            squared[known], indices[known] = keep_nearest(queries[known], voters, candidates, self.k)
-        bags = self.bags and (self.bags[0][rows[~known]], self.bags[1])
-        squared[~known], indices[~known] = _search_block(queries[~known], voters, self.k, bags)
-        return squared, indices
 
 
 def _search_block(queries: np.ndarray, voters: np.ndarray, k: int, bags: Bags | None) -> tuple[np.ndarray, np.ndarray]:

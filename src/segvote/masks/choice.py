@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from segvote.masks.lines import FILTERS, LineModel, find_quantile, measure_exceeding
+from segvote.masks.lines import FILTERS, STEPS_PER_UNIT, LineModel, measure_tails
 
-# Quantiles of the responses in *without* images that a pixel of a line, and one of them, exceed.
-LOW, HIGH = 0.95, 0.99
+# Of the pixels above the lower and above the higher threshold, those expected on an undamaged surface.
+FALSE_SHARES = 0.1, 0.03
 # Lines are drawn where what was selected is at most so many segments wide, ...
 MAX_WIDTH = 0.9
-# ... at least this share of it exceeds the higher quantile, ...
-MIN_SHARE = 0.08
+# ... at least this share of it exceeds the higher threshold, ...
+MIN_SHARE = 0.03
 # ... and the lines found there are so many times longer than wide, and so much thinner than what was selected.
 MIN_ELONGATION, MAX_THICKNESS = 7.0, 0.75
 
@@ -32,7 +32,7 @@ class LineEvidence:
     width : float
         Of the selected segments, in sides of a segment of mean area.
     share : float
-        Of their pixels, how many exceed the .99 quantile of the *without* images.
+        Of their pixels, how many exceed the higher threshold.
     elongation : float
         Length of the lines drawn by their width.
     thickness : float
@@ -57,9 +57,9 @@ class LineEvidence:
     def explain(self) -> str:
         """The figures as a sentence for the report."""
         return (
-            f"selected segments are {self.width:.2f} segments wide, {self.share:.0%} of their pixels exceed 99 % of "
-            f"those of the WITHOUT images, lines there are {self.elongation:.1f} times longer than wide and "
-            f"{self.thickness:.2f} of the width of the selected segments"
+            f"selected segments are {self.width:.2f} segments wide, {self.share:.0%} of their pixels have a local "
+            f"contrast that is {1 / FALSE_SHARES[1]:.0f} times rarer in WITHOUT images, lines there are "
+            f"{self.elongation:.1f} times longer than wide and {self.thickness:.2f} as wide as the selected segments"
         )
 
 
@@ -91,7 +91,10 @@ def _measure_depth(mask: np.ndarray) -> np.ndarray:
 
 
 def choose_filter(negative: np.ndarray, selected: Sequence[np.ndarray]) -> tuple[LineModel, float]:
-    """The filter whose responses in selected segments occur least in *without* images, and its share of them.
+    """The filter that finds most in selected segments, its thresholds, and the share of their pixels above the higher.
+
+    A threshold is the lowest response that pixels of *without* images reach so much more seldom than those of selected
+    segments that of the pixels above it at most a share `FALSE_SHARES` is expected on an undamaged surface.
 
     Parameters
     ----------
@@ -100,8 +103,14 @@ def choose_filter(negative: np.ndarray, selected: Sequence[np.ndarray]) -> tuple
     selected : sequence of ndarray
         The same in the selected segments of each *with* image; images count alike.
     """
-    high = find_quantile(negative, HIGH)
-    shares = np.mean([measure_exceeding(counts, high) for counts in selected], axis=0)
+    sound, found = measure_tails(negative), np.mean([measure_tails(counts) for counts in selected], axis=0)
+    lows, highs = (_find_lowest(sound <= share * found) for share in FALSE_SHARES)
+    shares = found[np.arange(len(found)), highs]
     best = int(shares.argmax())
-    low = float(find_quantile(negative[best], LOW))
-    return LineModel(FILTERS[best], low, float(high[best])), float(shares[best])
+    low, high = (float(steps[best]) / STEPS_PER_UNIT for steps in (lows, highs))
+    return LineModel(FILTERS[best], low, high), float(shares[best])
+
+
+def _find_lowest(is_rare: np.ndarray) -> np.ndarray:
+    """(n_filters,) first step (n_filters, n_steps) that is rare on an undamaged surface; the last if none is."""
+    return np.where(is_rare.any(axis=1), is_rare.argmax(axis=1), is_rare.shape[1] - 1)

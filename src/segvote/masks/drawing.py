@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from segvote.errors import UnknownNameError
-from segvote.kernels.colour import convert_to_lab
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import convert_to_lab, resize_labels
 from segvote.masks.lines import LINE_SIZE, LineFilter, LineModel, draw_lines
 from segvote.masks.outline import refine_outline
 from segvote.masks.sharpen import Superpixels, sharpen

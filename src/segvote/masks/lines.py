@@ -1,8 +1,8 @@
 """Objects thinner than a segment, drawn by local contrast: cracks, scratches, hairlines.
 
 A filter compares each pixel with its surroundings in one channel of Lab. The *without* images tell which responses
-occur on an undamaged surface: two of their quantiles are the thresholds. Pixels above the lower one, connected to
-pixels above the higher one, in and beside the selected segments, are the object.
+occur on an undamaged surface, and so how many of the pixels above a threshold are none of the object. Pixels above a
+lower threshold, connected to pixels above a higher one, in and beside the selected segments, are the object.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 # Longest side, in pixels, of the picture that filters see; radii and widths below are pixels of it.
-LINE_SIZE = 800
+LINE_SIZE = 1024
 # Gaussian that removes the grain of the camera, and the one that a pixel of a wide line is compared with.
 GRAIN, SURROUNDINGS = 0.7, 16.0
 # Radii of the discs of morphological filters; 0 stands for the difference to the wide Gaussian.
@@ -61,7 +61,7 @@ class LineModel:
     Attributes
     ----------
     filter : LineFilter
-        The one whose responses in selected segments occur least in *without* images.
+        The one that finds most in selected segments.
     low, high : float
         Response of a pixel of a line, and of the pixels of which a line must have one.
     """
@@ -108,17 +108,10 @@ def count_responses(lab: np.ndarray, chosen: np.ndarray | None = None) -> np.nda
     return counts
 
 
-def find_quantile(counts: np.ndarray, quantile: float) -> np.ndarray:
-    """(...,) response that at most 1 - `quantile` of the counted pixels reach; counts (..., N_STEPS)."""
-    reached = np.cumsum(counts, axis=-1) >= quantile * counts.sum(axis=-1, keepdims=True)
-    return (reached.argmax(axis=-1) + 1) / STEPS_PER_UNIT
-
-
-def measure_exceeding(counts: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """(...,) share of the counted pixels with a response of at least the threshold; 0 where none was counted."""
-    edges = np.arange(N_STEPS) / STEPS_PER_UNIT
-    above = (counts * (edges >= thresholds[..., None])).sum(axis=-1)
-    return above / np.maximum(counts.sum(axis=-1), 1)
+def measure_tails(counts: np.ndarray) -> np.ndarray:
+    """(..., N_STEPS) share of the counted pixels whose response is at least each step; 0 where none was counted."""
+    above = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
+    return above / np.maximum(above[..., :1], 1)
 
 
 @cache

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from segvote.method.consistency import measure_outline_contrast, measure_overlap
+from segvote.method.held_out import score_held_out
 from segvote.method.permutation import PermutationTest, test_permutations
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, measure_separability, score_held_out
+from segvote.method.vote import Vote, measure_separability
 
 LEVELS = ("low", "fair", "high")
 # Below and above which products a run is called low and high.
@@ -145,13 +146,12 @@ class Confidence:
 
     @property
     def look(self) -> float:
-        """By which looks at different sizes are compared: separability * contrast * chance-corrected consistency.
+        """By which looks at different sizes are compared: separability * contrast * power.
 
-        The segments of two looks are the same, so that the first two are of the same units; the features are not, and
-        self-consistency is corrected by what shuffled folders reach with the same features.
+        Their features differ, but these are of the same units: the segments and their outlines are the same, and power
+        is a rank statistic of the same folders. Agreement is not: it tells how far the assumptions matter at a size.
         """
-        gain = (self.consistency - self.shuffled) / max(1 - self.shuffled, 1e-9)
-        return self.separability * self.contrast * max(gain, 0.0)
+        return self.separability * self.contrast * self.power
 
     @property
     def reason(self) -> str:

@@ -15,9 +15,6 @@ from segvote.kernels import otsu_threshold
 from segvote.kernels.otsu import split_each
 from segvote.method.table import SegmentTable
 
-# Exponents that are tried on the votes of the walk, which span orders of magnitude for objects that vary.
-POWERS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
-
 Parts = Sequence[np.ndarray]  # one array for each *with* image
 
 
@@ -71,10 +68,10 @@ def select(table: SegmentTable, scores: np.ndarray, rule: str = "otsu") -> tuple
     return selected, thresholds
 
 
-def select_separable(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
+def select_separable(table: SegmentTable, votes: np.ndarray, powers: Sequence[float]) -> np.ndarray:
     """Selected segments (n_segments,) of the walk's votes, raised to the power that separates them best."""
     votes = np.maximum(votes, 0.0)
-    return select(table, votes ** choose_power(table.split(votes), table.split(table.areas)))[0]
+    return select(table, votes ** choose_power(table.split(votes), table.split(table.areas), powers))[0]
 
 
 def decide(scores: Parts, areas: Parts, rule: str = "otsu") -> tuple[list[np.ndarray], np.ndarray]:
@@ -106,11 +103,11 @@ def select_above(scores: np.ndarray, threshold: float) -> np.ndarray:
     return selected
 
 
-def choose_power(votes: Parts, areas: Parts) -> float:
-    """The exponent p in `POWERS` for which Otsu's two classes separate the votes ** p best, on average over the images.
+def choose_power(votes: Parts, areas: Parts, powers: Sequence[float]) -> float:
+    """The exponent p of `powers` for which Otsu's two classes separate the votes ** p best, on average over the images.
 
     Separability is the variance between the classes over the total variance. Weights of faces want 2, those of animals
     among other animals 0.35; beyond 2 a single segment would be perfectly separable.
     """
-    means = [np.mean(split_each([values**power for values in votes], areas)[1]) for power in POWERS]
-    return POWERS[int(np.argmax(means))]
+    means = [np.mean(split_each([values**power for values in votes], areas)[1]) for power in powers]
+    return powers[int(np.argmax(means))]

@@ -19,9 +19,10 @@ from segvote.method.decide import DECISIONS
 from segvote.method.explanation import Explanation, explain_vote
 from segvote.method.extents import Extents, find_extents
 from segvote.method.graph import N_NEIGHBORS, search_graph
+from segvote.method.held_out import link_unseen, score_linked
 from segvote.method.second_opinion import Judged, vote_and_judge
 from segvote.method.table import Geometry, encode_labels, label_images, make_table, number_images
-from segvote.method.vote import Vote, VoteParams, link_unseen, score_linked
+from segvote.method.vote import Vote, VoteParams
 
 
 class SegmentAnnotator(BaseEstimator):

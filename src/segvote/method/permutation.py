@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from segvote.kernels.otsu import split_each
 from segvote.method.consistency import measure_consistency
-from segvote.method.decide import select
+from segvote.method.decide import select, select_separable
 from segvote.method.prior import measure_border_prior
 from segvote.method.table import SegmentTable, smooth_along
 from segvote.method.vote import Vote
@@ -75,9 +74,7 @@ def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
 def _list_priors(found: Vote) -> list[tuple[np.ndarray, float]]:
     """Background prior (n_segments,) and balance of the hypotheses that are tried."""
     border = found.table.prior * measure_border_prior(found.table.border, found.params.border_prior)
-    # The first and the last assume the least and the most; those between agree with one of them.
-    extremes = (found.params.hypotheses[0], found.params.hypotheses[-1])
-    return [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in extremes]
+    return [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in found.params.hypotheses]
 
 
 def _measure(found: Vote, labels: np.ndarray, prior: np.ndarray, balance: float) -> np.ndarray:
@@ -85,7 +82,7 @@ def _measure(found: Vote, labels: np.ndarray, prior: np.ndarray, balance: float)
     table, part = found.table, found.params.smoothing
     tables = [replace(table, positive=column) for column in labels.T]
     votes = smooth_along(table.adjacency, walk_all(found.graph, table, labels, prior, balance), part)
-    first = _stack([_select(one, column) for one, column in zip(tables, votes.T, strict=True)])
+    first = _stack([select_separable(one, column, POWERS) for one, column in zip(tables, votes.T, strict=True)])
     shares = smooth_along(table.adjacency, found.graph @ first, part)
     second = _stack([select(one, column)[0] for one, column in zip(tables, shares.T, strict=True)])
     rows = zip(tables, second.T > 0, (found.graph @ second).T, strict=True)
@@ -94,14 +91,6 @@ def _measure(found: Vote, labels: np.ndarray, prior: np.ndarray, balance: float)
 
 def _stack(selections: list[np.ndarray]) -> np.ndarray:
     return np.stack(selections, axis=1).astype(np.float64)
-
-
-def _select(table: SegmentTable, votes: np.ndarray) -> np.ndarray:
-    """Selected segments of the walk's votes, raised to the power of `POWERS` that separates them best."""
-    votes = np.maximum(votes, 0.0)
-    areas = table.split(table.areas)
-    means = [float(np.mean(split_each(table.split(votes**power), areas)[1])) for power in POWERS]
-    return select(table, votes ** POWERS[int(np.argmax(means))])[0]
 
 
 def walk_all(

@@ -14,11 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from segvote.method.confidence import UNSURE, Confidence, measure_confidence
-from segvote.method.consistency import measure_outline_contrast, measure_overlap
+from segvote.method.consistency import measure_overlap
 from segvote.method.graph import search_stretched_graph
 from segvote.method.permutation import test_permutations
 from segvote.method.table import SegmentTable
-from segvote.method.vote import Vote, VoteParams, vote
+from segvote.method.vote import Vote, VoteParams, value_contrast, vote
 
 # A second vote costs a search of its own; so many segments come from enough images for the first one.
 MOST_SEGMENTS = 50_000
@@ -76,9 +76,8 @@ def judge_vote(found: Vote) -> float:
     areas, judged = table.areas * table.is_candidate, []
     for index, (selected, consistency) in enumerate(zip(selections, found.agreement.consistencies, strict=True)):
         others = np.delete(selections, index, axis=0)
-        mutual = np.mean([measure_overlap(areas, selected, other) for other in others])
-        contrast = np.log(max(measure_outline_contrast(table, selected), 0.1))
+        mutual = float(np.mean([measure_overlap(areas, selected, other) for other in others])) if len(others) else 1.0
         apart = 1 - float(np.average(found.connectivity[selected], weights=areas[selected]))
-        worth = found.params.contrast_weight * contrast + APART_WEIGHT * apart
+        worth = value_contrast(table, selected, found.params) + APART_WEIGHT * apart
         judged.append(consistency.score * mutual**0.5 + worth)
     return max(judged)

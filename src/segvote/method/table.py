@@ -6,7 +6,7 @@ or all key frames of a video.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -115,6 +115,30 @@ class SegmentTable:
         """(n_segments, n_segments) the mean over adjacent segments that look alike, see `weigh_adjacent`."""
         return weigh_adjacent(len(self), self.edges, self.lengths, self.contrasts)
 
+    @cached_property
+    def bags(self) -> np.ndarray:
+        """(n_segments,) number of the group of the segment's image: in a run, an image or a video."""
+        return self.groups[self.images]
+
+    @cached_property
+    def bag_offsets(self) -> np.ndarray:
+        """(n_bags + 1,) where each group begins."""
+        return np.searchsorted(self.bags, np.arange(self.groups[-1] + 2))
+
+    @property
+    def bag_labels(self) -> np.ndarray:
+        """(n_bags,) bool: the group is in the *with* folder."""
+        return self.positive[np.searchsorted(self.groups, np.arange(self.groups[-1] + 1))]
+
+    def relabel(self, bag_labels: np.ndarray) -> SegmentTable:
+        """The same segments with other labels (n_bags,) bool of the groups."""
+        return replace(self, positive=np.asarray(bag_labels)[self.groups])
+
+    def average_by_bag(self, values: np.ndarray) -> np.ndarray:
+        """(n_bags,) means over the images of each group, of values (n_images,); where each has one, the values."""
+        counts = np.bincount(self.groups)
+        return values if (counts == 1).all() else np.bincount(self.groups, weights=values) / counts
+
     def get_slice(self, image: int) -> slice:
         """The segments of one image."""
         return slice(int(self.offsets[image]), int(self.offsets[image + 1]))
@@ -169,7 +193,7 @@ def weigh_adjacent(n_segments: int, edges: np.ndarray, lengths: np.ndarray, cont
 
 def make_table(
     X: np.ndarray,
-    positive: np.ndarray,
+    positive: np.ndarray | None,
     images: np.ndarray,
     geometry: Geometry | None = None,
     groups: np.ndarray | None = None,
@@ -180,8 +204,8 @@ def make_table(
     ----------
     X : (n_segments, d)
         Finite features.
-    positive : (n_images,) bool
-        Labels of the images.
+    positive : (n_images,) bool or None
+        Labels of the images; None: not known, of images to be predicted.
     images : (n_segments,) int
         Ascending, every number from 0 to n_images - 1 at least once.
     geometry : Geometry, optional
@@ -189,8 +213,11 @@ def make_table(
     groups : (n_images,) int, optional
         Ascending; default: every image is a group of its own.
     """
+    if positive is None:
+        positive = np.zeros(images[-1] + 1, dtype=bool)
+    else:
+        check_both_kinds(positive)
     geometry, n_segments, n_images = geometry or Geometry(), len(X), len(positive)
-    check_both_kinds(positive)
     if len(images) and (np.diff(images).min(initial=0) < 0 or images[0] != 0 or images[-1] != n_images - 1):
         raise BadInputError("images must be numbered in ascending order, segments of one image together; sort them")
     if groups is not None and (np.shape(groups) != (n_images,) or np.diff(groups).min(initial=0) < 0):

@@ -1,6 +1,6 @@
 """The vote: a table of segments and their neighbour graph in, scores and a selection out. Pure functions of arrays.
 
-1. Walks over the votes of other images find what the *with* images share and the *without* images lack, under several
+1. Walks over the votes of other images find what the *with* images share and the *without* images lack, under two
    hypotheses about the background; each counts by the self-consistency of its selection.
 2. Images that are likely in the wrong folder are excluded, and the vote is held again.
 3. The selection votes once more, beside a linear classifier of selected against not selected: the share of neighbours
@@ -18,16 +18,16 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from segvote.kernels import build_vote_graph, otsu_threshold, search_neighbours
+from segvote.kernels import otsu_threshold
 from segvote.kernels.otsu import split_each
 from segvote.method.consistency import Consistency, measure_consistency, measure_outline_contrast, measure_overlap
 from segvote.method.decide import select, select_above, select_separable
 from segvote.method.graph import N_NEIGHBORS, exclude_voters
+from segvote.method.held_out import find_unsupported, label_others, leave_out_folds, score_held_out
 from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.mislabelled import choose_excluded, measure_suspicion
 from segvote.method.prior import measure_border_prior, measure_connectivity
-from segvote.method.support import find_unsupported
-from segvote.method.table import SegmentTable, apply_labels, check_user_labels, make_folds
+from segvote.method.table import SegmentTable, apply_labels, check_user_labels
 from segvote.method.walk import ImageBalance, walk, walk_from_labels
 
 if TYPE_CHECKING:
@@ -72,14 +72,17 @@ class VoteParams:
     exclude_mislabelled : bool
         Whether images that are likely in the wrong folder are excluded from the vote.
     hypotheses : tuple of Hypothesis
-        No single one is right for every folder: dogs on lawns need the prior against the border, faces that fill the
-        image are hurt by it; objects that vary need balanced images, rare defects do not.
+        No single one is right for every folder: dogs on lawns need the prior against the border and balanced images,
+        faces that fill the image and rare defects are hurt by them.
+    powers : tuple of float
+        Exponents that are tried on the votes of a walk, which span orders of magnitude for objects that vary.
     temperature : float
         Difference of judgement that makes one hypothesis e times as heavy as another.
     contrast_weight : float
         Worth of an outline with e times the contrast, in self-consistency.
-    n_revotes : int
-        Rounds with hard labels after a walk.
+    full_contrast : float
+        Contrast of an outline, in units of that of all boundaries, beyond which more is worth nothing: twice the mean
+        follows edges, and a nucleus in its cell is no better an object for being darker.
     allow_empty : bool
         Whether *with* images keep no segment where their best evidence does not exceed that of *without* images, at a
         p-value of 0.05; otherwise each keeps at least its best.
@@ -96,10 +99,11 @@ class VoteParams:
     decision: str = "otsu"
     exclude_mislabelled: bool = True
     allow_empty: bool = False
-    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(0.0, 0.0), Hypothesis(0.25, 0.0), Hypothesis(0.25, 0.3))
+    hypotheses: tuple[Hypothesis, ...] = (Hypothesis(0.0, 0.0), Hypothesis(0.25, 0.3))
+    powers: tuple[float, ...] = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25)
     temperature: float = 0.02
     contrast_weight: float = 0.2
-    n_revotes: int = 2
+    full_contrast: float = 2.0
     n_folds: int = 5
     n_held_out_steps: int = 20
 
@@ -313,17 +317,13 @@ class _Round:
         """(n_segments,) prior common to all hypotheses."""
         return self.table.prior * measure_border_prior(self.table.border, self.params.border_prior)
 
-    def smooth_share(self, labels: np.ndarray, graph: sparse.csr_matrix | None = None) -> np.ndarray:
-        """(n_segments,) smoothed share of each segment's neighbours that is selected; labels in [0, 1]."""
-        share = (self.graph if graph is None else graph) @ labels.astype(np.float64)
-        return self.table.smooth(share, self.params.smoothing)
-
-    def revote(self, labels: np.ndarray, graph: sparse.csr_matrix | None = None) -> np.ndarray:
-        """Selected segments after one more round, in which the labels (n_segments,) in [0, 1] of the last one vote."""
-        return apply_labels(select(self.table, self.smooth_share(labels, graph))[0], self.user_labels)
+    def revote(self, labels: np.ndarray) -> np.ndarray:
+        """Selected segments after one more round, in which labels (n_segments,) in [0, 1] vote."""
+        share = self.table.smooth(self.graph @ labels.astype(np.float64), self.params.smoothing)
+        return apply_labels(select(self.table, share)[0], self.user_labels)
 
     def weigh(self) -> Agreement:
-        """Walk under each hypothesis, re-vote with hard labels, and weigh the selections."""
+        """Walk under each hypothesis, and weigh the selections."""
         tried = [self._try(hypothesis) for hypothesis in self.params.hypotheses]
         judgements, selections, consistencies = zip(*tried, strict=True)
         weights = np.exp((np.array(judgements) - max(judgements)) / self.params.temperature)
@@ -335,14 +335,11 @@ class _Round:
         """Judgement, selection and consistency of one hypothesis."""
         table, graph = self.table, self.graph if self.walk_graph is None else self.walk_graph
         prior = self.border * (1 - hypothesis.connectivity * self.connectivity)
-        free = select_separable(table, self._walk(graph, prior, hypothesis.balance))
+        free = select_separable(table, self._walk(graph, prior, hypothesis.balance), self.params.powers)
         selected = apply_labels(free, self.user_labels)
-        for _ in range(self.params.n_revotes):
-            selected = self.revote(selected, graph)
         found = measure_consistency(table, selected, self.graph @ selected.astype(np.float64))
-        contrast = np.log(max(measure_outline_contrast(table, selected), 0.1))
-        judgement = found.score + self.params.contrast_weight * contrast + _measure_recall(free, self.user_labels)
-        return judgement, selected, found
+        contrast = value_contrast(table, selected, self.params)
+        return found.score + contrast + _measure_recall(free, self.user_labels), selected, found
 
     def _walk(self, graph: sparse.csr_matrix, prior: np.ndarray, balance: float) -> np.ndarray:
         voters, table = self.voters, self.table
@@ -353,12 +350,10 @@ class _Round:
         """(n_segments,) smoothed share of selected neighbours, by walks that the segment's image had no part in."""
         table, hypothesis = self.table, self.params.hypotheses[agreement.best]
         prior = self.border * (1 - hypothesis.connectivity * self.connectivity)
-        folds, shares = make_folds(table, self.params.n_folds), np.empty(len(table))
-        for fold in np.unique(folds):
-            out = (folds == fold)[table.images]
+        voters, shares = self.voters, np.empty(len(table))
+        for out in leave_out_folds(table, self.params.n_folds):
             graph = exclude_voters(self.graph, out)
-            voters = self.voters[~out[self.voters]]
-            labels = _label_others(graph, table, prior, voters, hypothesis.balance, out, self.params)
+            labels = label_others(graph, table, prior, voters[~out[voters]], hypothesis.balance, out, self.params)
             shares[out] = graph[out] @ labels.astype(np.float64)
         return table.smooth(shares, self.params.smoothing)
 
@@ -370,10 +365,13 @@ class _Round:
         """
         votes = walk_from_labels(self.graph, self.table.is_candidate, self.user_labels, self.params.n_steps)
         smoothed = self.table.smooth(votes, self.params.smoothing)
-        selected = apply_labels(select_separable(self.table, smoothed), self.user_labels)
-        for _ in range(self.params.n_revotes):
-            selected = self.revote(selected)
-        return selected
+        return apply_labels(select_separable(self.table, smoothed, self.params.powers), self.user_labels)
+
+
+def value_contrast(table: SegmentTable, selected: np.ndarray, params: VoteParams) -> float:
+    """Worth of the outline of a selection (n_segments,), in self-consistency."""
+    contrast = np.clip(measure_outline_contrast(table, selected), 0.1, params.full_contrast)
+    return params.contrast_weight * float(np.log(contrast))
 
 
 def _measure_recall(selected: np.ndarray, user_labels: np.ndarray) -> float:
@@ -502,92 +500,3 @@ def measure_separability(table: SegmentTable, scores: np.ndarray) -> np.ndarray:
     """(n_with,) how well Otsu's two classes explain the scores of each *with* image: 0 as any scores, 1 fully."""
     found = split_each(table.split(scores), table.split(table.areas))[1]
     return np.clip((found - NO_SEPARABILITY) / (FULL_SEPARABILITY - NO_SEPARABILITY), 0.0, 1.0)
-
-
-# Images left out, and images never seen ------------------------------------------------------------------------------
-
-
-def score_held_out(found: Vote, folds: np.ndarray | None = None) -> np.ndarray:
-    """(n_segments,) scores before smoothing, each from a vote that its image had no part in.
-
-    The scores of a vote leave a segment's own image out of its neighbours, but the votes of the others were found with
-    the image among them. Here each fold of images is left out of walk, neighbours and linear classifier.
-
-    Parameters
-    ----------
-    found : Vote
-        The vote.
-    folds : (n_images,) int, optional
-        Number of the fold that each image is left out with.
-    """
-    table, scores = found.table, np.empty(len(found.table))
-    folds = make_folds(table, found.params.n_folds) if folds is None else folds
-    for fold in np.unique(folds):
-        out = (folds == fold)[table.images]
-        graph = exclude_voters(found.graph, out | found.silent)
-        labels = _label_without(found, graph, out)
-        posterior = fit_posterior(table.X, labels, table.areas, ~out & ~found.silent)
-        share = graph[out] @ labels.astype(np.float64)
-        scores[out] = found.inside * share + (1 - found.inside) * posterior.measure(table.X[out])
-    return scores - found.threshold
-
-
-def _label_without(found: Vote, graph: sparse.csr_matrix, out: np.ndarray) -> np.ndarray:
-    """(n_segments,) bool: the selection of a vote without some segments (n_segments,) bool."""
-    assert found.agreement is not None
-    if found.walk_graph is not None:
-        # The walk over these votes is the opinion that was replaced.
-        return found.labels & ~out
-    table, params, hypothesis = found.table, found.params, found.params.hypotheses[found.agreement.best]
-    candidates = table.is_candidate & ~found.silent & (found.user_labels != 0) | (found.user_labels == 1)
-    border = table.prior * measure_border_prior(table.border, params.border_prior)
-    prior = border * (1 - hypothesis.connectivity * found.connectivity)
-    voters = np.flatnonzero(candidates & ~out)
-    labels = _label_others(graph, table, prior, voters, hypothesis.balance, out, params)
-    return apply_labels(labels, found.user_labels) & ~out
-
-
-def _label_others(
-    graph: sparse.csr_matrix,
-    table: SegmentTable,
-    prior: np.ndarray,
-    voters: np.ndarray,
-    balance: float,
-    out: np.ndarray,
-    params: VoteParams,
-) -> np.ndarray:
-    """(n_segments,) bool: what a short walk among the voters selects in images without a segment left out.
-
-    Even how many segments of an image the whole vote selected depends on the images that are left out.
-    """
-    others = replace(table, positive=table.positive & (table.sum_by_image(out) == 0))
-    if not others.positive.any():
-        return np.zeros(len(table), dtype=bool)
-    balanced = ImageBalance(table.images[voters], table.shares[voters], balance)
-    votes = walk(graph, prior, voters, balanced, params.n_held_out_steps)
-    return select_separable(others, table.smooth(votes, params.smoothing))
-
-
-def link_unseen(found: Vote, X: np.ndarray, images: np.ndarray | None = None) -> sparse.csr_matrix:
-    """(n, n_segments) votes of training segments for segments (n, d).
-
-    Parameters
-    ----------
-    found : Vote
-        The vote.
-    X : (n, d)
-        Features.
-    images : (n,) int, optional
-        Numbers of training images whose segments do not vote for these; -1: none.
-    """
-    table = found.table
-    own = None if images is None else np.where(images >= 0, table.groups[images], -1)
-    voters = table.groups[table.images]
-    squared, indices = search_neighbours(X, table.X, found.params.n_neighbors, own, voters)
-    return exclude_voters(build_vote_graph(squared, indices, len(table)), found.silent)
-
-
-def score_linked(found: Vote, X: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:
-    """(n,) scores before smoothing of segments (n, d) by the votes of `link_unseen`."""
-    share = graph @ found.labels.astype(np.float64)
-    return found.inside * share + (1 - found.inside) * found.posterior.measure(X) - found.threshold

@@ -1,19 +1,20 @@
 """Figures of merit: arrays in, numbers out. Truth is 255 object, 128 ignore, 0 background."""
 
 from segvote.metrics.bootstrap import Difference, Interval, bootstrap_difference, bootstrap_mean
-from segvote.metrics.boundary import has_outline, measure_boundary_f
+from segvote.metrics.boundary import PixelAgreement, has_outline, measure_boundary_f, measure_pixel_agreement
 from segvote.metrics.instances import InstanceCounts, match_instances, sum_instances
-from segvote.metrics.limit import label_by_truth, measure_areas, measure_limit
 from segvote.metrics.overlap import (
     IMAGE_THRESHOLD,
     VIDEO_THRESHOLD,
     find_box,
+    label_by_truth,
+    measure_areas,
     measure_box_iou,
     measure_corloc,
     measure_iou,
+    measure_limit,
 )
 from segvote.metrics.ranking import average_precision, measure_auc, precision_recall
-from segvote.metrics.thin import PixelAgreement, measure_pixel_agreement
 
 __all__ = [
     "IMAGE_THRESHOLD",

@@ -30,13 +30,15 @@ EXPLANATION = (
 
 
 def write_classes_report(runs: ClassRuns) -> Path:
-    """Write ``report.html``, which links ``classes/NAME/report.html``, into the folder of a run on several classes."""
+    """Write ``report.html``, which links ``classes/NAME/report.html``; one with the same content stays as it is."""
     sections = [("Classes", _format_table(runs) + EXPLANATION)]
     sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
     sections.append(("Files", format_problems(runs.record["problems"])))
     subtitle = f"{len(runs)} images; voter {runs.settings.voter}, features {runs.settings.features}"
-    write_text(runs.folder.report_path, format_page(", ".join(runs.names), subtitle, sections))
-    return runs.folder.report_path
+    path, page = runs.folder.report_path, format_page(", ".join(runs.names), subtitle, sections)
+    if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != page:
+        write_text(path, page)
+    return path
 
 
 def _format_table(runs: ClassRuns) -> str:

@@ -8,7 +8,7 @@ from segvote.evaluation.evaluate import Evaluation
 from segvote.io.atomic import write_text
 from segvote.metrics import InstanceCounts
 from segvote.report.experiment_tables import format_grid, format_page
-from segvote.report.line_charts import Line, draw_lines
+from segvote.report.figures import Line, draw_lines
 from segvote.report.markup import escape
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.benchmark import Benchmark
 from segvote.evaluation.compare_results import Comparison
-from segvote.evaluation.compare_rules import RULES
+from segvote.evaluation.compare_stage import RULES
 from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.io.tables import write_csv, write_json
@@ -25,7 +25,7 @@ from segvote.report.experiment_tables import (
     list_set_rows,
     name_methods,
 )
-from segvote.report.line_charts import Line, draw_lines
+from segvote.report.figures import Line, draw_lines
 from segvote.report.markup import escape
 
 N_CURVES = 12

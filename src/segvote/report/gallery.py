@@ -1,4 +1,7 @@
-"""The gallery: one card per bag, the most uncertain masks first, then the false positives with the highest scores."""
+"""The gallery: one card per bag, the most uncertain masks first, then the false positives with the highest scores.
+
+A video has a player and a time line.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from urllib.parse import quote
 
 from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import draw_bar
-from segvote.report.films import format_film
 from segvote.report.markup import escape, format_number, format_share
 from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
 from segvote.run.record import BagRecord
 from segvote.run.run import Run
+from segvote.steps.video.write import Moment, get_film_path, read_timeline
 from segvote.types import WITH
 
 RATIOS = {"wide": 16 / 9, "photo": 3 / 2, "screen": 4 / 3, "square": 1.0, "tall": 3 / 4}  # classes of the style sheet
@@ -122,3 +125,50 @@ def _format_files(bag: BagRecord) -> str:
         f'<p class="files">In the run folder: <a href="masks/{stem}.png">mask</a>, '
         f'<a href="heatmaps/{stem}.jpg">heat map</a></p>\n'
     )
+
+
+WIDTH, HEIGHT, HEAD = 480, 84, 16  # of a time line, in SVG units; of the line of text above it
+
+
+def format_film(run: Run, bag: BagRecord) -> str:
+    """Player and time line of a video; empty for an image. The film stays a file beside the page."""
+    if not bag.n_frames:
+        return ""
+    player = ""
+    if get_film_path(run.folder, bag.stem).is_file():
+        source = escape(quote(f"films/{bag.stem}.mp4", errors="surrogateescape"))
+        name = escape(bag.name)
+        player = (
+            f'<video controls muted loop preload="metadata" src="{source}" aria-label="{name} with its masks"></video>'
+        )
+    moments = read_timeline(run.folder, bag.stem)
+    return f'<div class="film">{player}{draw_timeline(moments) if moments else ""}</div>\n'
+
+
+def draw_timeline(moments: Sequence[Moment]) -> str:
+    """Heat as a line between 0 and 1, with the decision at one half; the covered area as a filled shape below it."""
+    largest = max(moment.area for moment in moments)
+    areas = [moment.area / largest if largest else 0.0 for moment in moments]
+    places = _place_times(moments)
+    shape = " ".join([f"0,{HEIGHT}", *_join(places, areas), f"{WIDTH},{HEIGHT}"])
+    line = " ".join(_join(places, [moment.heat for moment in moments]))
+    middle = (HEIGHT + HEAD) / 2
+    seconds = moments[-1].time - moments[0].time
+    title = f"{len(moments)} frames in {seconds:.1f} s; the mask covers at most {format_share(largest)} of a frame"
+    return (
+        f'<svg class="timeline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>{title}</title>'
+        f'<polygon class="area" points="{shape}"/><line class="mark" x1="0" x2="{WIDTH}" y1="{middle}" y2="{middle}"/>'
+        f'<polyline class="heat" points="{line}"/>'
+        f'<text x="0" y="11">heat (line), covered area (shape, at most {format_share(largest)})</text>'
+        f'<text x="{WIDTH}" y="11" text-anchor="end">{seconds:.1f} s, {len(moments)} frames</text></svg>'
+    )
+
+
+def _place_times(moments: Sequence[Moment]) -> list[float]:
+    first, last = moments[0].time, moments[-1].time
+    return [WIDTH * (moment.time - first) / (last - first) if last > first else 0.0 for moment in moments]
+
+
+def _join(places: Sequence[float], values: Sequence[float]) -> list[str]:
+    room = HEIGHT - HEAD
+    return [f"{x:.1f},{HEIGHT - room * min(max(y, 0.0), 1.0):.1f}" for x, y in zip(places, values, strict=True)]

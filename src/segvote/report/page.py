@@ -15,7 +15,6 @@ from pathlib import Path
 
 from segvote.io.atomic import atomic_path
 from segvote.io.names import PERCENT
-from segvote.report.extents import format_extents
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, read_static
@@ -26,9 +25,10 @@ from segvote.report.summary import (
     format_left_out,
     format_parameters,
     format_tiles,
+    format_timings,
     format_title,
 )
-from segvote.report.timings import format_timings
+from segvote.report.thumbnails import format_extents
 from segvote.run.run import Run
 
 ICON = (

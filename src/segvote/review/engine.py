@@ -1,9 +1,9 @@
 """The part that votes while the page stays quick: threads that load the run, vote, and publish snapshots.
 
-An action is written to the log first, and shown; then one thread reads the log and passes on all that is new in it,
-whoever wrote it, to what is like it. A second thread holds the vote in which the corrections take part, which takes
-longer, and replaces what the first one showed; an action meanwhile is passed on at once and voted on next. What the
-page ends on is what `annotate` would write.
+An action is written to the log first, and shown; then one thread reads what is new in the log, from this or another
+page, and moves the scores of similar segments. A second thread holds the vote in which the corrections take part, which
+takes longer, and replaces what the first one showed; actions meanwhile move scores at once and are voted on next. What
+the page ends on is what `annotate` would write.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from segvote.errors import BadInputError, BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
-from segvote.review.estimate import Estimate, Overlaps
-from segvote.review.frames import Frames
-from segvote.review.instances import check_divides, encode_instances, find_joined
-from segvote.review.masks import Masks, measure_redrawn
+from segvote.masks import SuperpixelMap
+from segvote.review.encoding import scale_bag
+from segvote.review.finishing import Estimate, Overlaps
+from segvote.review.masks import Masks, check_divides, encode_instances, find_joined, measure_redrawn
+from segvote.review.pictures import Frames
+from segvote.review.smart_click import find_region
 from segvote.review.snapshot import (
     Snapshot,
     UserInput,
@@ -36,11 +38,9 @@ from segvote.review.snapshot import (
     note_signs,
     note_written,
 )
-from segvote.review.strokes import Stroke, draw_stroke, snap_to_superpixels
-from segvote.review.user_input import UserReader
-from segvote.review.voting import Voting
-from segvote.review.wider import find_wider
-from segvote.review.written import find_written, read_written
+from segvote.review.strokes import PLACES, Stroke, draw_stroke, reshape_region, snap_to_superpixels, trace_outline
+from segvote.review.user_input import UserReader, find_written, read_written
+from segvote.review.voting import Voting, find_wider
 from segvote.run.correction_log import Action, CorrectionLog, rescue_log
 from segvote.run.corrections import Corrections, replay
 from segvote.run.run import Run
@@ -131,23 +131,45 @@ class Engine:
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
         """Call the pixels of a stroke object (1), background (0) or undecided (-1)."""
-        record = self.run.bags[self.check_bag(bag)]
-        if record.n_frames:
-            raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
-        empty = np.zeros((record.height, record.width), dtype=bool)
-        pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
-        if stroke.snap and stroke.tool != "fill":
-            pixels = snap_to_superpixels(pixels, stroke, self._read_superpixels(bag))
-        labels = self.run.read_segments(bag)["labels"]
+        record, labels = self.run.bags[self._check_painted(bag)], self.run.read_segments(bag)["labels"]
+        if stroke.tool == "smart":
+            pixels = self._find_smart(bag, stroke.points[0], value)
+        else:
+            empty = np.zeros((record.height, record.width), dtype=bool)
+            pixels = draw_stroke(stroke, self.draw_mask(bag) if stroke.tool == "fill" else empty, value)
+        if stroke.snap and stroke.tool not in PLACES:
+            snaps = labels if self.run.drawing.way == "segments" else self._read_superpixels(bag).labels
+            pixels = snap_to_superpixels(pixels, stroke, snaps)
         return self._append_region(self._make_stroke("paint", bag, value, pixels), bag, labels, pixels)
 
-    def _read_superpixels(self, bag: int) -> np.ndarray:
-        """(h, w) labels of the fine superpixels along which masks are drawn; of a run without them, its segments."""
-        labels: np.ndarray = self.run.read_segments(bag)["labels"]
-        if self.run.drawing.way == "segments":
-            return labels
-        key = self.run.bags[bag].segments
-        return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag)).labels
+    def _check_painted(self, bag: int) -> int:
+        if self.run.bags[self.check_bag(bag)].n_frames:
+            raise BadInputError("pixels of videos cannot be painted; click segments instead (S)")
+        return bag
+
+    def _read_superpixels(self, bag: int) -> SuperpixelMap:
+        """The fine superpixels along which masks are drawn."""
+        labels, key = self.run.read_segments(bag)["labels"], self.run.bags[bag].segments
+        return fetch_superpixels(self.run.folder, key, labels, self.run.find_image(bag))
+
+    def _find_smart(self, bag: int, point: np.ndarray, value: int) -> np.ndarray:
+        """(height, width) bool: see `find_region`."""
+        snapshot, strokes = self._get_drawn(bag)
+        mask, heat = self.masks.draw(snapshot, strokes, bag), scale_bag(snapshot, bag)
+        return find_region(self._read_superpixels(bag), mask, heat, point, value)
+
+    def trace_outline(self, bag: int, x: int, y: int) -> np.ndarray:
+        """(n, 2) corners of the outline of the object at a pixel of an image."""
+        return trace_outline(self.draw_mask(self._check_painted(bag)), np.array([x, y]))
+
+    def reshape(self, bag: int, place: np.ndarray, corners: np.ndarray) -> int:
+        """Give the object at a place of an image the outline with these corners (n, 2)."""
+        added, removed = reshape_region(self.draw_mask(self._check_painted(bag)), place, corners)
+        painted = [(1, added), (0, removed)]
+        strokes = [self._make_stroke("paint", bag, value, pixels) for value, pixels in painted if pixels.any()]
+        if not strokes:
+            raise BadInputError("the outline is as it was; drag a corner of it")
+        return self._append(*strokes)
 
     def cut(self, bag: int, points: np.ndarray) -> int:
         """Divide the instances that a line (n, 2), from edge to edge, passes through; the mask stays as it is."""
@@ -236,23 +258,23 @@ class Engine:
         try:
             number = self.log.append(Action(kind), expected)
         except BusyRunError:
-            self._pass_on()  # the page learns what it missed, and can repeat
+            self._show_actions()  # the page learns what it missed, and can repeat
             raise
-        self._pass_on()
+        self._show_actions()
         return number
 
     def _append(self, *actions: Action) -> int:
         if not actions:
             raise BadInputError("expected at least one image; got none")
         number = self.log.append_all(actions)
-        self._pass_on()
+        self._show_actions()
         return number
 
     def rescue(self) -> None:
         """Go on with the run that lies in the folder now, after it was deleted or replaced; see `rescue_log`."""
         rescue_log(self.log)
         self.last_voted = -1  # the numbers may be others
-        self._pass_on()
+        self._show_actions()
 
     def _make_action(self, kind: str, bag: int, value: int, **pixels: Any) -> Action:
         record = self.run.bags[self.check_bag(bag)]
@@ -265,7 +287,7 @@ class Engine:
         counts = str(encode_rle(pixels)["counts"])
         return self._make_action(kind, bag, value, height=height, width=width, counts=counts, frame=frame)
 
-    def _pass_on(self) -> None:
+    def _show_actions(self) -> None:
         """Show what is in the log at once, and let the thread vote on it."""
         # The action is saved; what cannot be read now is read by the thread.
         with contextlib.suppress(SegvoteError):
@@ -307,7 +329,7 @@ class Engine:
     def _take_step(self) -> None:
         if not self.voting.is_open:
             self._load()
-        self._pass_on_labels()
+        self._move_similar()
         if self.voting.is_final and self.last_voted >= self.corrections.last:
             self._recover()
         with self._wake:
@@ -388,13 +410,13 @@ class Engine:
         voted = self.voting.vote(user, corrections)
         if self.last_voted < user.action:
             self._note(step="re-vote", action=user.action, seconds=round(time.perf_counter() - started, 4))
-        self._pass_on_labels()
+        self._move_similar()
         self.last_voted = max(self.last_voted, user.action)
         self._mark_dirty()  # the first thread draws what changed, and asks for a vote on what came meanwhile
         self.tell()
         return voted
 
-    def _pass_on_labels(self) -> None:
+    def _move_similar(self) -> None:
         """Show what is in the log now, as far as it can be told without a vote."""
         with self.voting.lock:
             user, corrections = self._read_log()

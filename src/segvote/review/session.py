@@ -12,14 +12,13 @@ from importlib import resources
 from typing import Any
 
 from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError, SegvoteError
-from segvote.evaluation.doctor import diagnose_run
-from segvote.evaluation.duplicates import NearDuplicate, find_duplicates
+from segvote.evaluation.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.io import EXPORTS
 from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.review.exporting import check_unchanged, export_run, is_written
+from segvote.review.finishing import check_unchanged, export_run, is_written
 from segvote.review.masks import PAGE_SIZE
 from segvote.review.pictures import Pictures
 from segvote.review.strokes import check_stroke
@@ -31,7 +30,7 @@ MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
 MAX_BAGS = 1 << 14
 # Actions that are kept while the run folder is away; undo and redo refer to a number, which may be another's by then.
-KEPT = frozenset({"accept", "clear", "cut", "extent", "join", "move", "paint", "set"})
+KEPT = frozenset({"accept", "clear", "cut", "extent", "join", "move", "paint", "reshape", "set"})
 
 
 class Session:
@@ -64,6 +63,7 @@ class Session:
             "paint": self._paint,
             "redo": self._redo,
             "rescue": self._rescue,
+            "reshape": self._reshape,
             "set": self._set,
             "undo": self._undo,
         }
@@ -263,6 +263,16 @@ class Session:
         )
         return self._offer_wider(self.engine.paint(bag, check_stroke(tool, _check_points(points), radius, snap), value))
 
+    def _reshape(self, message: Any) -> dict[str, Any]:
+        """The first point is the place of the object, the others are the corners of its new outline."""
+        bag, points = _take(message, bag=int, points=list)
+        corners = check_stroke("polygon", _check_points(points[2:]), 1, False).points
+        place = check_stroke("fill", _check_points(points[:2]), 1, False).points[0]
+        return {"action": self.engine.reshape(bag, place, corners)}
+
+    def describe_outline(self, bag: int, x: int, y: int) -> dict[str, Any]:
+        return {"points": self.engine.trace_outline(bag, x, y).tolist()}
+
     def _cut(self, message: Any) -> dict[str, Any]:
         bag, points = _take(message, bag=int, points=list)
         return {"action": self.engine.cut(bag, check_stroke("brush", _check_points(points), 1, False).points)}
@@ -304,7 +314,7 @@ class Session:
         with self._rescuing:
             self.engine.rescue()
             try:
-                check_unchanged(self.run)
+                check_unchanged(self.run.folder, self.run.settings, [bag.features for bag in self.run.bags])
             except SegvoteError as error:  # earlier actions are saved, but this page shows another run
                 return {"action": self.engine.corrections.last, "notice": str(error)}
             failures = self._repeat_unsaved()

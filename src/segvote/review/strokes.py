@@ -1,4 +1,4 @@
-"""From a stroke of the pointer to pixels: brush, polygon and fill, exactly as drawn or snapped to fine superpixels.
+"""From a stroke of the pointer to pixels: brush, polygon, fill and outline, as drawn or snapped to fine superpixels.
 
 Coordinates are those of the displayed image: (0, 0) is the outer corner of the first pixel, (width, height) that of the
 last; the centre of a pixel lies at one half.
@@ -13,15 +13,18 @@ import cv2
 import numpy as np
 
 from segvote.errors import BadInputError
-from segvote.io.encodings.polygons import rasterise
+from segvote.io.encodings.polygons import rasterise, trace_polygons
 from segvote.io.images import resize_labels
 
-TOOLS = ("brush", "fill", "polygon")
+TOOLS = ("brush", "fill", "polygon", "smart")
+PLACES = ("fill", "smart")  # tools of which one point counts
 MAX_POINTS = 1 << 13
 # Half the diagonal of a pixel: a line of this radius has no gaps at corners, so that the thinnest cut separates.
 THINNEST = 0.70711
 # A superpixel is part of a snapped stroke when so much of it is, or the pointer itself passed over it.
 SNAPPED = 0.5
+# Pixels by which corners of a traced outline may miss it, in an image of a thousand: a few corners are easier to move.
+OUTLINE_TOLERANCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Stroke:
     tool
         One of `TOOLS`.
     points
-        (n, 2) x and y: the way of a brush, the corners of a polygon, the one point of a fill.
+        (n, 2) x and y: the way of a brush, the corners of a polygon, the one point of a fill or a smart click.
     radius
         Of a brush, in pixels of the image.
     snap
@@ -57,7 +60,7 @@ def check_stroke(tool: str, points: list[float], radius: float, snap: bool) -> S
         raise BadInputError("expected points in pixels of the image and a radius above 0; got numbers beyond any image")
     if tool == "polygon" and len(pairs) < 3:
         raise BadInputError(f"a polygon needs three corners; got {len(pairs)}")
-    return Stroke(tool, pairs[:1] if tool == "fill" else pairs, radius, snap)
+    return Stroke(tool, pairs[:1] if tool in PLACES else pairs, radius, snap)
 
 
 def draw_stroke(stroke: Stroke, mask: np.ndarray, value: int) -> np.ndarray:
@@ -132,6 +135,34 @@ def _fill(point: np.ndarray, mask: np.ndarray, value: int) -> np.ndarray:
     if mask[y, x] == value:
         raise BadInputError(f"this part is {'object' if value else 'background'} already; nothing to fill")
     _, parts = cv2.connectedComponents((mask == mask[y, x]).astype(np.uint8), connectivity=4)
+    return parts == parts[y, x]  # type: ignore[no-any-return]
+
+
+def trace_outline(mask: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """(n, 2) corners x and y of the outer outline of the connected region of a mask (h, w) under a point."""
+    region = _find_region(mask, point)
+    (polygon,) = trace_polygons(region)
+    tolerance = OUTLINE_TOLERANCE * max(mask.shape) / 1000
+    ring: np.ndarray = cv2.approxPolyDP(polygon.outer.astype(np.float32)[:, None], tolerance, closed=True)[:, 0]
+    return ring if len(ring) > 2 else polygon.outer
+
+
+def reshape_region(mask: np.ndarray, point: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(h, w) bool each: the pixels that a new outline adds to the region of a mask under a point, and those it removes.
+
+    Holes stay: only what lies between the outline as `trace_outline` has it and the new one changes.
+    """
+    region, height, width = _find_region(mask, point), *mask.shape
+    old, new = (rasterise([ring], height, width) for ring in (trace_outline(mask, point), corners))
+    return new & ~old & ~mask, old & ~new & region
+
+
+def _find_region(mask: np.ndarray, point: np.ndarray) -> np.ndarray:
+    x, y = np.floor(point).astype(int)
+    height, width = mask.shape
+    if not (0 <= x < width and 0 <= y < height and mask[y, x]):
+        raise BadInputError("expected a place on the mask; there is none here: it may have changed, try again")
+    _, parts = cv2.connectedComponents(mask.astype(np.uint8), connectivity=4)
     return parts == parts[y, x]  # type: ignore[no-any-return]
 
 

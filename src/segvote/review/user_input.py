@@ -1,4 +1,4 @@
-"""From the corrections in the log to what they mean for the segments and bags of a run."""
+"""From the log to what it means for segments and bags: user labels now, and those the files were written from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segvote.review.snapshot import UserInput
+from segvote.review.snapshot import UserInput, Written
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Corrections, fix_video
+from segvote.run.corrections import Corrections, fix_video, make_result_key
 from segvote.run.run import Run
 from segvote.run.strokes import Canvas
+from segvote.steps.reopening import list_segmented_images
 from segvote.types import WITH
 
 
@@ -78,3 +79,37 @@ def _find_last(strokes: Sequence[Action]) -> int:
     Whatever lies on painted pixels may change them, a clicked segment too.
     """
     return strokes[-1].number if any(stroke.kind == "paint" for stroke in strokes) else 0
+
+
+def find_written(run: Run, actions: Sequence[Action], corrections: Corrections, user: UserInput) -> Written:
+    """What a run was written from, when it is opened.
+
+    Its key tells whether that was with the corrections of now; if not, it is unknown what the images named in the
+    log were written with.
+    """
+    key = make_result_key(run.settings, list_segmented_images(run, corrections), corrections)
+    if key == run.record.get("key"):
+        return read_written(run, user)
+    touched = {action.image for action in actions}
+    is_known = np.array([record.digest not in touched for record in run.bags])
+    no_labels, not_painted = np.full(len(user.user_labels), -1, dtype=np.int8), np.zeros(len(run), dtype=np.int64)
+    return _read(run, no_labels, not_painted, is_known)
+
+
+def read_written(run: Run, user: UserInput) -> Written:
+    """What a run was written from, when it was just written with this input of the user."""
+    return _read(run, user.user_labels, user.painted, np.ones(len(run), dtype=bool))
+
+
+def _read(run: Run, user_labels: np.ndarray, painted: np.ndarray, is_known: np.ndarray) -> Written:
+    votes = run.votes
+    return Written(
+        scores=votes["scores"],
+        decisions=votes["decisions"],
+        user_labels=user_labels,
+        thresholds=votes["thresholds"],
+        positive=np.array([record.bag_label == WITH for record in run.bags]),
+        painted=painted,
+        covered=np.array([record.area for record in run.bags]),
+        is_known=is_known,
+    )

@@ -1,4 +1,4 @@
-"""Adapter for the voting method: fit or restore, vote with user labels, explain."""
+"""Adapter for the voting method: fit or restore, vote with user labels, explain, find the extent that fits."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ import numpy as np
 
 from segvote.errors import BusyRunError, SegvoteError
 from segvote.evaluation.explain import SegmentExplanation, explain_segment
-from segvote.method.extents import find_extents
+from segvote.method.extents import N_LEVELS, find_extents
 from segvote.method.vote import vote_by_scores
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
-from segvote.steps.outcome import Corrected
-from segvote.steps.reopening import Reopened, Voted, apply_corrections, list_segmented_images, reopen, vote
+from segvote.steps.reopening import (
+    Corrected,
+    Opened,
+    Voted,
+    apply_corrections,
+    list_segmented_images,
+    reopen,
+    vote,
+)
 from segvote.voters import VOTERS
 
 if TYPE_CHECKING:
     from segvote.method import Vote
+
 
 # The voter whose masks are compared with those of a voter without a graph: quick, and of another kind.
 RIVAL = "cam"
@@ -68,7 +76,7 @@ class Voting:
         None where bag labels changed, too, which takes a vote.
         """
         with self.lock:
-            if not np.array_equal(self.get_voted().opened.table.positive, user.positive):
+            if not np.array_equal(self.get_voted().opened.table.bag_labels, user.positive):
                 return None
             if not self._holds(user):
                 self._propagate(user)
@@ -85,7 +93,7 @@ class Voting:
                     return self.get_voted()
                 voted, opened = self.get_voted(), self._open(user, corrections)
             held = voted.held
-            if not np.array_equal(opened.table.positive, voted.opened.table.positive):
+            if not np.array_equal(opened.table.bag_labels, voted.opened.table.bag_labels):
                 held = held.relabel(user.positive)
             found = apply_corrections(opened, held)
             with self.lock:
@@ -97,17 +105,17 @@ class Voting:
         pairs = (
             (_drop_nothing(user.user_labels), opened.user_labels),
             (_drop_not_painted(user.painted_shares), opened.painted_shares),
-            (user.positive, opened.table.positive),
+            (user.positive, opened.table.bag_labels),
         )
         return all(_is_equal(one, other) for one, other in pairs)
 
-    def _open(self, user: UserInput, corrections: Corrections) -> Reopened:
+    def _open(self, user: UserInput, corrections: Corrections) -> Opened:
         """The run as a vote on this input of the user finds it."""
         opened = self.get_voted().opened
         return replace(
             opened,
             bags=list_segmented_images(self.run, corrections),
-            table=replace(opened.table, positive=user.positive),
+            table=opened.table.relabel(user.positive),
             corrections=corrections,
             user_labels=_drop_nothing(user.user_labels),
             painted_shares=_drop_not_painted(user.painted_shares),
@@ -157,3 +165,29 @@ def _drop_not_painted(shares: np.ndarray | None) -> np.ndarray | None:
 
 def _is_equal(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
+
+
+def find_wider(levels: np.ndarray, decisions: np.ndarray, level: int, added: np.ndarray) -> int:
+    """The tightest of the wider extents that has most of the pixels that a correction adds to a mask.
+
+    Parameters
+    ----------
+    levels : (n_segments,) uint8
+        The first extent that selects each segment of the image, before the correction.
+    decisions : (n_segments,) bool
+        Segments of the mask, before the correction.
+    level : int
+        The extent of the image.
+    added : (n_segments,)
+        Pixels of each segment that the correction calls object.
+
+    Returns
+    -------
+    int
+        0 where there is none, or nothing is added.
+    """
+    new = np.where(decisions | (levels <= level), 0, added)
+    for wider in range(level + 1, N_LEVELS + 1):
+        if 2 * new[levels <= wider].sum() > new.sum():
+            return wider
+    return 0

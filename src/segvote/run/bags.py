@@ -20,7 +20,7 @@ from segvote.io.picture_formats import (
 from segvote.io.tiff_stacks import StackLayout, measure_stack
 from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems
-from segvote.run.video.bags import is_video, split_videos
+from segvote.run.videos import is_video, split_videos
 from segvote.types import WITH, WITHOUT
 
 
@@ -45,7 +45,7 @@ def list_bags(
 ) -> list[Bag]:
     """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
 
-    `frames` says which sub-folders are videos, see `segvote.run.video.bags`; `reading` how files become images.
+    `frames` says which sub-folders are videos, see `segvote.run.videos`; `reading` how files become images.
     """
     bags = list_all_bags(with_folder, without_folder, frames, reading)
     check_shared(bags)

@@ -23,7 +23,7 @@ from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.run.strokes import UNDECIDED, Canvas, fix_segments
-from segvote.run.video.frames import read_frame_labels
+from segvote.run.videos import read_frame_labels
 from segvote.types import WITH, WITHOUT
 
 # Raised when the same corrections lead to other masks.
@@ -209,8 +209,9 @@ def fix_video(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: i
     none.
     """
     user_labels = np.full(n_segments, UNDECIDED, dtype=np.int8)
+    segments = read_arrays(run.segments_path(key), ("starts", "key_indices", "poster"))
     for stroke in strokes:
-        labels = read_frame_labels(run, key, stroke.frame)
+        labels = read_frame_labels(run, key, stroke.frame, segments)
         mask = decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts})
         flat = labels.ravel()
         covered = np.bincount(flat, weights=resize_labels(mask, labels.shape).ravel(), minlength=n_segments)  # type: ignore[arg-type]

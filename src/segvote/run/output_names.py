@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from segvote.io.names import N_KEPT
+from segvote.io.names import N_KEPT, fold_name
 
 ENDINGS = (".png", ".jpg", ".mp4", ".cvat.xml", ".timeline.json")
 # Bytes of the last part of a stem: file systems allow 255, of which an ending takes some.
@@ -59,7 +58,7 @@ def _propose(name: str, n_tries: int) -> str:
 
 def _find_meeting(stems: Mapping[str, str], videos: Collection[str]) -> list[str]:
     """Names of the bags that have to look for another stem."""
-    plain = {name: _fold(stem) for name, stem in stems.items()}
+    plain = {name: fold_name(stem) for name, stem in stems.items()}
     count = Counter(plain.values())
     above = set(_list_folders(plain.values()))
     folders = above | {plain[name] for name in videos if name in plain}
@@ -72,10 +71,6 @@ def _find_meeting(stems: Mapping[str, str], videos: Collection[str]) -> list[str
 
 def _list_folders(stems: Iterable[str]) -> Iterable[str]:
     return (str(parent) for stem in stems for parent in PurePosixPath(stem).parents)
-
-
-def _fold(stem: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", stem).casefold())
 
 
 def remove_stale(folder: Path, stems: Iterable[str]) -> int:

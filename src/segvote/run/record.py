@@ -23,7 +23,7 @@ from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
 # Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
-MODEL_VERSION = 5
+MODEL_VERSION = 6
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
     "numpy", "scipy", "scikit-learn", "scikit-image", "higra", "faiss-cpu", "onnxruntime", "opencv-python-headless",
@@ -189,17 +189,11 @@ def make_record(
     }
 
 
-def describe_search(recall: float | None, kernel_error: float | None) -> dict[str, Any]:
-    """How a voter searched neighbours, and which part of them it found; the error of sums that it estimated.
-
-    Empty if it did neither.
-    """
-    found: dict[str, Any] = {}
-    if recall is not None:
-        found |= {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
-    if kernel_error is not None:
-        found |= {"kernels": "sampled", "kernel_error": round(float(kernel_error), 4)}
-    return found
+def describe_search(recall: float | None) -> dict[str, Any]:
+    """How a voter searched neighbours, and which part of them it found; empty if it searched none."""
+    if recall is None:
+        return {}
+    return {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
 
 
 def list_versions() -> dict[str, str]:

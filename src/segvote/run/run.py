@@ -27,8 +27,7 @@ from segvote.run.inputs import Inputs
 from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import read_settings
-from segvote.run.video.annotations import list_frame_annotations
-from segvote.run.video.frames import get_poster_path
+from segvote.run.videos import get_poster_path, list_frame_annotations
 from segvote.types import WITH, Annotation, Part
 
 

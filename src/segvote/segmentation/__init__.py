@@ -11,10 +11,10 @@ __all__ = ["SEGMENTERS"]
 SEGMENTERS = Registry(
     "segmenter",
     {
-        "felzenszwalb": "segvote.segmentation.felzenszwalb:segment_felzenszwalb",
+        "felzenszwalb": "segvote.segmentation.scikit_image:segment_felzenszwalb",
         "gpb": "segvote.segmentation.gpb:segment_gpb",
         "supervoxels": "segvote.segmentation.supervoxels:segment_supervoxels",
-        "slic": "segvote.segmentation.slic:segment_slic",
+        "slic": "segvote.segmentation.scikit_image:segment_slic",
         "ward": "segvote.segmentation.ward:segment_ward",
     },
 )

@@ -16,7 +16,7 @@ from math import log
 
 import numpy as np
 
-from segvote.segmentation.half_discs import N_DIRECTIONS
+from segvote.segmentation.cues import N_DIRECTIONS
 
 SHORT = 4  # faces; a shorter arc has no direction of its own
 COMMON_PART = 50  # a region of a fiftieth of the image is neither small nor large

@@ -1,86 +1,90 @@
 """Maps of key frames carried to the frames between them along the optical flow.
 
-Each pixel of a frame is followed back to its place in a key frame, so that what is known there is looked up once,
-however many frames lie between: values do not blur on the way.
+Each pixel of a frame is followed to its place in a key frame, so that what is known there is looked up once, however
+many frames lie between: values do not blur on the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from itertools import accumulate, pairwise
 
 import cv2
 import numpy as np
 
-from segvote.segmentation.flow import measure_flow
-
+SMALLEST_SIDE = 32  # below this the flow's pyramid has no level to start from
 # Difference of grey values, of 255, between a pixel and where the flow leads, at which the flow is trusted little.
 GREY_WIDTH = 20.0
 LEAST_TRUST = 1e-3  # of the flow from one frame to the next, so that every pixel has an answer
+TRUST = (np.exp(-((np.arange(256) / GREY_WIDTH) ** 2) / 2) + LEAST_TRUST).astype(np.float32)  # by difference
 
 
 @dataclass(frozen=True)
 class Track:
-    """Where the pixels of a frame lie in a key frame.
+    """Where the pixels of a frame lie in another frame.
 
     Attributes
     ----------
-    image : (h, w, 3) uint8
-        The frame.
     places : (h, w, 2) float32
-        x and y in the key frame.
+        x and y there.
     trust : (h, w) float32
-        In (0, 1]: how well the pixel looks like those that the flow led through.
+        About 0 to 1: how well the pixel looks like those that the flow led through.
     """
 
-    image: np.ndarray
     places: np.ndarray
     trust: np.ndarray
 
-    @classmethod
-    def start(cls, image: np.ndarray) -> Self:
-        """The key frame itself."""
-        height, width = image.shape[:2]
-        return cls(image, make_grid(height, width), np.ones((height, width), np.float32))
-
-    def follow(self, image: np.ndarray, flow: np.ndarray | None = None) -> Track:
-        """The next frame, before or after in time; `flow` (h, w, 2) to this one, where it is known."""
-        height, width = image.shape[:2]
-        flow = measure_flow(image, self.image) if flow is None else flow
-        origin = make_grid(height, width) + flow
-        places, trust = look_up(self.places, origin), look_up(self.trust, origin)
-        return Track(image, places, trust * _measure_trust(image, look_up(self.image, origin)))
+    def join(self, rest: Track) -> Track:
+        """The track that goes on where this one ends."""
+        return Track(look_up(rest.places, self.places), self.trust * look_up(rest.trust, self.places))
 
     def carry(self, values: np.ndarray) -> np.ndarray:
-        """(h, w) values of the key frame at the pixels of this frame, each that of the nearest pixel."""
+        """(h, w) values of the other frame at the pixels of this one, each that of the nearest pixel."""
         return look_up(values, self.places, cv2.INTER_NEAREST)
 
 
-def make_grid(height: int, width: int) -> np.ndarray:
-    """(h, w, 2) float32 x and y of every pixel."""
-    return np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1).astype(np.float32)
+def follow(image: np.ndarray, other: np.ndarray) -> Track:
+    """Track from an image (h, w, 3) uint8 RGB to the frame before or after it."""
+    height, width = image.shape[:2]
+    grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1).astype(np.float32)
+    places = grid + measure_flow(image, other)
+    red, green, blue = cv2.split(cv2.absdiff(image, look_up(other, places)))
+    return Track(places, TRUST[cv2.max(cv2.max(red, green), blue)])
+
+
+def follow_between(images: Sequence[np.ndarray]) -> tuple[list[Track], list[Track], list[Track]]:
+    """Tracks of frames between two key frames, which are the first and the last of the images (h, w, 3).
+
+    Returns those of all images but the first to the image before; those of the frames between to the first image, and
+    to the last.
+    """
+    steps = [follow(image, before) for before, image in pairwise(images)]
+    earlier = list(accumulate(steps[:-1], lambda track, step: step.join(track)))
+    behind = [follow(image, after) for image, after in zip(images[-2:0:-1], images[:1:-1], strict=True)]
+    return steps, earlier, list(accumulate(behind, lambda track, step: step.join(track)))[::-1]
+
+
+def measure_flow(image: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(h, w, 2) float32: how far each pixel is from its place in the other frame, x and y (DIS flow, Kroeger 2016).
+
+    Frames (h, w, 3) uint8 RGB; zero for those too small to have a flow.
+    """
+    if min(image.shape[:2]) < SMALLEST_SIDE:
+        return np.zeros((*image.shape[:2], 2), np.float32)
+    grey, grey_other = (cv2.cvtColor(frame, cv2.COLOR_RGB2GRAY) for frame in (image, other))
+    # The flow hands its guesses on within the stripe of a thread: more threads would give another answer.
+    n_threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        return cv2.DISOpticalFlow.create(cv2.DISOPTICAL_FLOW_PRESET_FAST).calc(grey, grey_other, None)  # type: ignore[call-overload]
+    finally:
+        cv2.setNumThreads(n_threads)
 
 
 def look_up(values: np.ndarray, places: np.ndarray, interpolation: int = cv2.INTER_LINEAR) -> np.ndarray:
     """(h, w) or (h, w, c) values at places (h, w, 2); those beyond the border have the border's."""
     return cv2.remap(values, places, None, interpolation, borderMode=cv2.BORDER_REPLICATE)  # type: ignore[call-overload, no-any-return]
-
-
-def _measure_trust(image: np.ndarray, before: np.ndarray) -> np.ndarray:
-    gap = cv2.absdiff(image, before).max(axis=2).astype(np.float32)
-    return np.exp(-((gap / GREY_WIDTH) ** 2) / 2) + np.float32(LEAST_TRUST)  # type: ignore[no-any-return]
-
-
-def track_between(images: Sequence[np.ndarray]) -> Iterator[tuple[Track, Track]]:
-    """Tracks of the frames between the first and the last of some images (h, w, 3), from each of these two."""
-    later = [Track.start(images[-1])]
-    for image in images[-2:0:-1]:
-        later.append(later[-1].follow(image))
-    earlier = Track.start(images[0])
-    for number, image in enumerate(images[1:-1], start=1):
-        earlier = earlier.follow(image)
-        yield earlier, later[-number]
 
 
 def is_nearer(earlier: Track, later: Track, share: float) -> bool:
@@ -97,49 +101,20 @@ def blend(earlier: Track, later: Track, before: np.ndarray, after: np.ndarray, s
     Parameters
     ----------
     earlier, later : Track
-        Of the frame, from each of the two.
+        Of the frame, to each of the two.
     before, after : (h, w) float32
         Values of the two.
     share : float
         How far the frame lies from the one to the other, in (0, 1).
     """
-    weights = (1 - share) * earlier.trust, share * later.trust
-    return (weights[0] * earlier.carry(before) + weights[1] * later.carry(after)) / sum(weights)  # type: ignore[no-any-return]
+    first, second = (1 - share) * earlier.trust, share * later.trust
+    return (first * earlier.carry(before) + second * later.carry(after)) / (first + second)  # type: ignore[no-any-return]
 
 
-def smooth_heat(heat: np.ndarray, mask: np.ndarray, track: Track, steadiness: float) -> np.ndarray:
-    """(h, w) float32 heat drawn towards the mask of the frame before, as far as the flow from there is trusted.
+def measure_flicker(mask: np.ndarray, carried: np.ndarray) -> float:
+    """Share of a mask (h, w) bool that differs from the one of the frame before carried along the flow.
 
-    Parameters
-    ----------
-    heat : (h, w) float32
-        Of the frame, in [0, 1].
-    mask : (h, w) bool
-        Of the frame before.
-    track : Track
-        Of the frame, from the frame before.
-    steadiness : float
-        Weight of the mask where trust is one, in [0, 1).
+    Pixels in which they differ, in areas of both together; 0 where both are empty.
     """
-    weights = steadiness * track.trust
-    return (1 - weights) * heat + weights * track.carry(mask.astype(np.float32))  # type: ignore[no-any-return]
-
-
-def measure_flicker(mask: np.ndarray, before: np.ndarray, flow: np.ndarray) -> float:
-    """Share of a mask that changed since the frame before although the flow does not explain it.
-
-    Parameters
-    ----------
-    mask, before : (h, w) bool
-        Of the frame, and of the one before it.
-    flow : (h, w, 2)
-        Where each pixel was in the frame before.
-
-    Returns
-    -------
-    float
-        Pixels in which the mask differs from the one carried along, in areas of both together; 0 where both are empty.
-    """
-    carried = look_up(before.astype(np.uint8), make_grid(*mask.shape) + flow, cv2.INTER_NEAREST) > 0
     union = np.count_nonzero(mask | carried)
     return np.count_nonzero(mask != carried) / union if union else 0.0

@@ -20,13 +20,19 @@ from importlib.resources import files
 import cv2
 import numpy as np
 
+from segvote.kernels.pixels import convert_to_lab
 from segvote.segmentation.arcs import Arcs, average_along, find_arcs, link_boundaries
-from segvote.segmentation.colour import check_image, convert_to_lab
-from segvote.segmentation.half_discs import N_DIRECTIONS, compare_histograms, compare_means, double_map, halve_map
+from segvote.segmentation.cues import (
+    N_DIRECTIONS,
+    assign_textons,
+    compare_histograms,
+    compare_means,
+    double_map,
+    halve_map,
+)
 from segvote.segmentation.hierarchy import crop_segmentation
-from segvote.segmentation.labels import measure_areas
+from segvote.segmentation.labels import check_image, measure_areas
 from segvote.segmentation.spectral import measure_steps
-from segvote.segmentation.textons import assign_textons
 from segvote.segmentation.ward import find_basins
 from segvote.types import Segmentation
 

@@ -6,12 +6,13 @@ root is last and its own parent. Altitudes never fall on the way up. This is the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from scipy import sparse
 
 from segvote.errors import BadInputError
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.labels import list_edges, measure_areas
+from segvote.kernels.pixels import convert_to_lab
+from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 from segvote.types import Segmentation
 
 
@@ -114,12 +115,25 @@ def link_ward(lab: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return tree.parents().astype(np.int32), altitudes.astype(np.float32)
 
 
-def measure_means(values: np.ndarray, labels: np.ndarray, areas: np.ndarray) -> np.ndarray:
-    """Mean of each channel over each segment: (n, channels) float64."""
-    # A sparse product adds up all channels at once, pixel by pixel in reading order.
-    membership = (np.ones(labels.size), labels.ravel(), np.arange(labels.size + 1))
-    pixels = sparse.csc_matrix(membership, shape=(len(areas), labels.size))
-    return (pixels @ values.reshape(labels.size, -1).astype(np.float64)) / areas[:, None]
+def join_trees(trees: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """One tree over the segments of several: parents and altitudes as in `segvote.types.Segmentation`.
+
+    The trees keep their merges; then they merge one after the other, at the height of the highest of them.
+    """
+    sizes = [(len(parents) + 1) // 2 for parents, _ in trees]
+    n_segments, n_nodes = sum(sizes), 2 * sum(sizes) - 1
+    parents, altitudes = np.arange(n_nodes, dtype=np.int32), np.zeros(n_nodes, np.float32)
+    leaf, inner, roots = 0, n_segments, []
+    for size, (own_parents, own_altitudes) in zip(sizes, trees, strict=True):
+        numbers = np.concatenate([leaf + np.arange(size), inner + np.arange(size - 1)])
+        parents[numbers], altitudes[numbers] = numbers[own_parents], own_altitudes
+        roots.append(numbers[-1])
+        leaf, inner = leaf + size, inner + size - 1
+    top = inner + np.arange(len(trees) - 1)
+    parents[roots[:2]] = top[:1] if len(top) else roots[:1]
+    parents[roots[2:]], parents[top[:-1]] = top[1:], top[1:]
+    altitudes[top] = altitudes.max()
+    return parents, altitudes
 
 
 def build_segmentation(image: np.ndarray, labels: np.ndarray, n_segments: int | None = None) -> Segmentation:

@@ -1,4 +1,4 @@
-"""Label maps: making them connected and gapless, checking a user's own, and measuring their segments.
+"""Label maps: making them connected and gapless, checking images and a user's own maps, and measuring segments.
 
 A label map is an integer array (h, w), or (frames, h, w) for a video; after `relabel_connected` its segments are
 4-connected (6-connected in a video), numbered 0 .. n-1 in the order in which a reader meets them.
@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from segvote.errors import BadInputError
-from segvote.kernels.resizing import resize_labels
+from segvote.kernels.pixels import resize_labels
+from segvote.types import Segmentation
 
 
 def relabel_connected(labels: np.ndarray) -> np.ndarray:
@@ -68,6 +69,18 @@ def compress_numbers(labels: np.ndarray) -> np.ndarray:
     occurs = np.zeros(n_values, bool)  # a table of all values is ten times as fast as sorting, while it is small
     occurs[places] = True
     return (np.cumsum(occurs, dtype=np.int32) - 1)[places]
+
+
+def check_image(image: np.ndarray, n_segments: int = 1) -> np.ndarray:
+    """The image (h, w, 3) uint8 as a contiguous array, or what is wrong with it or with the number of segments."""
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+        raise BadInputError(
+            f"a segmenter wants (h, w, 3) uint8 RGB, got {image.dtype} of shape {image.shape}; convert it first"
+        )
+    if n_segments < 1:
+        raise BadInputError(f"n_segments must be at least 1, got {n_segments}; ask for one segment or more")
+    return np.ascontiguousarray(image)
 
 
 def check_labels(labels: np.ndarray, shape: tuple[int, int] | None = None) -> np.ndarray:
@@ -157,3 +170,48 @@ def measure_border(labels: np.ndarray) -> np.ndarray:
 def measure_areas(labels: np.ndarray) -> np.ndarray:
     """(n,) number of pixels of each segment."""
     return np.bincount(labels.ravel())
+
+
+def measure_means(values: np.ndarray, labels: np.ndarray, areas: np.ndarray) -> np.ndarray:
+    """Mean of each channel over each segment: (n, channels) float64."""
+    # A sparse product adds up all channels at once, pixel by pixel in reading order.
+    membership = (np.ones(labels.size), labels.ravel(), np.arange(labels.size + 1))
+    pixels = sparse.csc_matrix(membership, shape=(len(areas), labels.size))
+    return (pixels @ values.reshape(labels.size, -1).astype(np.float64)) / areas[:, None]
+
+
+def measure_centres(labels: np.ndarray) -> np.ndarray:
+    """(n_segments, 2) mean row and column of each segment of a label map (..., h, w), as shares of height and width."""
+    flat, areas = labels.ravel(), measure_areas(labels)
+    places = np.meshgrid(*[(np.arange(side) + 0.5) / side for side in labels.shape[-2:]], indexing="ij")
+    sums = [np.bincount(flat, weights=np.broadcast_to(one, labels.shape).ravel()) for one in places]
+    return np.stack(sums, axis=1) / np.maximum(areas, 1)[:, None]
+
+
+def measure_segments(segmentation: Segmentation, lab: np.ndarray, shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Everything later steps ask of the geometry, so that no label map has to be measured twice.
+
+    Parameters
+    ----------
+    segmentation
+        Of an image, or of the key frames of a video.
+    lab
+        (h, w, 3) or (frames, h, w, 3) Lab colours at working size.
+    shape
+        Height and width of the whole picture.
+    """
+    labels = segmentation.labels
+    edges, lengths = list_edges(labels)
+    areas = measure_areas(labels)
+    return {
+        "labels": labels.astype(np.uint16 if segmentation.n_segments <= 1 << 16 else np.uint32),
+        "parents": segmentation.parents.astype(np.int32),
+        "altitudes": segmentation.altitudes.astype(np.float32),
+        "areas": areas.astype(np.int64),
+        "border": measure_border(labels).astype(np.float32),
+        "centres": measure_centres(labels).astype(np.float32),
+        "edges": edges,
+        "lengths": lengths.astype(np.float32),
+        "colours": measure_means(lab, labels, areas).astype(np.float32),
+        "shape": np.array(shape, dtype=np.int64),
+    }

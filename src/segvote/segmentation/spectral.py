@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
-from segvote.segmentation.half_discs import N_DIRECTIONS
+from segvote.segmentation.cues import N_DIRECTIONS
 
 N_VECTORS = 16
 REACH = 5  # pixels of the boundary map

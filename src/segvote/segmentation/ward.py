@@ -9,10 +9,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
+from segvote.kernels.pixels import convert_to_lab, measure_gradient, smooth_colour
 from segvote.kernels.quick_higra import hg
-from segvote.segmentation.colour import check_image, convert_to_lab, measure_gradient, smooth_colour
 from segvote.segmentation.hierarchy import crop_segmentation, link_ward
-from segvote.segmentation.labels import connect_pixels, relabel_connected
+from segvote.segmentation.labels import check_image, connect_pixels, relabel_connected
 from segvote.types import Segmentation
 
 # Edges along rows and along columns, as bool arrays (h, w - 1) and (h - 1, w).

@@ -1,8 +1,8 @@
-"""From a finished run to the files of another tool: its annotations, with the pixels that are too close to call."""
+"""From a finished run to the files of another tool: its annotations, with pixels close to the threshold as unsure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,13 +19,16 @@ from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
 from segvote.progress import Progress, count_along
 from segvote.run.classes import ClassRuns, find_class_record
+from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run, open_run
 from segvote.run.run_folder import RunFolder
-from segvote.run.strokes import find_painted, fix_segments
-from segvote.steps.instances import divide_instances
-from segvote.steps.video.frame_pictures import add_frame_pictures
+from segvote.run.strokes import find_painted, fix_segments, label_instances
+from segvote.steps.video.write import add_frame_pictures
 from segvote.types import WITH, Annotation
+
+# Name of an image and of a class to its *cut* and *join* actions.
+Divisions = dict[tuple[str, str], Sequence[Action]]
 
 
 def export(
@@ -109,7 +112,7 @@ def export(
         opened = opened if isinstance(opened, Run | ClassRuns) else _open(Path(opened))
         labels, annotations = _choose_annotations(opened, label, unsure, instances)
         bags = opened.images if isinstance(opened, ClassRuns) else opened.bags
-        names = encode_names(one.name for one in bags)
+        names = encode_names((one.name for one in bags), foldable=images != "none")
         annotations = (replace(one, name=names.get(one.name) or encode_name(one.name)) for one in annotations)
         target = opened.folder.path / "exports" / format if target is None else Path(target)
         _check_target(target, overwrite)
@@ -127,7 +130,7 @@ def _open(folder: Path) -> Run | ClassRuns:
 def _choose_annotations(
     run: Run | ClassRuns, label: str | None, unsure: float, instances: bool
 ) -> tuple[tuple[str, ...], Iterator[Annotation]]:
-    """The names of what is exported, and the annotations."""
+    """The labels, and the annotations."""
     if isinstance(run, Run):
         name = run.settings.label if label is None else label
         return (name,), _list_annotations(run, name, unsure, instances)
@@ -139,7 +142,7 @@ def _choose_annotations(
 
 
 def find_unsure(scores: np.ndarray, threshold: float, band: float) -> np.ndarray:
-    """Which segments of an image are too close to call.
+    """Segments of an image whose scores lie close to its threshold.
 
     Parameters
     ----------
@@ -186,3 +189,33 @@ def _draw_unsure(run: Run, index: int, band: float, corrections: Corrections) ->
         unsure &= fix_segments(strokes, labels) < 0
     size = (bag.height, bag.width)
     return resize_labels(unsure[labels], size) & ~find_painted(strokes, size)
+
+
+def divide_instances(run: Run | ClassRuns, annotations: Iterable[Annotation]) -> Iterator[Annotation]:
+    """Give every part its instances: connected regions, cut and joined as in the review.
+
+    Parameters
+    ----------
+    run
+        Whose log of corrections is read; of a run on several classes, that of each.
+    annotations
+        Of the same run.
+    """
+    divisions = read_divisions(run)
+    for annotation in annotations:
+        own = [(part, divisions.get((annotation.name, part.label), ())) for part in annotation.parts]
+        parts = tuple(replace(part, instances=label_instances(part.mask, several)) for part, several in own)
+        yield replace(annotation, parts=parts)
+
+
+def read_divisions(run: Run | ClassRuns) -> Divisions:
+    """The *cut* and *join* actions of a run, or of all classes of one."""
+    names = [image.name for image in (run.images if isinstance(run, ClassRuns) else run.bags)]
+    runs = run.runs.values() if isinstance(run, ClassRuns) else [run]
+    found: Divisions = {}
+    for one in runs:
+        divisions = read_corrections(one.folder).divisions
+        for name, bag in zip(names, one.bags, strict=True):
+            if bag.digest in divisions:
+                found[name, one.settings.label] = divisions[bag.digest]
+    return found

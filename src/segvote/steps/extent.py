@@ -13,7 +13,6 @@ from segvote.io.images import resize_labels
 from segvote.masks import Decided
 from segvote.method.extents import N_LEVELS, Extents, decide_levels
 from segvote.method.table import apply_labels
-from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import SegmentedImage
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, fix_table, make_result_key, read_corrections
@@ -21,66 +20,50 @@ from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.strokes import lay_over
+from segvote.steps.annotate import update_run
 from segvote.steps.drawing.superpixels import draw_stored
-from segvote.steps.prediction.model import write_model_extent
+from segvote.steps.model import write_model_extent
 from segvote.steps.reopening import list_segmented_images
-from segvote.steps.resources import N_JOBS, Resources
-from segvote.steps.update import update
+from segvote.steps.workers import Resources
 from segvote.steps.write import Decision, list_tasks, write_pictures, write_votes
 
 
-def change_extent(
-    run: Run | Path | str, level: int, image: str = "", *, n_jobs: int = N_JOBS, progress: Progress = ignore_progress
-) -> Run:
-    """Choose an extent for all images, or one, and write the files anew.
+def change_extent(run: Run | Path | str, level: int, image: str = "", resources: Resources = Resources()) -> Run:
+    """Choose an extent for all images, or one, and write the files anew; see `segvote.set_extent`.
 
     The choice is an action of the run's log of corrections: it can be undone on the review page, and every later
     command follows it. Where corrections wait to be voted on, they take part.
-
-    Parameters
-    ----------
-    run : Run or path
-        A finished run.
-    level : int
-        From 1, the most telling part, to `N_LEVELS`, the whole object.
-    image : str
-        Name of the image it is for; empty: all images.
-    n_jobs, progress
-        As for `annotate`.
-
-    Returns
-    -------
-    Run
     """
     check_level(level)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
-    if _is_interrupted(folder):
-        # Its files are half old, half new: a vote finishes them.
-        with folder.lock():
-            digests = {bag["name"]: bag["digest"] for bag in folder.read_record()["bags"]}
-            if image and image not in digests:
-                raise BadInputError(f"expected the name of an image of {folder.path}; got {image!r}")
-            _append(folder, Action("extent", digests.get(image, ""), image, level))
-        return update(folder.path, n_jobs=n_jobs, progress=progress)
+    if not folder.read_record()["complete"]:
+        # A command was killed, and its files are half old, half new: a vote finishes them.
+        run = update_run(folder.path, resources)
     run = run if isinstance(run, Run) else Run(run)
     digest = run.bags[run.find(image)].digest if image else ""
     with folder.lock():
-        is_current = _name_result(run, read_corrections(folder)) == run.record.get("key")
-        _append(folder, Action("extent", digest, image, level))
+        corrections = read_corrections(folder)
+        is_current = _name_result(run, corrections) == run.record.get("key")
+        # A repeated command is one choice: one undo takes it back.
+        if not _is_chosen(corrections, digest, level):
+            _append(folder, Action("extent", digest, image, level))
+        elif is_current:
+            return run
         if is_current and not any(bag.n_frames for bag in run.bags):
-            _rewrite(run, read_corrections(folder), Resources(n_jobs), progress)
+            _rewrite(run, read_corrections(folder), resources)
             return Run(folder.path)
-    return update(run, n_jobs=n_jobs, progress=progress)
+    return update_run(folder.path, resources)
 
 
-def _is_interrupted(folder: RunFolder) -> bool:
-    """Whether an earlier change of the extent was killed: the record is not complete, but knows the images."""
-    record = folder.read_record()
-    return not record["complete"] and bool(record["bags"])
+def _is_chosen(corrections: Corrections, digest: str, level: int) -> bool:
+    """Whether the level was chosen already, for an image or (without a digest) for all of them."""
+    if digest:
+        return corrections.extents.get(digest) == level
+    return corrections.extent == level and not corrections.extents
 
 
 def check_level(level: int) -> int:
-    """The level itself, if there is one of that number."""
+    """Refuse a number that is no level; returns the level."""
     if not 1 <= level <= N_LEVELS:
         raise BadInputError(f"expected an extent from 1 (tightest) to {N_LEVELS} (widest); got {level}")
     return level
@@ -129,8 +112,8 @@ def _name_result(run: Run, corrections: Corrections) -> str:
     return make_result_key(run.settings, list_segmented_images(run, corrections), corrections)
 
 
-def _rewrite(run: Run, corrections: Corrections, resources: Resources, progress: Progress) -> None:
-    """Masks, heat maps, COCO file, votes and record at the levels of now, from what the run folder holds."""
+def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
+    """Masks, heat maps, COCO file, votes and record at the current levels, from the files of the run folder."""
     folder, settings, record = run.folder, run.settings, run.record
     bags = list_segmented_images(run, corrections)
     key, extent = make_result_key(settings, bags, corrections), corrections.extent or settings.extent
@@ -139,21 +122,10 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources, progress:
     folder.write_record({**make_record(record["inputs"], settings, key, False), "bags": record["bags"]})
     write_votes(folder, decision)
     tasks = list_tasks(bags, _read_areas(run), decision, corrections)
-    records = write_pictures(folder, tasks, settings, run.drawing, resources, progress)
+    records = write_pictures(folder, tasks, settings, run.drawing, resources)
     write_model_extent(folder, extent)
-    written = make_record(
-        record["inputs"],
-        settings,
-        key,
-        True,
-        records,
-        record["problems"],
-        record.get("search"),
-        record.get("confidence"),
-        run.drawing,
-        extent,
-    )
-    folder.write_record(written)
+    found = record["problems"], record.get("search"), record.get("confidence"), run.drawing, extent
+    folder.write_record(make_record(record["inputs"], settings, key, True, records, *found))
 
 
 def _read_areas(run: Run) -> np.ndarray:

@@ -12,13 +12,13 @@ from segvote.features import FeatureExtractor
 from segvote.features.base import check_outputs
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import SEEN, hash_file, read_enough, resize_image
+from segvote.kernels.pixels import convert_to_lab
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.segmentation.colour import convert_to_lab
-from segvote.segmentation.geometry import measure_segments
 from segvote.segmentation.hierarchy import crop_segmentation
+from segvote.segmentation.labels import measure_segments
 from segvote.steps.drawing.superpixels import (
     N_SUPERPIXELS,
     SUPERPIXEL_SEGMENTER,
@@ -108,7 +108,7 @@ class BagExtractor:
             return SegmentedImage(bag, problem=str(error))
 
     def find(self, bag: Bag) -> SegmentedImage | None:
-        """A bag whose segments and features are on disk, whole; None where there is something to do."""
+        """A bag whose segments and features are on disk and whole; None otherwise."""
         if bag.problem or self.read_label_map is not None:
             return None
         key = make_segments_key(bag, self.settings)
@@ -120,7 +120,7 @@ class BagExtractor:
         return self.sum_up(bag, key, segments)
 
     def name(self, bag: Bag) -> SegmentedImage | None:
-        """As `find`, by the names of the files alone: nothing is read, and only the names are known."""
+        """As `find`, by the names of the files alone: nothing is read."""
         if bag.problem:
             return None
         key = make_segments_key(bag, self.settings)
@@ -138,7 +138,7 @@ class BagExtractor:
     def sum_up(
         self, bag: Bag, key: str, segments: dict[str, np.ndarray], seconds: dict[str, float] | None = None
     ) -> SegmentedImage:
-        """What the pipeline knows of a bag whose segments are these."""
+        """The summary of a bag from its segments."""
         height, width = (int(side) for side in segments["shape"])
         return SegmentedImage(
             bag,
@@ -209,11 +209,12 @@ class BagExtractor:
 
 
 class _LazyImage:
-    """Reads the picture when it is first needed, and nearly always only once."""
+    """Reads the picture when it is first needed, in most cases once."""
 
     def __init__(self, bag: Bag, seconds: dict[str, float]) -> None:
         self._bag, self._seconds = bag, seconds
-        self._pictures: dict[int, tuple[np.ndarray, tuple[int, int]]] = {}
+        self._pictures: dict[int, np.ndarray] = {}
+        self.shape = (0, 0)  # of the whole picture, once it was read
 
     @property
     def name(self) -> str:
@@ -221,19 +222,11 @@ class _LazyImage:
 
     def read(self, size: int) -> np.ndarray:
         """Enough of the picture to scale it down to `size`."""
-        return self._get(size)[0]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of the whole picture."""
-        return self._get(0)[1]
-
-    def _get(self, size: int) -> tuple[np.ndarray, tuple[int, int]]:
         size = max(size, SEEN)
         if size not in self._pictures:
             started = time.perf_counter()
-            self._pictures[size] = read_enough(self._bag.path, size)
-            # What is made of it is kept under the name of the content that was listed.
+            self._pictures[size], self.shape = read_enough(self._bag.path, size)
+            # Segments and features are cached under the hash that was computed when the bag was listed.
             if hash_file(self._bag.path) != self._bag.digest:
                 raise UnreadableImageError(f"{self._bag.path}: changed while it was read; repeat the command")
             self._seconds["read"] = self._seconds.get("read", 0.0) + time.perf_counter() - started

@@ -7,7 +7,7 @@ then on is the imported one. Segments that they cover nearly whole get user labe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ RATIO = 0.02
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of the images of a file, by their names in the run.
+    """The result of an import, by names of images in the run.
 
     Attributes
     ----------
@@ -84,13 +84,13 @@ def import_corrections(
     for annotation in count_along(read_any(path), "import", len(run), progress):
         reader.read(annotation)
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
-        # At once: half of an image's strokes would be taken for all of them when the file is imported again.
+        # In one transaction: a second import would take half of an image's strokes for all of them.
         log.append_all(reader.actions)
     return Imported(tuple(reader.corrected), tuple(reader.same), tuple(reader.problems))
 
 
 class _Reader:
-    """Goes through the annotations and gathers what is to be written."""
+    """Compares annotations with the run and collects the actions to write."""
 
     def __init__(self, run: Run, label: str, confirm: bool, corrections: Corrections) -> None:
         self.run, self.label, self.confirm, self.corrections = run, label, confirm, corrections
@@ -165,9 +165,10 @@ class _Reader:
         return bool((((new > 0.5) != (old > 0.5)) & (np.abs(new - old) > SHARE)).any())
 
 
-def _list_known(names: Iterable[str]) -> dict[str, str]:
+def _list_known(names: Collection[str]) -> dict[str, str]:
     """Names as exports write them and importers read them, to those of the run; only where they are different."""
-    cleaned = [(clean_name(outside), name) for name, outside in encode_names(names).items()]
+    both = [encode_names(names), encode_names(names, foldable=True)]  # without and with pictures beside them
+    cleaned = {(clean_name(outside), name) for one in both for name, outside in one.items()}
     count = Counter(outside for outside, _ in cleaned)
     return {outside: name for outside, name in cleaned if count[outside] == 1}
 

@@ -1,169 +1,179 @@
-"""The steps of a run, from bags to a finished run folder; killed at any moment, it goes on where it was."""
+"""The steps of a run, from bags to a finished run folder; a killed run continues where it was."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from segvote import __version__
-from segvote.features import FeatureExtractor
+from segvote.errors import BadInputError, DamagedFileError
 from segvote.kernels import Neighbours
-from segvote.progress import Progress, ignore_progress
 from segvote.run.bags import Bag, SegmentedImage
-from segvote.run.corrections import (
-    Corrections,
-    fix_table,
-    make_result_key,
-    measure_painted_shares,
-    move_bags,
-    read_corrections,
-)
+from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.inputs import Inputs
-from segvote.run.record import make_record
+from segvote.run.output_names import remove_stale
+from segvote.run.record import describe_search, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
+from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.extract import BagExtractor
 from segvote.steps.knn_cache import fetch_neighbours, keep_neighbours
 from segvote.steps.label_maps import LabelMaps
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
-from segvote.steps.outcome import Outcome, correct_vote, is_done, write_outcome
+from segvote.steps.model import write_model
 from segvote.steps.prepare import check_names, extract_bags, keep_readable, list_problems
-from segvote.steps.resources import Resources
-from segvote.steps.table import gather_table
+from segvote.steps.reopening import Voted, apply_corrections, open_folder
 from segvote.steps.vote import Held, hold_vote, load_method
+from segvote.steps.workers import Resources
+from segvote.steps.write import list_tasks, write_extents, write_pictures, write_votes
 
 N_VOTE_PARTS = 3  # neighbours searched, votes counted, corrections applied
 
 
-def annotate_bags(
-    run: RunFolder,
-    bags: Sequence[Bag],
-    inputs: Inputs,
-    settings: Settings,
-    label_maps: LabelMaps | None = None,
-    *,
-    resources: Resources = Resources(),
-    strict: bool = False,
-    progress: Progress = ignore_progress,
-) -> Run:
-    """Segment, extract features, vote, decide and write.
+@dataclass(frozen=True)
+class _Look:
+    """The vote on one set of features, and its neighbours where they are not stored yet."""
+
+    segmented: list[SegmentedImage]
+    voted: Voted
+    neighbours: Neighbours | None
+
+
+class Job:
+    """One call of `annotate` or `update`.
 
     Parameters
     ----------
-    run
+    run : RunFolder
         The folder, whose lock the caller holds: what the caller read in it is still true. What it holds is not done
         again.
-    bags
-        All of them, in their order.
-    inputs
-        Where they lie, for the record.
-    settings, label_maps, strict, progress
-        As for `segvote.steps.annotate.annotate`.
-    resources
-        What the steps may use.
+    inputs : Inputs
+        Where the bags lie, for the record.
+    settings, resources
+        What was chosen, and what the steps may use.
+    label_maps : LabelMaps, optional
+        The user's own segments.
+    strict : bool
+        An unreadable image is an error.
     """
-    for level in list_levels(settings):
-        check_names(level)
-    _Job(run, inputs, settings, label_maps, resources, strict, progress).carry_out(bags)
-    return Run(run.path)
-
-
-@dataclass(frozen=True)
-class _Look:
-    """The vote on one set of features; looks are judged by the vote before corrections."""
-
-    settings: Settings
-    key: str
-    segmented: list[SegmentedImage]
-    neighbours: Neighbours | None
-    held: Held
-    outcome: Outcome
-
-
-class _Job:
-    """One call: what all its steps need."""
 
     def __init__(
         self,
         run: RunFolder,
         inputs: Inputs,
         settings: Settings,
-        label_maps: LabelMaps | None,
         resources: Resources,
-        strict: bool,
-        progress: Progress,
+        label_maps: LabelMaps | None = None,
+        strict: bool = False,
     ) -> None:
-        self.run, self.inputs, self.settings, self.label_maps = run, inputs.to_record(), settings, label_maps
-        self.resources, self.strict, self.progress = resources, strict, progress
+        self.run, self.inputs, self.settings, self.resources = run, inputs.to_record(), settings, resources
+        self.label_maps, self.strict = label_maps, strict
+        self.levels = list_levels(settings)
+        self.extractors = [check_names(level) for level in self.levels]
 
-    def carry_out(self, bags: Sequence[Bag]) -> None:
+    def carry_out(self, bags: Sequence[Bag]) -> Run:
+        """Segment, extract features, vote, decide and write all bags, in their order."""
         self._claim(len(bags))
         corrections = read_corrections(self.run)
         bags = move_bags(bags, corrections)
-        levels = list_levels(self.settings)
-        if any(self._is_done(level, bags, corrections) for level in levels):
-            return
+        if any(self._is_done(number, bags, corrections) for number in range(len(self.levels))):
+            return Run(self.run.path)
         load_method()
-        look = self._look(levels[0], bags, corrections, keep=True)
-        for level in levels[1:]:
-            if wants_closer_look(look.held.confidence):
-                closer = self._look(level, bags, corrections, keep=False)
-                look = closer if is_better(closer.held.confidence, look.held.confidence) else look
+        look = self._look(0, bags, corrections)
+        for number in range(1, len(self.levels)):
+            if wants_closer_look(look.voted.held.confidence):
+                closer = self._look(number, bags, corrections)
+                look = closer if is_better(closer.voted.held.confidence, look.voted.held.confidence) else look
         if look.neighbours is not None:
-            keep_neighbours(self.run, look.outcome.bags, look.settings, look.neighbours)
-        problems = list_problems(look.segmented)
-        write_outcome(self.run, look.outcome, self.inputs, look.key, problems, self.resources, self.progress)
+            keep_neighbours(self.run, look.voted.opened.bags, look.voted.opened.settings, look.neighbours)
+        write_run(look.voted, self.inputs, list_problems(look.segmented), self.resources)
+        return Run(self.run.path)
 
     def _claim(self, n_bags: int) -> None:
-        """Say whose folder this is before anything else is in it."""
+        """Write the inputs into the folder before anything else is in it."""
         if not self.run.record_path.exists():
             self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
-    def _is_done(self, level: Settings, bags: Sequence[Bag], corrections: Corrections) -> bool:
+    def _is_done(self, number: int, bags: Sequence[Bag], corrections: Corrections) -> bool:
         """Whether the folder holds the result of this level already."""
-        record = self.run.read_record()
+        record, level = self.run.read_record(), self.levels[number]
         if record["settings"] != level.to_dict() or record["inputs"] != self.inputs or not record["complete"]:
             return False
-        good = self._name_bags(level, bags, check_names(level))
-        return is_done(self.run, make_result_key(level, good, corrections))
+        return is_done(self.run, make_result_key(level, self._name_bags(number, bags), corrections))
 
-    def _name_bags(self, level: Settings, bags: Sequence[Bag], extractor: FeatureExtractor) -> list[SegmentedImage]:
-        """Bags that can be read; where the names of their files tell that all were before, no file is opened."""
+    def _name_bags(self, number: int, bags: Sequence[Bag]) -> list[SegmentedImage]:
+        """Bags that can be read; where the cached files of all bags exist, none is opened."""
+        level, extractor = self.levels[number], self.extractors[number]
         if self.label_maps is None and not extractor.needs_fit:
             named = [BagExtractor(self.run, level, extractor).name(bag) for bag in bags]
             if all(named):
                 return [one for one in named if one]
-        return keep_readable(self._extract(level, bags, extractor), self.strict)
+        segmented = extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources)
+        return keep_readable(segmented, self.strict)
 
-    def _extract(self, level: Settings, bags: Sequence[Bag], extractor: FeatureExtractor) -> list[SegmentedImage]:
-        with self.run.time_step("extract"):
-            return extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources, self.progress)
-
-    def _look(self, level: Settings, bags: Sequence[Bag], corrections: Corrections, keep: bool) -> _Look:
+    def _look(self, number: int, bags: Sequence[Bag], corrections: Corrections) -> _Look:
         """Segment, extract features and vote; what the folder holds of that is not done again.
 
         The folder has room for the neighbours of one look: those of the first are kept, those of another held until
         it is known which look is better.
         """
-        extractor = check_names(level)
-        segmented = self._extract(level, bags, extractor)
+        level, extractor, progress = self.levels[number], self.extractors[number], self.resources.progress
+        segmented = extract_bags(self.run, bags, level, extractor, self.label_maps, self.resources)
         good = keep_readable(segmented, self.strict)
         key = make_result_key(level, good, corrections)
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.
         self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
         with self.run.time_step("gather"):
-            table = gather_table(self.run, good, extractor, settings=level)
-        user_labels = fix_table(self.run, good, corrections)
+            opened = open_folder(self.run, level, extractor, good, corrections)
         with self.run.time_step("vote"):
-            self.progress("vote", 0, N_VOTE_PARTS)
-            neighbours = fetch_neighbours(self.run, good, table, level, keep)
-            self.progress("vote", 1, N_VOTE_PARTS)
-            held = hold_vote(table, level, neighbours)
-            self.progress("vote", 2, N_VOTE_PARTS)
-            shares = measure_painted_shares(self.run, good, corrections)
-            corrected = correct_vote(held, user_labels, shares)
-            self.progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
-        outcome = Outcome(level, extractor, good, table, held, corrected, corrections)
-        return _Look(level, key, segmented, None if keep else neighbours, held, outcome)
+            progress("vote", 0, N_VOTE_PARTS)
+            neighbours = fetch_neighbours(self.run, good, opened.table, level, keep=number == 0)
+            progress("vote", 1, N_VOTE_PARTS)
+            held = hold_vote(opened.table, level, neighbours)
+            progress("vote", 2, N_VOTE_PARTS)
+            voted = apply_corrections(opened, held)
+            progress("vote", N_VOTE_PARTS, N_VOTE_PARTS)
+        return _Look(segmented, voted, neighbours if number else None)
+
+
+def is_done(run: RunFolder, key: str) -> bool:
+    """Whether the run folder holds the result of that name, with all its masks and heat maps."""
+    try:
+        record = run.read_record()
+        done = record["complete"] and record["key"] == key
+        stems = [bag["stem"] for bag in record["bags"]]
+    except (DamagedFileError, BadInputError, KeyError, TypeError):
+        return False
+    files = [run.votes_path, run.coco_path, *map(run.mask_path, stems), *map(run.heatmap_path, stems)]
+    return bool(done) and all(path.is_file() for path in files)
+
+
+def write_run(voted: Voted, inputs: dict[str, Any], problems: Sequence[dict[str, str]], resources: Resources) -> None:
+    """Write masks, heat maps, COCO file, votes, model and record.
+
+    The record must say already that the run is not complete: until the end its files are half old, half new.
+    """
+    opened, decision, run = voted.opened, voted.decision, voted.opened.folder
+    settings, corrections = opened.settings, opened.corrections
+    extent = corrections.extent or settings.extent
+    with run.time_step("write"):
+        write_extents(run, voted.corrected.extents, voted.corrected.vote.scores)
+        write_votes(run, decision)
+        tasks = list_tasks(opened.bags, opened.table.areas, decision, corrections)
+        drawing = fetch_drawing(run, tasks, settings, resources, resources.progress)
+        records = write_pictures(run, tasks, settings, drawing, resources)
+    with run.time_step("model"):
+        write_model(voted, extent)
+    remove_stale(run.path, [record.stem for record in records])
+    search = describe_search(voted.held.recall)
+    confidence = _describe_confidence(voted.held, [bag.bag.name for bag in opened.bags])
+    found = search, confidence, drawing, extent
+    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, *found))
+
+
+def _describe_confidence(held: Held, names: Sequence[str]) -> dict[str, Any]:
+    alike = [[names[one], names[other]] for one, other in held.near_duplicates]
+    return {**held.confidence.to_dict(), **({"near_duplicates": alike} if alike else {})}

@@ -1,8 +1,8 @@
-"""The k-NN cache of a run folder: nearly all the work of a vote, which other settings, other voters that ask
-the same, and a review then need not do again.
+"""The k-NN cache of a run folder: the search is most of the work of a vote, and other settings, other voters with the
+same neighbours and a review use it again.
 
-Distances are stored to the last bit, so that a vote from the file equals that of `annotate`. A file of other
-segments, features or packages, or a damaged one, is as good as none.
+Distances are stored exactly, so that a vote from the file equals that of `annotate`. A file of other segments, features
+or packages, or a damaged one, is not used.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 from segvote import __version__
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.kernels import Neighbours
+from segvote.method.table import SegmentTable
 from segvote.run.bags import SegmentedImage
 from segvote.run.record import list_versions
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.steps.vote import count_neighbours
 from segvote.voters import keeps_lengths
 
-# Raised when neighbours are searched otherwise.
+# Raised when the search changes.
 NEIGHBOURS_VERSION = 2
 
 
 def fetch_neighbours(
-    run: RunFolder, bags: Sequence[SegmentedImage], table: Table, settings: Settings, keep: bool = True
+    run: RunFolder, bags: Sequence[SegmentedImage], table: SegmentTable, settings: Settings, keep: bool = True
 ) -> Neighbours | None:
     """The neighbours that a voter asks for, from the run folder; searched, and kept, where they are not there.
 
@@ -38,10 +38,10 @@ def fetch_neighbours(
     if not n_neighbors:
         return None
     name = name_neighbours(settings, bags, n_neighbors)
-    known = read_neighbours(run, name, len(table.X))
+    known = read_neighbours(run, name, len(table))
     if known is not None:
         return known
-    found = table.find_neighbours(n_neighbors)
+    found = Neighbours.search(table.X, n_neighbors, table.bags)
     if keep:
         _keep(run, name, found)
     return found
@@ -55,7 +55,7 @@ def keep_neighbours(run: RunFolder, bags: Sequence[SegmentedImage], settings: Se
 
 
 def name_neighbours(settings: Settings, bags: Sequence[SegmentedImage], n_neighbors: int) -> str:
-    """Name of all that decides the neighbours: segments, features, and what searched. Bag labels do not."""
+    """Key of all that decides the neighbours: segments, features, versions; not the bag labels."""
     return make_key(
         neighbours=NEIGHBOURS_VERSION,
         version=__version__,
@@ -97,7 +97,7 @@ def _encode(name: str) -> np.ndarray:
 
 
 def _is_named(run: RunFolder, name: str) -> bool:
-    """Looks at the name alone: the rest may be large."""
+    """Whether the file has that name; only the name is read, as the rest may be large."""
     found = read_if_whole(_find_path(run), ("name",))
     return found is not None and np.array_equal(found.get("name", ()), _encode(name))
 

@@ -1,4 +1,4 @@
-"""Detail where it is needed: small objects, and runs of low confidence, are looked at with larger network inputs.
+"""The closer look: small objects and runs of low confidence get features from larger network inputs.
 
 Features are extracted at the size that serves most photographs. Where the confidence is not high, or the selection is
 small, they are extracted once more at twice that size and vote again. The closer look is kept where it is clearly the
@@ -14,8 +14,8 @@ from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.settings import DETAILS, Settings
 from segvote.voters import METHOD
 
-# How much better the closer look has to be, as a part of the judgement: where both are close the wider one is kept.
-LOOK_MARGIN = 0.07
+# By which part the closer look has to be better; otherwise the wider one is kept.
+LOOK_MARGIN = 0.1
 # The features whose network takes inputs of any size.
 SCALABLE = "lite0"
 

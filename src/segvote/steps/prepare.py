@@ -10,18 +10,17 @@ from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
-from segvote.io.video.reading import open_video
+from segvote.io.video.reading import VideoStream
 from segvote.masks import check_way
 from segvote.method.decide import check_decision
-from segvote.progress import Progress, count_along, ignore_progress
+from segvote.progress import Progress, count_along
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.extract import BagExtractor
 from segvote.steps.label_maps import LabelMaps
-from segvote.steps.resources import Resources
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
 from segvote.voters.options import check_options
@@ -56,11 +55,11 @@ def extract_bags(
     extractor: FeatureExtractor,
     label_maps: LabelMaps | None,
     resources: Resources,
-    progress: Progress,
 ) -> list[SegmentedImage]:
     """Segments and features of all bags, in their order; what is on disk already is not done again."""
-    state_key = _learn_words(run, bags, settings, extractor, progress)
-    segmented = extract_with(BagExtractor(run, settings, extractor, state_key, label_maps), bags, resources, progress)
+    with run.time_step("extract"):
+        state_key = _learn_words(run, bags, settings, extractor, resources.progress)
+        segmented = extract_missing(BagExtractor(run, settings, extractor, state_key, label_maps), bags, resources)
     totals: dict[str, float] = {}
     for one in segmented:
         for name, seconds in one.seconds.items():
@@ -69,15 +68,11 @@ def extract_bags(
     return segmented
 
 
-def extract_with(
-    bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources, progress: Progress = ignore_progress
-) -> list[SegmentedImage]:
-    """All bags by an extractor that is ready, in their order."""
-    # What is known is looked up here: no process has to start for it.
+def extract_missing(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Resources) -> list[SegmentedImage]:
+    """All bags, in their order: what is on disk already is looked up here, as no process has to start for it."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
-    results = run_on_all(bag_extractor, missing, resources)
-    for one in count_along(results, "segment and extract features", len(missing), progress):
+    for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
         known[one.bag.name] = one
     return [known[bag.name] for bag in bags]
 
@@ -104,7 +99,7 @@ def _read_all(bags: Sequence[Bag]) -> Iterator[np.ndarray]:
     for bag in bags:
         try:
             if bag.is_video:
-                yield from (frame.image for frame in open_video(bag.path, LEARNED_EVERY))
+                yield from (frame.image for frame in VideoStream(bag.path, LEARNED_EVERY))
             elif not bag.problem:
                 yield read_image(bag.path)
         except UnreadableImageError:

@@ -1,54 +1,85 @@
-"""A finished run brought back to the moment before the vote: its bags, its features, the user labels since."""
+"""A run folder opened for a vote: its bags, their segments, the user's corrections; and the vote with them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
 from segvote.errors import DamagedFileError, SegvoteError
-from segvote.features import FeatureExtractor, make_features
+from segvote.features import FeatureExtractor, Standardiser, make_features
+from segvote.method.extents import Extents, apply_levels, find_extents
+from segvote.method.table import SegmentTable
+from segvote.method.vote import Vote
 from segvote.run.bags import Bag, SegmentedImage
-from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, read_corrections
+from segvote.run.corrections import Corrections, fix_table, make_result_key, measure_painted_shares, read_corrections
 from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings
 from segvote.steps.knn_cache import fetch_neighbours
-from segvote.steps.outcome import Corrected, Outcome, correct_vote
-from segvote.steps.table import Table, gather_table
+from segvote.steps.table import gather_table
 from segvote.steps.vote import Held, hold_vote, join_frames
-
-if TYPE_CHECKING:
-    from segvote.method import Vote
+from segvote.steps.write import Decision
 
 
 @dataclass(frozen=True)
-class Reopened:
+class Opened:
     """All that a vote needs.
 
     Attributes
     ----------
-    run, bags, extractor
-        The run, its bags with the bag labels of now, and the extractor of their features.
-    table
-        Segments of all bags.
-    corrections, user_labels
-        The user's; the same as (n_segments,) int8, or None.
-    painted_shares
-        (n_segments,) share of each segment that was painted, or None, see `segvote.method.corrections.correct`.
+    folder, settings, extractor
+        The run folder, what was chosen, and the extractor of features.
+    bags : sequence of SegmentedImage
+        Bags that could be read, with the bag labels of now.
+    table, standardiser
+        Segments of all bags, and the scale of their features.
+    corrections : Corrections
+        The user's.
+    user_labels, painted_shares : (n_segments,) or None
+        The same as int8, and the share of each segment that was painted, see `segvote.method.corrections.correct`.
     """
 
-    run: Run
-    bags: list[SegmentedImage]
+    folder: RunFolder
+    settings: Settings
     extractor: FeatureExtractor
-    table: Table
+    bags: Sequence[SegmentedImage]
+    table: SegmentTable
+    standardiser: Standardiser
     corrections: Corrections
     user_labels: np.ndarray | None
     painted_shares: np.ndarray | None
 
+    @property
+    def key(self) -> str:
+        """Name of the result: all that decides it."""
+        return make_result_key(self.settings, self.bags, self.corrections)
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A vote in which corrections take part.
+
+    Attributes
+    ----------
+    refitted : Vote
+        The vote that user labels took part in, from which later labels are propagated quickly.
+    vote : Vote
+        With the corrections of now, at the default extent.
+    extents : Extents
+        Its nested selections.
+    """
+
+    refitted: Vote
+    vote: Vote
+    extents: Extents
+
 
 @dataclass(frozen=True)
 class Voted:
-    """A run after the vote.
+    """A run after the vote: all that its files are written from.
 
     Attributes
     ----------
@@ -58,26 +89,51 @@ class Voted:
         The vote without corrections, and with those of now.
     """
 
-    opened: Reopened
+    opened: Opened
     held: Held
     corrected: Corrected
 
     @property
-    def outcome(self) -> Outcome:
-        """All that the files of the run are written from."""
-        opened = self.opened
-        parts = (opened.extractor, opened.bags, opened.table, self.held, self.corrected, opened.corrections)
-        return Outcome(opened.run.settings, *parts)
-
-    @property
     def joined(self) -> Vote:
         """The vote with corrections at the default extent, with one threshold for each bag."""
-        return join_frames(self.opened.table, self.corrected.vote)
+        return join_frames(self.corrected.vote)
 
     @property
     def result(self) -> Vote:
         """The vote with corrections, at the extent that was chosen for each image."""
-        return self.outcome.result
+        opened = self.opened
+        levels = opened.corrections.list_levels([bag.bag.digest for bag in opened.bags], opened.settings.extent)
+        return join_frames(apply_levels(self.corrected.vote, self.corrected.extents, levels[opened.table.groups]))
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What the files are written from."""
+        result = self.result
+        return Decision(
+            scores=result.scores,
+            selected=result.selected,
+            user_labels=result.user_labels,
+            votes=self.joined.votes,
+            weights=self.corrected.vote.weights,
+            thresholds=result.thresholds,
+            uncertainty=result.uncertainty,
+            excluded=self.opened.table.average_by_bag(self.held.vote.excluded) > 0.5,
+        )
+
+
+def reopen(run: Run) -> Opened:
+    """Read features and corrections of a finished run; nothing is segmented again."""
+    corrections = read_corrections(run.folder)
+    bags = list_segmented_images(run, corrections)
+    extractor = make_features(run.settings.features, **run.settings.feature_options)
+    try:
+        return open_folder(run.folder, run.settings, extractor, bags, corrections)
+    except SegvoteError:
+        raise
+    except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than the record says
+        raise DamagedFileError(
+            f"{run.folder.record_path} does not belong to the features beside it ({error}); annotate again"
+        ) from error
 
 
 def list_segmented_images(run: Run, corrections: Corrections | None = None) -> list[SegmentedImage]:
@@ -92,45 +148,31 @@ def list_segmented_images(run: Run, corrections: Corrections | None = None) -> l
     return bags
 
 
-def reopen(run: Run) -> Reopened:
-    """Read features and corrections of a run; nothing is segmented again."""
-    corrections = read_corrections(run.folder)
-    bags = list_segmented_images(run, corrections)
-    extractor = make_features(run.settings.features, **run.settings.feature_options)
-    table = _gather(run, bags, extractor)
-    labels = (fix_table(run.folder, bags, corrections), measure_painted_shares(run.folder, bags, corrections))
-    return Reopened(run, bags, extractor, table, corrections, *labels)
+def open_folder(
+    folder: RunFolder,
+    settings: Settings,
+    extractor: FeatureExtractor,
+    bags: Sequence[SegmentedImage],
+    corrections: Corrections,
+    scaled: tuple[SegmentTable, Standardiser] | None = None,
+) -> Opened:
+    """Read the segments of all bags, and what the user corrected of them; `scaled` is the table where it is known."""
+    scaled = scaled or gather_table(folder, bags, extractor, settings)
+    labels = fix_table(folder, bags, corrections), measure_painted_shares(folder, bags, corrections)
+    return Opened(folder, settings, extractor, bags, *scaled, corrections, *labels)
 
 
-def _gather(run: Run, bags: list[SegmentedImage], extractor: FeatureExtractor) -> Table:
-    try:
-        return gather_table(run.folder, bags, extractor, settings=run.settings)
-    except SegvoteError:
-        raise
-    except (ValueError, KeyError, IndexError) as error:  # other numbers of segments or features than the record says
-        raise DamagedFileError(
-            f"{run.folder.record_path} does not belong to the features beside it ({error}); annotate again"
-        ) from error
+def vote(opened: Opened, keep: bool = False) -> Voted:
+    """The vote of `annotate`, with the corrections of now; `keep`: neighbours are stored for the next time."""
+    neighbours = fetch_neighbours(opened.folder, opened.bags, opened.table, opened.settings, keep)
+    return apply_corrections(opened, hold_vote(opened.table, opened.settings, neighbours))
 
 
-def vote(opened: Reopened, keep: bool = False) -> Voted:
-    """The vote of `annotate`, with the corrections of now.
-
-    Parameters
-    ----------
-    opened
-        The run.
-    keep
-        Whether to store the neighbours for the next time, where they are not stored yet.
-    """
-    settings, folder = opened.run.settings, opened.run.folder
-    neighbours = fetch_neighbours(folder, opened.bags, opened.table, settings, keep)
-    return apply_corrections(opened, hold_vote(opened.table, settings, neighbours))
-
-
-def apply_corrections(opened: Reopened, held: Held, refitted: Vote | None = None) -> Voted:
+def apply_corrections(opened: Opened, held: Held, refitted: Vote | None = None) -> Voted:
     """The vote with the corrections of now, from one without any on the same segments.
 
     `refitted` is that of an earlier vote with fewer user labels, which is quicker.
     """
-    return Voted(opened, held, correct_vote(held, opened.user_labels, opened.painted_shares, refitted))
+    refitted = held.refit(opened.user_labels) if refitted is None else refitted
+    found = held.correct(opened.user_labels, opened.painted_shares, refitted)
+    return Voted(opened, held, Corrected(refitted, found, find_extents(found)))

@@ -22,7 +22,6 @@ from segvote.method.second_opinion import vote_and_judge
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, VoteParams, vote_by_scores
 from segvote.run.settings import Settings
-from segvote.steps.table import Table
 from segvote.voters import METHOD, make_voter
 from segvote.voters.options import check_options
 
@@ -78,7 +77,7 @@ class Held:
 
     def relabel(self, positive: np.ndarray) -> Held:
         """The vote on the same segments with other bag labels (n_bags,) bool; neighbours are not searched again."""
-        table = replace(self.vote.table, positive=np.asarray(positive)[self.vote.table.groups])
+        table = self.vote.table.relabel(positive)
         if self.voter is not None:
             return _ask_voter(table, self.voter, self.vote.params)
         found = vote_and_judge(table, self.vote.graph, self.vote.params)
@@ -115,7 +114,7 @@ def count_neighbours(settings: Settings) -> int:
     return make_voter(settings.voter, settings.voter_options, settings.finish).n_searched
 
 
-def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = None) -> Held:
+def hold_vote(table: SegmentTable, settings: Settings, neighbours: Neighbours | None = None) -> Held:
     """Let the segments vote.
 
     Parameters
@@ -126,40 +125,36 @@ def hold_vote(table: Table, settings: Settings, neighbours: Neighbours | None = 
         Those that `count_neighbours` asks for, if they are known; else they are searched.
     """
     params, n_neighbors = make_params(settings), count_neighbours(settings)
-    segments = table.make_segments()
     if neighbours is None and n_neighbors:
-        neighbours = table.find_neighbours(n_neighbors)
+        neighbours = Neighbours.search(table.X, n_neighbors, table.bags)
     if settings.voter == METHOD:
         assert neighbours is not None
         graph, recall = neighbours.build_graph(), neighbours.recall
         del neighbours
-        found = vote_and_judge(segments, graph, params)
-        return Held(found.vote, found.confidence, recall=recall, near_duplicates=find_near_duplicates(segments, graph))
+        found = vote_and_judge(table, graph, params)
+        return Held(found.vote, found.confidence, recall=recall, near_duplicates=find_near_duplicates(table, graph))
     voter = make_voter(settings.voter, settings.voter_options, settings.finish)
     if neighbours is not None:
         voter.take_neighbours(neighbours)
-    return _ask_voter(segments, voter, params)
+    return _ask_voter(table, voter, params)
 
 
-def _ask_voter(segments: SegmentTable, voter: BaseVoter, params: VoteParams) -> Held:
+def _ask_voter(table: SegmentTable, voter: BaseVoter, params: VoteParams) -> Held:
     """The decision on another voter's scores."""
-    prior = segments.prior * measure_border_prior(segments.border, params.border_prior)
-    voter.fit(segments.X, segments.is_candidate, bags=segments.groups[segments.images], prior=prior)
-    return Held(
-        vote_by_scores(segments, voter.scores_, params),
-        Confidence(np.nan),
-        voter,
-        getattr(voter, "recall_", None),
-    )
+    prior = table.prior * measure_border_prior(table.border, params.border_prior)
+    voter.fit(table.X, table.is_candidate, bags=table.bags, prior=prior)
+    recall = getattr(voter, "recall_", None)
+    return Held(vote_by_scores(table, voter.scores_, params), Confidence(np.nan), voter, recall)
 
 
-def join_frames(table: Table, result: Vote) -> Vote:
+def join_frames(result: Vote) -> Vote:
     """A result with one threshold and one uncertainty per bag, the means over its key frames.
 
     Scores and votes of a key frame are shifted by what the threshold of its bag is above its own, so that the same
     segments lie above the threshold. The result itself where no bag is a video.
     """
-    if len(table.groups) == len(table.positive):
+    table = result.table
+    if table.n_images == len(table.bag_labels):
         return result
     shifts = measure_shifts(table, result.thresholds)
     return replace(
@@ -172,14 +167,15 @@ def join_frames(table: Table, result: Vote) -> Vote:
     )
 
 
-def measure_shifts(table: Table, thresholds: np.ndarray) -> np.ndarray:
+def measure_shifts(table: SegmentTable, thresholds: np.ndarray) -> np.ndarray:
     """(n_segments,) what the threshold of the bag is above that of the image, by thresholds (n_images,)."""
     return (table.average_by_bag(thresholds)[table.groups] - thresholds)[table.images]
 
 
-def decide_votes(table: Table, votes: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def decide_votes(
+    table: SegmentTable, votes: np.ndarray, settings: Settings
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scores (n_segments,), thresholds (n_bags,) and selection (n_segments,) of votes counted elsewhere."""
-    segments = table.make_segments()
-    scores = segments.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
-    selected, thresholds = select(segments, scores, settings.decision)
+    scores = table.smooth(np.asarray(votes, dtype=np.float64), settings.smoothing)
+    selected, thresholds = select(table, scores, settings.decision)
     return scores + measure_shifts(table, thresholds), table.average_by_bag(thresholds), selected

@@ -1,10 +1,13 @@
 """A parallel map by joblib: the same function on many items, in processes, in threads, or by workers of Dask.
 
-Results come in the order of the items; the work of a killed worker is done again.
+Results come in the order of the items; the work of a killed worker is done again. `Resources` holds what a call may
+use for it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import re
 import threading
@@ -12,16 +15,21 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
+from segvote.io.stores import is_uri
+from segvote.progress import Progress, ignore_progress
 from segvote.run.record import list_versions
-from segvote.steps.resources import Resources
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# Default number of processes.
+N_JOBS = 2
 # How often a broken pool is set up again before giving up.
 MAX_RESTARTS = 3
 # Seconds until a scheduler, or its first worker, has to answer.
@@ -30,21 +38,70 @@ PATIENCE = 30
 MIN_PARALLEL = 4
 
 
-def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], resources: Resources) -> Iterator[Result]:
-    """Yield ``function(item)`` for every item, in order.
+@dataclass(frozen=True)
+class Resources:
+    """What one call may use; none of it changes a result.
 
-    Each process computes with one thread, so that the number of processes cannot change a result.
+    Attributes
+    ----------
+    n_jobs : int
+        Number of processes, or of threads.
+    scheduler : str or None
+        Address of a Dask scheduler whose workers are used instead of processes; they see the folders of this machine
+        under the same paths.
+    progress : callable
+        Called with step, done, total.
     """
+
+    n_jobs: int = N_JOBS
+    scheduler: str | None = None
+    progress: Progress = ignore_progress
+
+
+def name_in_full(scheduler: str | None, *folders: Any) -> list[Any]:
+    """Absolute paths where workers of a scheduler read them, as these may have been started in any folder."""
+    if scheduler is None:
+        return list(folders)
+    return [Path(one).resolve() if isinstance(one, str | Path) and not is_uri(one) else one for one in folders]
+
+
+def run_on_all(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    resources: Resources,
+    step: str = "",
+    in_threads: bool = False,
+) -> Iterator[Result]:
+    """Yield ``function(item)`` for every item, in order, and report progress where the step has a name.
+
+    Each process computes with one thread, so that the number of processes cannot change a result. Threads are for
+    functions that let go of the interpreter most of the time: no process has to start.
+    """
+    report = resources.progress if step else ignore_progress
+    report(step, 0, len(items))
+    for done, result in enumerate(_start(function, items, resources, in_threads), start=1):
+        yield result
+        report(step, done, len(items))
+
+
+def _start(
+    function: Callable[[Item], Result], items: Sequence[Item], resources: Resources, in_threads: bool
+) -> Iterator[Result]:
     if resources.scheduler is not None:
-        yield from _run_dask(function, items, resources.scheduler)
-        return
+        return _run_dask(function, items, resources.scheduler)
+    if in_threads:
+        return _run_threads(function, items, resources.n_jobs)
     if resources.n_jobs == 1 or len(items) < MIN_PARALLEL:
-        yield from map(function, items)
-        return
+        return map(function, items)
+    return _run_processes(function, items, resources.n_jobs)
+
+
+def _run_processes(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
+    """In a pool that is set up again where one of its processes died."""
     done, restarts = 0, 0
     while done < len(items):
         try:
-            for result in _run_pool(function, items[done:], resources.n_jobs):
+            for result in _run_pool(function, items[done:], n_jobs):
                 yield result
                 done += 1
         except _find_broken_pool_error() as error:
@@ -56,13 +113,8 @@ def run_on_all(function: Callable[[Item], Result], items: Sequence[Item], resour
                 ) from error
 
 
-def run_in_threads(function: Callable[[Item], Result], items: Sequence[Item], resources: Resources) -> Iterator[Result]:
-    """As `run_on_all`, for functions that let go of the interpreter most of the time: no process has to start."""
-    if resources.scheduler is not None:
-        yield from _run_dask(function, items, resources.scheduler)
-        return
+def _run_threads(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int) -> Iterator[Result]:
     waiting: deque[Future[Result]] = deque()
-    n_jobs = resources.n_jobs
     with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
@@ -99,12 +151,38 @@ def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], schedul
         raise BadInputError(
             f"expected a Dask scheduler at {scheduler}, got none ({type(error).__name__}); start one: dask scheduler"
         ) from error
-    with client:
+    with _silent_client(), client, _named_loss(client, scheduler):
         _check_workers(client, scheduler)
         # The function may hold a network: it is sent to each worker once.
         with parallel_config(backend="dask", client=client, scatter=[function]):
             pool: Any = Parallel(return_as="generator")
         yield from pool(delayed(_call_alone)(function, item) for item in items)
+
+
+@contextlib.contextmanager
+def _silent_client() -> Iterator[None]:
+    """Without the traceback that Dask logs where the scheduler is gone."""
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _named_loss(client: Any, scheduler: str) -> Iterator[None]:
+    """Raise one error for whatever fails because the scheduler is gone."""
+    try:
+        yield
+    except Exception as error:
+        if client.status == "running":
+            raise
+        raise SegvoteError(
+            f"the Dask scheduler at {scheduler} does not answer any more; start it again and repeat the command, "
+            "which continues where it was"
+        ) from error
 
 
 def _check_workers(client: Any, scheduler: str) -> None:
@@ -129,7 +207,7 @@ def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
 
 
 class _IgnoredWarning:
-    """While a pool works, one warning of joblib's is ignored; the filters are as before when the last pool ends.
+    """Ignores one warning of joblib while any pool works, and restores the filters afterwards.
 
     It is given when an idle worker ended just as there was work again; another takes its place. Where warnings are
     errors, it would end the thread that hands out the work, and the pool would never end.

@@ -1,10 +1,10 @@
-"""From the result of a vote to files: masks, heat maps, the COCO file, the votes."""
+"""From the result of a vote to files: masks, heat maps, the COCO file, TIFF stacks, the votes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,14 +12,15 @@ from msgspec.structs import replace
 
 from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
+from segvote.io.atomic import atomic_path
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import Shape, measure_shape, write_shapes
 from segvote.io.images import read_light, resize_labels
-from segvote.io.masks import write_mask
+from segvote.io.masks import read_mask, write_mask
 from segvote.io.names import encode_names
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
+from segvote.io.picture_formats import split_name
 from segvote.masks import Decided, Drawing, scale_heat
-from segvote.progress import Progress, count_along
 from segvote.run.bags import SegmentedImage, name_bags
 from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections
@@ -27,12 +28,10 @@ from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.run.strokes import lay_over
-from segvote.run.video.annotations import list_frame_annotations
+from segvote.run.videos import list_frame_images
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
-from segvote.steps.resources import Resources
-from segvote.steps.stacks import write_stacks
-from segvote.steps.video.write import write_video
-from segvote.steps.workers import run_in_threads, run_on_all
+from segvote.steps.video.write import report_frames, write_video
+from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, Annotation, Part
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ HEATMAP_SIZE = 640
 
 @dataclass(frozen=True)
 class WriteTask:
-    """All that one bag's files are made of; sent to a worker process."""
+    """Everything that the files of one bag are written from; sent to a worker process."""
 
     record: BagRecord
     image_path: Path
@@ -91,50 +90,34 @@ def write_extents(run: RunFolder, extents: Extents, scores: np.ndarray) -> None:
 
 
 def write_pictures(
-    run: RunFolder,
-    tasks: Sequence[WriteTask],
-    settings: Settings,
-    drawing: Drawing,
-    resources: Resources,
-    progress: Progress,
+    run: RunFolder, tasks: Sequence[WriteTask], settings: Settings, drawing: Drawing, resources: Resources
 ) -> list[BagRecord]:
     """Write masks, heat maps and the COCO file of them; returns the records with the areas of the masks."""
     writer = MaskWriter(run, settings, drawing)
     # Threads do where the work is reading and writing pictures; processes take seconds to start.
-    run_all = run_on_all if any(map(writer.is_long, tasks)) else run_in_threads
-    written = list(count_along(run_all(writer, tasks, resources), "write masks", len(tasks), progress))
-    records = [replace(task.record, area=one.area) for task, one in zip(tasks, written, strict=True)]
-    _write_annotations(run, tasks, records, [one.shapes for one in written], settings.label)
+    in_threads = not any(map(writer.is_long, tasks))
+    with report_frames(run, tasks, resources.progress):
+        written = list(run_on_all(writer, tasks, resources, "write masks", in_threads))
+    records = [replace(task.record, area=area) for task, (area, _) in zip(tasks, written, strict=True)]
+    _write_annotations(run, tasks, records, [shapes for _, shapes in written], settings.label)
     write_stacks(run, records)
     return records
 
 
-@dataclass(frozen=True)
-class Written:
-    """What is left to know of a bag once its files are there.
-
-    Attributes
-    ----------
-    area
-        Share of the image, or of all frames, that the mask covers.
-    shapes
-        COCO entry of an image's mask; none if the mask is empty.
-    """
-
-    area: float
-    shapes: tuple[Shape, ...] = ()
-
-
 class MaskWriter:
-    """Writes the mask and the heat map of one bag."""
+    """Writes the mask and the heat map of one bag.
+
+    Returns the share of the image, or of all frames, that the mask covers, and the COCO entry of the image or of each
+    frame; None if its mask is empty.
+    """
 
     def __init__(self, run: RunFolder, settings: Settings, drawing: Drawing) -> None:
         self.run, self.settings, self.drawing = run, settings, drawing
 
-    def __call__(self, task: WriteTask) -> Written:
+    def __call__(self, task: WriteTask) -> tuple[float, tuple[Shape | None, ...]]:
         record = task.record
         if record.n_frames:
-            return Written(write_video(self.run, task, self.settings))
+            return write_video(self.run, task, self.settings)
         light, shape = read_light(task.image_path, HEATMAP_SIZE)
         if shape != (record.height, record.width):
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")
@@ -156,15 +139,15 @@ class MaskWriter:
         return is_large or not get_superpixels_path(self.run, record.segments).exists()
 
 
-def _measure_mask(mask: np.ndarray, label: str) -> Written:
+def _measure_mask(mask: np.ndarray, label: str) -> tuple[float, tuple[Shape | None, ...]]:
     area = int(np.count_nonzero(mask))
-    return Written(round(area / mask.size, 6), (measure_shape(Part(label, mask)),) if area else ())
+    return round(area / mask.size, 6), (measure_shape(Part(label, mask)) if area else None,)
 
 
 def list_tasks(
     bags: Sequence[SegmentedImage], areas: np.ndarray, decision: Decision, corrections: Corrections
 ) -> list[WriteTask]:
-    """What the files of each bag are made of; areas (n_segments,) in pixels."""
+    """One task for each bag; areas (n_segments,) in pixels."""
     stems, ends = name_bags([bag.bag for bag in bags]), np.cumsum([bag.n_segments for bag in bags])[:-1]
     scores, decisions, sizes, fixed = (
         np.split(values, ends) for values in (decision.scores, decision.selected, areas, decision.user_labels)
@@ -177,7 +160,7 @@ def list_tasks(
         )
         uncertainty = round(float(decision.uncertainty[index]), 6)
         record = replace(record, excluded=bool(decision.excluded[index]), uncertainty=uncertainty)
-        # A *with* image is shown on its own scale, a *without* image on that of the whole run: it should stay cold.
+        # A *with* image is shown on its own scale, a *without* image on that of the whole run.
         high = float(scores[index].max()) if bag.bag.bag_label == WITH else top
         heat = scale_heat(scores[index], record.threshold, float(decision.scores.min()), high)
         strokes = tuple(corrections.strokes.get(bag.bag.digest, ()))
@@ -188,7 +171,7 @@ def list_tasks(
 def record_bag(
     bag: SegmentedImage, stem: str, scores: np.ndarray, decisions: np.ndarray, areas: np.ndarray, threshold: float
 ) -> BagRecord:
-    """What is kept of a bag once it is decided; the area of its mask is not known yet."""
+    """The record of a decided bag; the area of its mask is filled in later."""
     selected = decisions.any()
     score = np.average(scores[decisions], weights=areas[decisions]) if selected else scores.max()
     return BagRecord(
@@ -214,19 +197,53 @@ def _write_annotations(
     run: RunFolder,
     tasks: Sequence[WriteTask],
     records: Sequence[BagRecord],
-    shapes: Sequence[tuple[Shape, ...]],
+    shapes: Sequence[tuple[Shape | None, ...]],
     label: str,
 ) -> None:
-    """Write the COCO file of a run folder; masks of videos are read one at a time."""
+    """Write the COCO file of a run folder."""
 
     names = encode_names(record.name for record in records)
 
     def list_shapes() -> Iterator[tuple[Annotation, Sequence[Shape]]]:
         for task, record, known in zip(tasks, records, shapes, strict=True):
-            if not record.n_frames:
-                yield Annotation(names[record.name], record.height, record.width), known
-                continue
-            for frame in list_frame_annotations(run, record, task.image_path, label):
-                yield frame, [measure_shape(part) for part in frame.parts if part.mask.any()]
+            images = [Annotation(names[record.name], record.height, record.width)]
+            if record.n_frames:
+                images = [frame for _, frame in list_frame_images(run, record, task.image_path)]
+            for image, shape in zip(images, known, strict=True):
+                yield image, [shape] if shape else []
 
     write_shapes(list_shapes(), run.coco_path, ExportOptions(labels=(label,)))
+
+
+def write_stacks(run: RunFolder, records: Sequence[BagRecord]) -> list[Path]:
+    """Write ``stacks/NAME.tif``, (n_pages, h, w) uint8, 255 is object; those of stacks that are gone are deleted.
+
+    Parameters
+    ----------
+    run
+        A run folder whose masks are written.
+    records
+        All its bags. A page that could not be read has an empty mask.
+    """
+    stacks: dict[str, dict[int, BagRecord]] = {}
+    for record in records:
+        name, view = split_name(Path(record.name))
+        if view.page.isdecimal() and not record.n_frames:
+            stacks.setdefault(name.as_posix(), {})[int(view.page)] = record
+    written = [_write_stack(run, name, pages) for name, pages in stacks.items()]
+    for path in (run.path / "stacks").rglob("*.tif*"):
+        if path not in written:
+            path.unlink()
+    return written
+
+
+def _write_stack(run: RunFolder, name: str, pages: dict[int, BagRecord]) -> Path:
+    import tifffile  # slow to import, and only stacks need it
+
+    target = run.path / "stacks" / PurePosixPath(name)
+    with atomic_path(target) as temporary, tifffile.TiffWriter(temporary) as file:
+        shape = read_mask(run.mask_path(next(iter(pages.values())).stem)).shape
+        for number in range(max(pages) + 1):
+            mask = read_mask(run.mask_path(pages[number].stem)) if number in pages else np.zeros(shape, np.uint8)
+            file.write(mask, photometric="minisblack", compression="zlib", contiguous=False, metadata=None)
+    return target

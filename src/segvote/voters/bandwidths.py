@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from segvote.errors import BadInputError
 from segvote.kernels import Neighbours, sum_kernel
+from segvote.voters.bags import spread_out
+from segvote.voters.base import Segments
 from segvote.voters.kernel_votes import N_TYPICAL, find_typical_distance
-from segvote.voters.mil.learning_bags import spread_out
-from segvote.voters.segments import Segments
 
 READINGS = ("absolute-difference", "difference", "discrepancy", "separate")
 WINDOW = "window"

@@ -1,13 +1,13 @@
-"""Gaussian kernel votes: sums with one bandwidth, the bandwidth itself, and voters that are such a sum."""
+"""Voters that are sums: Gaussian kernels with one bandwidth, or nearest neighbours with one of each segment's own."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from segvote.errors import BadInputError, TooLargeError
-from segvote.kernels import search_neighbours, sum_kernel
-from segvote.voters.base import BaseVoter, Votes
-from segvote.voters.segments import Segments
+from segvote.kernels import build_vote_graph, search_neighbours, sum_kernel
+from segvote.voters.base import BaseVoter, Segments, Votes
 
 # A hundred thousand segments with a hundred thousand: a few minutes on one processor.
 MAX_PAIRS = 10**10
@@ -64,12 +64,6 @@ def sum_votes(
     return sum_kernel(X, voters, [bandwidth], weights, bags, voter_bags)[0]
 
 
-def measure_relative_error(errors: np.ndarray, sums: np.ndarray) -> float:
-    """Standard errors of sums relative to these: what 95 % of the segments stay below."""
-    relative = np.divide(errors, sums, out=np.zeros(len(sums)), where=sums > 0)
-    return float(np.quantile(relative, 0.95)) if len(relative) else 0.0
-
-
 class KernelVoter(BaseVoter):
     """Base of the voters ``f(x) = sum_i a_i k(x, x_i)`` over training segments of other bags than x's own.
 
@@ -86,3 +80,24 @@ class KernelVoter(BaseVoter):
         # Asked the other way round, the sum at every voter is one kernel.
         kernels = sum_votes(self._voters, x[None, :], self.bandwidth_, None, self._voter_bags, np.array([bag]))
         return self._rows, self._amounts * kernels, -self.threshold_
+
+
+class NeighbourVoter(BaseVoter):
+    """Base of the voters ``f(x) = sum_j M_xj w_j``: M the votes of the nearest segments, rows sum to one.
+
+    A voter keeps the segments that vote as `_voters`.
+    """
+
+    n_neighbors: int
+    _voters: Segments
+
+    def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
+        voters = self._voters
+        squared, indices = search_neighbours(X, voters.X, self.n_neighbors, bags, voters.bags)
+        return build_vote_graph(squared, indices, len(voters))
+
+    def _split_row(self, row: sparse.csr_matrix, weights: np.ndarray) -> Votes:
+        """Every neighbour j adds ``M_xj (w_j - threshold)``."""
+        amounts = row.data * (weights[row.indices] - self.threshold_)
+        # A segment without votes still has to reach the threshold.
+        return row.indices.astype(np.int64), amounts, -self.threshold_ * (1 - row.data.sum())

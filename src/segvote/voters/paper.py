@@ -12,17 +12,15 @@ one in a narrow range of s+ / s-; see `segvote.voters.bandwidths`.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from segvote.errors import BadInputError
-from segvote.kernels import SampledKernel, make_kernel, sum_kernel
+from segvote.kernels import fill_kernel, multiply_kernel, sum_kernel
 from segvote.voters.bandwidths import GRID, WINDOW, choose_bandwidths
-from segvote.voters.base import BaseVoter, Votes
-from segvote.voters.kernel_votes import MAX_PAIRS, measure_relative_error
-from segvote.voters.segments import Segments
+from segvote.voters.base import BaseVoter, Segments, Votes
+from segvote.voters.kernel_votes import check_pairs
 
 TINY = np.finfo(float).tiny
 # Largest exponent of a ratio of normalisers that double precision holds.
@@ -53,8 +51,8 @@ class PaperEKDE(BaseVoter):
         Whether segments of one's own bag vote (the sums of the paper run over all of P). Without them the text's
         "patterns in different positive bags" is taken at its word.
     max_pairs
-        Above this many pairs of *with* segments the sums are estimated: near segments exactly, the far ones by a sample
-        (see `segvote.kernels.sampled`). Up to here all their kernels are kept in memory, 2 GB for each bandwidth.
+        More pairs of *with* segments than this are refused: all their kernels are kept in memory, 2 GB for each
+        bandwidth.
 
     Attributes
     ----------
@@ -62,8 +60,6 @@ class PaperEKDE(BaseVoter):
         Spectral radius of J, J_ij = k+_ij / b_i. Up to 1 the only limit of the iteration is "nothing is object".
     n_iter_
         Rounds until w stopped changing.
-    kernel_error_
-        Standard error of A + B relative to it, where the sums were estimated: of 95 % of the segments less; else None.
     """
 
     def __init__(
@@ -98,23 +94,16 @@ class PaperEKDE(BaseVoter):
 
     def _learn(self, segments: Segments) -> np.ndarray:
         positives = np.flatnonzero(segments.positive)
-        is_sampled = len(positives) ** 2 > self.max_pairs or len(segments) ** 2 > MAX_PAIRS
+        check_pairs("the printed eKDE", len(positives), len(positives), self.max_pairs)
         self._set_bandwidths(segments)
-        kernels = self.bandwidth_for_, self.bandwidth_against_, self._gain, self.own_bag
-        sums = _Sums(segments, *kernels, positives, is_sampled)
+        sums = _Sums(segments, self.bandwidth_for_, self.bandwidth_against_, self._gain, self.own_bag)
         weights = self._iterate(sums, segments.user_labels[positives])
         self.rho_ = sums.measure_rho()
         self._voters, self._weights = segments, np.zeros(len(segments))
         self._weights[positives] = weights
-        self.kernel_error_: float | None = None
-        if is_sampled:
-            sums = _Sums(segments, *kernels, np.arange(len(segments)), is_sampled)
-            votes_for, votes_against = sums.count(weights)
-            self.kernel_error_ = measure_relative_error(sums.measure_error(weights), votes_for + votes_against)
-        else:
-            votes_for, votes_against = self._count_votes(segments.X, segments.bags)
-        self._warn_all_or_nothing((votes_for - votes_against)[positives])
-        return votes_for - votes_against
+        scores = self._score(segments.X, segments.bags, segments.prior)
+        self._warn_all_or_nothing(scores[positives])
+        return scores
 
     def _iterate(self, sums: _Sums, known: np.ndarray) -> np.ndarray:
         """(n_positives,) w; user labels stay as they are."""
@@ -218,67 +207,32 @@ class PaperEKDE(BaseVoter):
 
 
 class _Sums:
-    """A and B at some segments; the sum over N does not depend on w and is taken once."""
+    """A and B at the segments of P; the sum over N does not depend on w and is taken once."""
 
     def __init__(
-        self,
-        segments: Segments,
-        bandwidth_for: float,
-        bandwidth_against: float,
-        gain: float,
-        own_bag: bool,
-        rows: np.ndarray,
-        is_sampled: bool,
+        self, segments: Segments, bandwidth_for: float, bandwidth_against: float, gain: float, own_bag: bool
     ) -> None:
+        P, N = segments.X[segments.positive], segments.X[~segments.positive]
+        bags = (None, None) if own_bag else (segments.bags[segments.positive], segments.bags[~segments.positive])
         self._gain = gain
-        self.positives, bags = np.flatnonzero(segments.positive), None if own_bag else segments.bags
-
-        def pair(voters: np.ndarray, bandwidth: Any) -> tuple[Any, ...]:
-            own = (None, None) if bags is None else (bags[rows], bags[voters])
-            return segments.X[rows], segments.X[voters], bandwidth, *own
-
-        self._for = make_kernel(*pair(self.positives, bandwidth_for), is_sampled=is_sampled)
-        self._against = self._for
-        if bandwidth_for != bandwidth_against:
-            self._against = make_kernel(*pair(self.positives, bandwidth_against), is_sampled=is_sampled)
-        self._from_negatives, self._error = _sum_once(
-            *pair(np.flatnonzero(~segments.positive), bandwidth_against), is_sampled=is_sampled
-        )
+        self._for = fill_kernel(P, P, bandwidth_for, bags[0], bags[0])
+        is_same = bandwidth_for == bandwidth_against
+        self._against = self._for if is_same else fill_kernel(P, P, bandwidth_against, bags[0], bags[0])
+        self._from_negatives = sum_kernel(P, N, [bandwidth_against], None, *bags)[0]
 
     def count(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._gain * self._for.multiply(weights), self._from_negatives + self._against.multiply(1 - weights)
-
-    def measure_error(self, weights: np.ndarray) -> np.ndarray:
-        """Standard errors of A + B where the sums are sampled; those of one sample at most add up."""
-        assert isinstance(self._for, SampledKernel) and isinstance(self._against, SampledKernel)
-        return self._gain * self._for.measure_error(weights) + self._against.measure_error(1 - weights) + self._error
+        """(n_positives,) each: A and B."""
+        votes_against = self._from_negatives + multiply_kernel(self._against, 1 - weights)
+        return self._gain * multiply_kernel(self._for, weights), votes_against
 
     def measure_rho(self) -> float:
         """Spectral radius of J_ij = k+_ij / b_i, b_i = sum_N k- + sum_P k-, by power iteration."""
-        total = np.maximum(self.count(np.zeros(len(self.positives)))[1], TINY)
-        vector = np.ones(len(self.positives))
-        rho = 0.0
+        total = np.maximum(self.count(np.zeros(len(self._for)))[1], TINY)
+        vector, rho = np.ones(len(self._for)), 0.0
         for _ in range(RHO_STEPS):
-            vector = self._gain * self._for.multiply(vector) / total
+            vector = self._gain * multiply_kernel(self._for, vector) / total
             before, rho = rho, float(np.abs(vector).max())
             if rho == 0 or abs(rho - before) <= SAME_RHO * rho:
                 break
             vector /= rho
         return rho
-
-
-def _sum_once(
-    queries: np.ndarray,
-    voters: np.ndarray,
-    bandwidth: float,
-    query_bags: np.ndarray | None,
-    voter_bags: np.ndarray | None,
-    *,
-    is_sampled: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(n_queries,) sums of the kernels of voters that all weigh one, and their standard errors."""
-    if is_sampled:
-        kernel, ones = SampledKernel(queries, voters, bandwidth, query_bags, voter_bags), np.ones(len(voters))
-        return kernel.multiply(ones), kernel.measure_error(ones)
-    sums = sum_kernel(queries, voters, [bandwidth], None, query_bags, voter_bags)[0]
-    return sums, np.zeros(len(sums))

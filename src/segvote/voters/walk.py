@@ -1,18 +1,28 @@
-"""The walk: the paper's votes among other bags, with an adaptive bandwidth, renormalised after every step.
+"""The walk, the walk on features fitted to the bag labels, and the finishing steps of the method behind any voter.
 
 One round of the paper's iteration (eq. 17) with equal bandwidths is ``w <- M w``, which converges to 0; its *direction*
-converges too, see `segvote.method.walk`. This voter is that walk alone; `segvote.SegmentAnnotator` is the whole method.
+converges too, see `segvote.method.walk`. `Walk` is that walk alone; `segvote.SegmentAnnotator` is the whole method.
+Smoothing over adjacent segments and the threshold of each image follow every voter in `annotate` and `compare`.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from segvote.method.graph import N_NEIGHBORS
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from segvote.errors import BadInputError
+from segvote.kernels import Neighbours, otsu_threshold
+from segvote.method.graph import N_NEIGHBORS, stretch
+from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.walk import ImageBalance, find_weights
-from segvote.voters.base import Votes
-from segvote.voters.neighbour_votes import NeighbourVoter
-from segvote.voters.segments import Segments
+from segvote.voters.base import BaseVoter, Segments, Votes
+from segvote.voters.kernel_votes import NeighbourVoter
+from segvote.voters.linear import CAM
+
+SEGMENT_FIELDS = ("positive", "bags", "prior", "user_labels", "bag_labels")
 
 
 class Walk(NeighbourVoter):
@@ -85,3 +95,126 @@ class Walk(NeighbourVoter):
         # The very neighbours that voted: a search of a large set need not find them again.
         weights = self._segments.prior[segment] * self._gain * self._weights
         return self._split_row(self.graph_[[segment]], weights)
+
+
+class AdaptedWalk(Walk):
+    """`Walk` on features that are stretched along the direction which tells the bags apart.
+
+    The direction is that of a logistic regression on the mean features of bags (`CAM`): what a step of training the
+    last linear layer of a network with its head on image labels changes.
+
+    Parameters
+    ----------
+    gain
+        How far features are stretched; 1 is `Walk`.
+    n_neighbors, n_steps, balance
+        As for `Walk`.
+
+    Attributes
+    ----------
+    direction_
+        (d,) of length one.
+    """
+
+    def __init__(
+        self, gain: float = 8.0, n_neighbors: int = N_NEIGHBORS, n_steps: int = 60, balance: float = 0.0
+    ) -> None:
+        super().__init__(n_neighbors, n_steps, balance)
+        self.gain = gain
+
+    @property
+    def n_searched(self) -> int:
+        return 0  # neighbours of the features as they came are not these
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if not self.gain > 0:
+            raise BadInputError(f"gain must be above 0; got {self.gain}")
+        classifier = CAM()
+        classifier._learn(segments)
+        length = float(np.linalg.norm(classifier.coef_))
+        self.direction_ = classifier.coef_ / length if length > 0 else classifier.coef_
+        return super()._learn(replace(segments, X=self._adapt(segments.X)))
+
+    def _build_graph(self, X: np.ndarray, bags: np.ndarray) -> sparse.csr_matrix:
+        return super()._build_graph(self._adapt(X), bags)
+
+    def _adapt(self, X: np.ndarray) -> np.ndarray:
+        return stretch(X, self.direction_, self.gain)
+
+
+class Finished(NeighbourVoter):
+    """A voter whose selection votes once more, beside a classifier of selected against not selected segments.
+
+    The voter's scores are cut at Otsu's threshold of each *with* bag. The share s_i of the nearest segments of other
+    bags that was selected is cut the same way; with the labels of this second selection the score is
+    ``inside * s + (1 - inside) * p``: s again, inside its mean in the selection, p the posterior of a linear
+    classifier.
+
+    Parameters
+    ----------
+    voter : BaseVoter
+        Whose scores are finished.
+    n_neighbors : int
+        Segments of other bags that vote for each one, on features of length one.
+
+    Attributes
+    ----------
+    voter_ : BaseVoter
+        Fitted.
+    selected_ : (n_segments,) bool
+        The segments that voted last.
+    inside_ : float
+        Mean share of selected neighbours in the selection.
+    posterior_ : LinearPosterior
+        The classifier.
+    """
+
+    def __init__(self, voter: BaseVoter, n_neighbors: int = N_NEIGHBORS) -> None:
+        self.voter = voter
+        self.n_neighbors = n_neighbors
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        labels = segments.bag_labels[segments.bags]
+        user_labels = None if (segments.user_labels < 0).all() else segments.user_labels
+        self.voter_ = clone(self.voter).fit(segments.X, labels, segments.bags, segments.prior, user_labels)
+        X = scale_to_unit(segments.X)
+        self._voters = Segments(X, *(getattr(segments, name) for name in SEGMENT_FIELDS))
+        graph = Neighbours.search(X, self.n_neighbors, segments.bags).build_graph()
+        first = select_by_bag(self.voter_.scores_, segments)
+        self.selected_ = select_by_bag(graph @ first.astype(np.float64), segments)
+        share = graph @ self.selected_.astype(np.float64)
+        self.inside_ = float(share[self.selected_].mean()) if self.selected_.any() else 0.0
+        ones = np.ones(len(X))
+        self.posterior_: LinearPosterior = fit_posterior(X, self.selected_, ones, ones.astype(bool))
+        self.n_iter_ = 2
+        return self._join(share, X)
+
+    def _join(self, share: np.ndarray, X: np.ndarray) -> np.ndarray:
+        return self.inside_ * share + (1 - self.inside_) * self.posterior_.measure(X)
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        X = scale_to_unit(X)
+        return self._join(self._build_graph(X, bags) @ self.selected_.astype(np.float64), X)
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        X = scale_to_unit(x[None, :])
+        row: sparse.csr_matrix = self._build_graph(X, np.array([bag]))
+        amounts = self.inside_ * row.data * self.selected_[row.indices]
+        constant = (1 - self.inside_) * float(self.posterior_.measure(X)[0]) - self.threshold_
+        return row.indices.astype(np.int64), amounts, constant
+
+
+def scale_to_unit(X: np.ndarray) -> np.ndarray:
+    """(n, d) float32 rows of length one; zero rows stay zero. Some voters get features of other lengths."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.divide(X, lengths, out=np.zeros(X.shape, dtype=np.float32), where=lengths > 0, casting="same_kind")
+
+
+def select_by_bag(scores: np.ndarray, segments: Segments) -> np.ndarray:
+    """(n_segments,) bool: above Otsu's threshold of the own *with* bag, or its best; user labels hold."""
+    selected = np.zeros(len(scores), dtype=bool)
+    for bag in np.flatnonzero(segments.bag_labels):
+        rows = np.flatnonzero(segments.bags == bag)
+        own = scores[rows]
+        selected[rows] = (own > otsu_threshold(own)) | (own == own.max())
+    return np.where(segments.user_labels >= 0, segments.user_labels == 1, selected)

@@ -8,7 +8,7 @@ the class and register tokens in front are dropped; outputs of other ranks are p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,7 @@ import numpy as np
 from segvote.errors import BadInputError, SegvoteError
 from segvote.features.networks.devices import CPU, choose_device
 from segvote.features.networks.network import NetworkFeatures, make_session
-from segvote.features.networks.onnx_files import get_first_line, list_weight_files, read_onnx
-from segvote.features.pooling import check_pooling
-from segvote.features.resizing import choose_sides, resize_image
+from segvote.features.pooling import check_pooling, choose_sides, resize_image
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -234,3 +232,56 @@ def hash_files(files: Iterable[Path]) -> str:
             while block := opened.read(BLOCK):
                 digest.update(block)
     return digest.hexdigest()
+
+
+# Untrusted files -----------------------------------------------------------------------------------------------------
+
+
+MAX_DEPTH = 60  # of messages within messages: a graph within a graph is four
+
+
+def read_onnx(path: str) -> Any:
+    """A network without the weights that lie in other files; an error is reported in one line."""
+    import onnx
+
+    try:
+        return onnx.load(path, load_external_data=False)
+    except Exception as error:  # protobuf and onnx raise many kinds on damaged bytes
+        raise BadInputError(
+            f"{path}: expected an ONNX model, the file is something else ({get_first_line(error)})"
+        ) from error
+
+
+def list_weight_files(path: str) -> list[Path]:
+    """Files of weights, which a model names itself: refused where they lie elsewhere than beside or below it."""
+    names = {
+        entry.value
+        for tensor in _walk_tensors(read_onnx(path))
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    files = [Path(path).parent / name for name in sorted(names)]
+    folder = Path(path).resolve().parent
+    for name, file in zip(sorted(names), files, strict=True):
+        if not (file.resolve().is_relative_to(folder) and file.is_file() and ".." not in Path(name).parts):
+            raise BadInputError(f"{path}: its weights {name!r:.80} are no file beside the model; do not trust it")
+    return files
+
+
+def _walk_tensors(message: Any, depth: int = 0) -> Iterator[Any]:
+    """Every tensor of a model: weights, constants of nodes, those of graphs inside graphs and of functions."""
+    if message.DESCRIPTOR.name == "TensorProto":
+        yield message
+        return
+    if depth > MAX_DEPTH:
+        raise BadInputError(f"expected a network, got graphs within graphs {MAX_DEPTH} deep; do not trust it")
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            # A field is one message, or a sequence of them.
+            for part in [value] if hasattr(value, "DESCRIPTOR") else value:
+                yield from _walk_tensors(part, depth + 1)
+
+
+def get_first_line(error: Exception) -> str:
+    """What an error says, without the pages that some libraries add."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -15,11 +15,16 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features.networks.backbone import IMAGENET_MEAN, IMAGENET_STD, USUAL_STRIDE, BackboneFeatures, hash_files
+from segvote.features.networks.backbone import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    USUAL_STRIDE,
+    BackboneFeatures,
+    get_first_line,
+    hash_files,
+)
 from segvote.features.networks.devices import CPU, choose_device
-from segvote.features.networks.onnx_files import get_first_line
-from segvote.features.pooling import check_pooling
-from segvote.features.resizing import choose_sides, resize_image
+from segvote.features.pooling import check_pooling, choose_sides, resize_image
 
 FILES = ("*.json", "*.safetensors")
 # One model per folder, device and process.

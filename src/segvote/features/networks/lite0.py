@@ -19,8 +19,7 @@ from segvote.errors import BadInputError, MissingPartError
 from segvote.features.networks.devices import CPU, choose_device
 from segvote.features.networks.network import NetworkFeatures
 from segvote.features.networks.torch_file import read_torch_file
-from segvote.features.pooling import check_pooling
-from segvote.features.resizing import choose_sides, resize_image
+from segvote.features.pooling import check_pooling, choose_sides, resize_image
 
 if TYPE_CHECKING:
     from segvote.features.networks.onnx_graph import GraphBuilder

@@ -167,18 +167,37 @@ def place_image(annotation: Annotation, target: Path, options: ExportOptions) ->
     if options.images == "none":
         return
     source = find_picture(annotation)
-    if target.exists() and target.samefile(source):
+    if _is_same(target, source):
         return  # renaming a file onto a link of itself would leave both names
     try:
         turned, kind, profile = _turn(source, target)
     except UnreadableImageError as error:
         raise UnreadableImageError(f"{error}; images 'none' exports the masks alone") from error
     # A link must not be flushed: the picture may be read-only, and it is on the disk.
-    with atomic_path(target, durable=turned is not None) as temporary:
+    with _named_if_gone(source), atomic_path(target, durable=turned is not None) as temporary:
         if turned is not None:
             turned.save(temporary, format=kind, quality=95, icc_profile=profile)
         elif options.images == "copy" or _may_be_repaired(source) or not _link(source, temporary):
             shutil.copyfile(source, temporary)
+
+
+@contextlib.contextmanager
+def _named_if_gone(source: Path) -> Iterator[None]:
+    """Name a picture that was removed since it was opened first."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise UnreadableImageError(
+            f"{source} is not there any more; put it back, or use images 'none' to export the masks alone"
+        ) from error
+
+
+def _is_same(target: Path, source: Path) -> bool:
+    """Whether both names lead to one file; not where one of them leads to none."""
+    try:
+        return target.samefile(source)
+    except OSError:
+        return False
 
 
 def find_picture(annotation: Annotation) -> Path:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
+import cv2
 import numpy as np
 
 from segvote.io.atomic import atomic_path, explain_failure
 from segvote.io.encodings.polygons import list_outlines
 from segvote.io.encodings.rle import count_runs
-from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, place_image, split_instances
+from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, place_image
 from segvote.io.files import open_scratch
 from segvote.io.names import check_name
 from segvote.types import Annotation, Part
@@ -116,13 +117,15 @@ class TrackFile:
 
 
 def _outline_largest(mask: np.ndarray) -> str:
-    whole = Annotation("frame", mask.shape[0], mask.shape[1], (Part("object", mask),))
-    parts = split_instances(whole).parts if mask.any() else ()
-    if not parts:
+    """Points of the outline of the largest 8-connected region, of its largest 4-connected part; none without one."""
+    if not mask.any():
         return ""
-    largest = max(parts, key=lambda part: int(part.mask.sum())).mask
-    ring = max(list_outlines(largest), key=len)
-    return ";".join(f"{x:.2f},{y:.2f}" for x, y in ring.tolist())
+    left, top, width, height = measure_box(mask)
+    inside = mask[top : top + height, left : left + width].astype(np.uint8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(inside, connectivity=8)
+    largest = labels == 1 + stats[1:, cv2.CC_STAT_AREA].argmax()
+    ring = max(list_outlines(largest), key=len) + (left, top)
+    return ";".join(f"{x}.00,{y}.00" for x, y in ring.tolist())
 
 
 @contextlib.contextmanager

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from segvote.errors import BadInputError, MissingPartError, UnreadableImageError
@@ -20,10 +20,11 @@ from segvote.io.atomic import atomic_path
 from segvote.io.decoding import check_regular_file
 
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
-FRAME_RATE = 25  # nominal rate of a written film; every frame has its own time
+FRAME_RATE = 25  # where a source has no times; nominal in a written film, whose frames have their own
 CLOCK = Fraction(1, 90_000)  # of written films: fine enough for any frame rate
 # The same bytes every time: x264's macroblock tree reads memory it never wrote, and two threads share work by chance.
-ENCODING = {"crf": "23", "preset": "veryfast", "threads": "1", "mbtree": "0"}
+# A film is there to judge masks: half the time of x264's *veryfast* for one and a half times the bytes.
+ENCODING = {"crf": "26", "preset": "ultrafast", "threads": "1", "mbtree": "0"}
 # The largest frame that is decoded: 8K has 33 million pixels, and a decoder holds up to seventeen frames at once.
 MAX_FRAME_PIXELS = 40_000_000
 TAIL_TOLERANCE = 0.5  # seconds by which a container may overstate the length of its video
@@ -38,29 +39,31 @@ def import_av() -> Any:
     return av
 
 
-# Reading -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Frame:
+    """One frame of a video."""
+
+    index: int  # its number in the source, from 0; frames that were not asked for are counted
+    time: float  # seconds since the first frame
+    image: np.ndarray  # (h, w, 3) uint8 RGB, rotation applied
 
 
-def read_film(
-    path: Path, problems: list[str], wanted: Container[int] | None = None
-) -> Iterator[tuple[int, float, np.ndarray]]:
-    """Decode a film frame by frame: number, seconds from the first frame, (h, w, 3) uint8 RGB, rotation applied.
+def read_film(path: Path, problems: list[str], wanted: Container[int] | None = None) -> Iterator[Frame]:
+    """Decode a film frame by frame.
 
     `problems` receives a line for each part that could not be used. Of `wanted` frames, only those and the first.
     """
     check_regular_file(path)
     with _open_container(path) as (container, stream):
-        clock, shape, last_time, index = _Clock(stream), None, 0.0, -1
+        rate = float(stream.average_rate or stream.guessed_rate or FRAME_RATE)
+        start, seconds, index = 0.0, 0.0, -1
         for index, frame in enumerate(_decode(container, stream, problems)):
             if index and wanted is not None and index not in wanted:
                 continue
-            image = convert_frame(frame)
-            shape = shape or image.shape
-            if image.shape != shape:  # some containers change size on the way
-                image = cv2.resize(image, (shape[1], shape[0]), interpolation=cv2.INTER_AREA)
-            last_time = clock.tell(frame, index)
-            yield index, last_time, image
-        _report_missing_tail(container, stream, index + 1, last_time, problems)
+            seconds = index / rate if frame.time is None else float(frame.time)
+            start = start if index else seconds
+            yield Frame(index, seconds - start, _convert_frame(frame))
+        _report_missing_tail(container, stream, index + 1, seconds - start, problems)
 
 
 @contextlib.contextmanager
@@ -70,24 +73,20 @@ def _open_container(path: Path) -> Iterator[tuple[Any, Any]]:
     try:
         container = av.open(str(path), options=options)
     except (av.error.FFmpegError, ValueError) as error:
-        raise UnreadableImageError(f"{path}: not a video that can be opened ({describe_error(error)})") from error
+        raise UnreadableImageError(f"{path}: not a video that can be opened ({_describe_error(error)})") from error
     with container:
         if not container.streams.video:
             raise UnreadableImageError(f"{path}: holds no video, only {len(container.streams)} other stream(s)")
         stream = container.streams.video[0]
-        _check_stream(path, stream)
+        if stream.codec_context is None:
+            raise UnreadableImageError(f"{path}: its video is of a codec that is not known here; convert it to H.264")
+        width, height = stream.codec_context.width, stream.codec_context.height
+        if width * height > MAX_FRAME_PIXELS:
+            raise UnreadableImageError(f"{path}: too large, {width} x {height} pixels a frame; make it smaller")
         stream.thread_type = "AUTO"
         # The size in front is a promise; this one holds for every frame, before there is memory for it.
         stream.codec_context.options = {"max_pixels": str(MAX_FRAME_PIXELS)}
         yield container, stream
-
-
-def _check_stream(path: Path, stream: Any) -> None:
-    if stream.codec_context is None:
-        raise UnreadableImageError(f"{path}: its video is of a codec that is not known here; convert it to H.264")
-    width, height = stream.codec_context.width, stream.codec_context.height
-    if width * height > MAX_FRAME_PIXELS:
-        raise UnreadableImageError(f"{path}: too large, {width} x {height} pixels a frame; make it smaller")
 
 
 def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
@@ -107,7 +106,7 @@ def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
             return
         except av.error.FFmpegError as error:
             if wait_for_key or not problems:
-                problems.append(f"{container.name}: damaged part left out ({describe_error(error)})")
+                problems.append(f"{container.name}: damaged part left out ({_describe_error(error)})")
             if wait_for_key and isinstance(error, OSError):
                 return  # the file itself cannot be read on
             wait_for_key = True
@@ -115,22 +114,7 @@ def _decode(container: Any, stream: Any, problems: list[str]) -> Iterator[Any]:
         yield from frames
 
 
-class _Clock:
-    """Times since the first frame: those of the file, or by the frame rate where it has none."""
-
-    def __init__(self, stream: Any) -> None:
-        self.rate = float(stream.average_rate or stream.guessed_rate or 25)
-        self.first: float | None = None
-
-    def tell(self, frame: Any, index: int) -> float:
-        if frame.time is None:
-            return index / self.rate
-        if self.first is None:
-            self.first = float(frame.time)
-        return float(frame.time) - self.first
-
-
-def convert_frame(frame: Any) -> np.ndarray:
+def _convert_frame(frame: Any) -> np.ndarray:
     """(h, w, 3) uint8 RGB of a decoded frame, turned as its display matrix says (phones film lying down)."""
     image = frame.to_ndarray(format="rgb24")
     turns = round(getattr(frame, "rotation", 0) / 90) % 4
@@ -151,21 +135,17 @@ def _report_missing_tail(container: Any, stream: Any, n_frames: int, last_time: 
     problems.append(f"{container.name}: {missing}; the rest is left out")
 
 
-def describe_error(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """A few words without the path, which the message has already."""
     return str(getattr(error, "strerror", "") or error).splitlines()[0]
-
-
-# Writing -------------------------------------------------------------------------------------------------------------
 
 
 class FilmWriter:
     """Takes frames and encodes them; made by `open_film_writer`."""
 
     def __init__(self, container: Any) -> None:
-        self._container = container
+        self._container, self._last = container, -1
         self._stream: Any = None
-        self._last = -1
 
     def write(self, image: np.ndarray, time: float) -> None:
         """Add a frame, (h, w, 3) uint8 RGB of the size of the first, shown at so many seconds; times must grow.
@@ -173,9 +153,11 @@ class FilmWriter:
         An odd side gains one pixel by repeating its last row or column, because H.264 with halved colours has even
         sides only.
         """
-        image = _make_even(image)
+        image = np.pad(image, ((0, image.shape[0] % 2), (0, image.shape[1] % 2), (0, 0)), mode="edge")
         if self._stream is None:
-            self._stream = self._add_stream(image)
+            self._stream = stream = self._container.add_stream("libx264", rate=FRAME_RATE)
+            stream.height, stream.width = image.shape[:2]
+            stream.pix_fmt, stream.options, stream.codec_context.time_base = "yuv420p", dict(ENCODING), CLOCK
         if image.shape[:2] != (self._stream.height, self._stream.width):
             raise BadInputError(f"all frames of a film have one size; got {image.shape[:2]} after another; resize it")
         # Two frames may not share a tick, however close a damaged clock puts them.
@@ -183,13 +165,6 @@ class FilmWriter:
         frame = import_av().VideoFrame.from_ndarray(image, format="rgb24")
         frame.pts, frame.time_base = self._last, CLOCK
         self._container.mux(self._stream.encode(frame))
-
-    def _add_stream(self, image: np.ndarray) -> Any:
-        stream = self._container.add_stream("libx264", rate=FRAME_RATE)
-        stream.height, stream.width = image.shape[:2]
-        stream.pix_fmt, stream.options = "yuv420p", dict(ENCODING)
-        stream.codec_context.time_base = CLOCK
-        return stream
 
     def finish(self) -> None:
         """Write what the encoder still holds back."""
@@ -207,8 +182,3 @@ def open_film_writer(path: Path | str) -> Iterator[FilmWriter]:
         writer = FilmWriter(container)
         yield writer
         writer.finish()
-
-
-def _make_even(image: np.ndarray) -> np.ndarray:
-    height, width = image.shape[:2]
-    return np.pad(image, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

@@ -10,7 +10,7 @@ import hashlib
 import math
 import re
 from collections.abc import Collection, Container, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -18,11 +18,10 @@ import numpy as np
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import check_regular_file
-from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size
-from segvote.io.video.files import read_film
+from segvote.io.images import IMAGE_EXTENSIONS, hash_file, read_image, read_image_size, read_small_image
+from segvote.io.video.files import FRAME_RATE, Frame, read_film
 
 VIDEO_EXTENSIONS = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".webm"})
-FRAME_RATE = 25.0  # of a folder of frames, which has no times of its own
 
 # A folder of photographs is no video: frames are many, and neighbours in time look alike. The median correlation of
 # neighbours' thumbnails was .96 to .998 on seven action videos; on five sets of photographs .09 to .70, the latter for
@@ -31,41 +30,49 @@ MIN_FRAMES = 8
 MIN_LIKENESS = 0.85
 N_COMPARED = 8
 THUMBNAIL = (16, 16)
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One frame of a video."""
-
-    index: int  # its number in the source, from 0; frames that were not asked for are counted
-    time: float  # seconds since the first frame
-    image: np.ndarray  # (h, w, 3) uint8 RGB, rotation applied
+SMALL_SIZE = 64  # longest side from which thumbnails are made: JPEG files are decoded at an eighth of their size
 
 
 class VideoStream:
-    """Frames of a video, a film file or a folder, in the order of time; iterating again reads the source again.
+    """Frames of a film (mp4, mov, avi, mkv, webm) or of a folder, in the order of time.
 
     Every n-th frame is kept, or about `fps` frames per second of the video's own time, whatever its frame rate does.
-    Afterwards `problem` says what was left out, if anything.
+    Iterating again reads the source again; afterwards `problem` says what was left out, if anything.
+
+    Parameters
+    ----------
+    path : Path or str
+        The film file or the folder.
+    every, fps : int, float or None
+        At most one of them.
+    small : bool
+        Whether pictures may be much smaller than they are on disk, which is faster: for thumbnails.
     """
 
-    def __init__(self, path: Path | str, every: int = 1, fps: float | None = None) -> None:
-        _check_sampling(every, fps)
-        self.path, self.every, self.fps = Path(path), every, fps
-        self.problem = ""
+    def __init__(self, path: Path | str, every: int = 1, fps: float | None = None, small: bool = False) -> None:
+        if every < 1:
+            raise BadInputError(f"every must be at least 1, got {every}; 1 keeps all frames")
+        if fps is not None and not (math.isfinite(fps) and fps > 0):
+            raise BadInputError(f"fps must be above 0, got {fps}; leave it out to keep all frames")
+        if fps is not None and every != 1:
+            raise BadInputError(f"give every or fps, not both; got every {every} and fps {fps}")
+        self.path, self.every, self.fps, self.small, self.problem = Path(path), every, fps, small, ""
+        if not self.path.is_dir():
+            check_regular_file(self.path)
+        elif not list_frames(self.path):
+            raise BadInputError(f"{path}: expected a folder of frames, it holds no picture; check the path")
 
     def __iter__(self) -> Iterator[Frame]:
         problems: list[str] = []
-        self.problem, n_read = "", 0
-        for frame in sample_frames(self._read_all(problems), self.every, self.fps):
-            n_read += 1
-            yield frame
+        self.problem, next_tick = "", 0
+        for frame in _read_source(self.path, problems, small=self.small):
+            tick = frame.index // self.every if self.fps is None else math.floor(frame.time * self.fps + 1e-6)
+            if tick >= next_tick:
+                next_tick = tick + 1
+                yield frame
         self.problem = "; ".join(problems)
-        if not n_read:
+        if not next_tick:
             raise UnreadableImageError(f"{self.path}: no frame can be read ({self.problem or 'it holds none'})")
-
-    def _read_all(self, problems: list[str]) -> Iterator[Frame]:
-        return _read_source(self.path, problems)
 
 
 def read_frames(path: Path | str, indices: Collection[int]) -> Iterator[Frame]:
@@ -78,48 +85,17 @@ def read_frames(path: Path | str, indices: Collection[int]) -> Iterator[Frame]:
             return
 
 
-def _read_source(path: Path, problems: list[str], wanted: Container[int] | None = None) -> Iterator[Frame]:
+def _read_source(
+    path: Path, problems: list[str], wanted: Container[int] | None = None, small: bool = False
+) -> Iterator[Frame]:
     """All frames, or (`wanted`) the first one, whose size is that of all, and those of some numbers."""
-    if path.is_dir():
-        return read_frame_folder(path, problems, wanted)
-    return (Frame(*parts) for parts in read_film(path, problems, wanted))
-
-
-def open_video(path: Path | str, every: int = 1, fps: float | None = None) -> VideoStream:
-    """Open a film (mp4, mov, avi, mkv, webm) or a folder of frames; at most one of `every` and `fps` samples it."""
-    path = Path(path)
-    if path.is_dir():
-        if not list_frames(path):
-            raise BadInputError(f"{path}: expected a folder of frames, it holds no picture; check the path")
-    else:
-        check_regular_file(path)
-    return VideoStream(path, every, fps)
-
-
-def _check_sampling(every: int, fps: float | None) -> None:
-    if every < 1:
-        raise BadInputError(f"every must be at least 1, got {every}; 1 keeps all frames")
-    if fps is not None and not (math.isfinite(fps) and fps > 0):
-        raise BadInputError(f"fps must be above 0, got {fps}; leave it out to keep all frames")
-    if fps is not None and every != 1:
-        raise BadInputError(f"give every or fps, not both; got every {every} and fps {fps}")
-
-
-def sample_frames(frames: Iterator[Frame], every: int = 1, fps: float | None = None) -> Iterator[Frame]:
-    """Every n-th frame, or the first frame at or after each tick of a clock of `fps`."""
-    next_tick = 0
-    for frame in frames:
-        if fps is None:
-            if frame.index % every == 0:
-                yield frame
-            continue
-        tick = math.floor(frame.time * fps + 1e-6)
-        if tick >= next_tick:
-            next_tick = tick + 1
-            yield frame
-
-
-# Folders of frames ---------------------------------------------------------------------------------------------------
+    shape: tuple[int, ...] = ()
+    for frame in _read_folder(path, problems, wanted, small) if path.is_dir() else read_film(path, problems, wanted):
+        shape = shape or frame.image.shape
+        if frame.image.shape != shape:  # some containers change size on the way
+            image = cv2.resize(frame.image, (shape[1], shape[0]), interpolation=cv2.INTER_AREA)
+            frame = replace(frame, image=image)
+        yield frame
 
 
 def list_frames(folder: Path | str) -> list[Path]:
@@ -133,29 +109,27 @@ def _order_naturally(path: Path) -> tuple[list[tuple[int, int | str]], str]:
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts if part], path.name
 
 
-def read_frame_folder(folder: Path, problems: list[str], wanted: Container[int] | None = None) -> Iterator[Frame]:
-    """All frames of a folder, resized to the first; unreadable ones are left out and reported."""
-    size: tuple[int, int] | None = None
+def _read_folder(folder: Path, problems: list[str], wanted: Container[int] | None, small: bool) -> Iterator[Frame]:
+    """All frames of a folder, or the first and those `wanted`; unreadable ones are left out and reported."""
+    is_first = True
     for index, path in enumerate(list_frames(folder)):
-        if size and wanted is not None and index not in wanted:
+        if not is_first and wanted is not None and index not in wanted:
             continue
         try:
-            image = read_image(path)
+            image = read_small_image(path, SMALL_SIZE) if small else read_image(path)
         except UnreadableImageError as error:
             problems.append(str(error))
             continue
-        size = size or (image.shape[1], image.shape[0])
-        if (image.shape[1], image.shape[0]) != size:
-            image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+        is_first = False
         yield Frame(index, index / FRAME_RATE, image)
 
 
 def is_numbered_folder(folder: Path | str) -> bool:
     """Whether a folder holds nothing but two or more numbered pictures, the first and the last of one size."""
-    folder = Path(folder)
-    entries = [entry for entry in folder.iterdir() if not entry.name.startswith(".")] if folder.is_dir() else []
+    entries = [path for path in Path(folder).glob("*") if not path.name.startswith(".")]
     frames = list_frames(folder) if entries else []
-    if len(frames) < 2 or len(frames) != len(entries) or not _are_numbered(frames):
+    names = {re.sub(r"\d+$", "0", path.stem) for path in frames}
+    if len(frames) < 2 or len(frames) != len(entries) or len(names) > 1 or not names.pop().endswith("0"):
         return False
     try:
         return read_image_size(frames[0]) == read_image_size(frames[-1])
@@ -172,20 +146,15 @@ def is_frame_folder(folder: Path | str) -> bool:
         return False
     picks = np.unique(np.linspace(0, len(frames) - 2, N_COMPARED).round().astype(int))
     try:
-        if len({read_image_size(frames[index]) for index in picks}) != 1:
-            return False
-        return float(np.median([_compare(frames[index], frames[index + 1]) for index in picks])) > MIN_LIKENESS
+        sizes = {read_image_size(frames[index]) for index in picks}
+        likeness = [_compare(frames[index], frames[index + 1]) for index in picks] if len(sizes) == 1 else [0.0]
     except UnreadableImageError:
         return False
-
-
-def _are_numbered(frames: list[Path]) -> bool:
-    found = [re.fullmatch(r"(.*?)(\d+)", path.stem) for path in frames]
-    return all(found) and len({match[1] for match in found if match}) == 1
+    return float(np.median(likeness)) > MIN_LIKENESS
 
 
 def _compare(one: Path, other: Path) -> float:
-    return measure_likeness(*(make_thumbnail(read_image(path)) for path in (one, other)))
+    return measure_likeness(*(make_thumbnail(read_small_image(path, SMALL_SIZE)) for path in (one, other)))
 
 
 def make_thumbnail(image: np.ndarray) -> np.ndarray:
@@ -199,9 +168,6 @@ def measure_likeness(one: np.ndarray, other: np.ndarray) -> float:
     first, second = (thumbnail - thumbnail.mean(dtype=np.float64) for thumbnail in (one, other))
     scale = np.linalg.norm(first) * np.linalg.norm(second)
     return float((first * second).sum() / scale) if scale > 0 else 1.0
-
-
-# Both ----------------------------------------------------------------------------------------------------------------
 
 
 def is_video_file(path: Path | str) -> bool:

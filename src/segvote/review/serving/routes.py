@@ -1,22 +1,23 @@
 """What the page may ask for: each route checks its numbers and hands over to the engine or to the pictures.
 
 No name from the client touches the file system: images are numbers, and static files are read before the first one
-asks.
+asks. A run on several classes has a page for each.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+import shlex
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
 
 from segvote.errors import (
     BadInputError,
@@ -28,6 +29,7 @@ from segvote.errors import (
 )
 from segvote.io.names import PERCENT
 from segvote.review.session import Session
+from segvote.run.classes import ClassRuns
 
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}
@@ -72,6 +74,7 @@ def make_app(session: Session) -> Starlette:
         Route("/api/images/{bag:int}/frames/{frame:int}/map", _map(session.get_frame_map)),
         Route("/api/images/{bag:int}/segments/{segment:int}/crop", _picture(session.pictures.get_crop)),
         Route("/api/images/{bag:int}/segments/{segment:int}/votes", _ask(_numbers(session.describe_votes))),
+        Route("/api/images/{bag:int}/outline/{x:int}/{y:int}", _ask(_numbers(session.describe_outline))),
         Route("/api/doctor", _ask(lambda request: session.describe_doctor())),
         *[Route(f"/api/{name}", _act(session, name, threads), methods=["POST"]) for name in session.actions],
     ]
@@ -166,3 +169,41 @@ def _stream(session: Session) -> StreamingResponse:
             yield b"data: " + Answer(status).body + b"\n\n" if status else b": still here\n\n"
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers={**FRESH, "X-Accel-Buffering": "no"})
+
+
+class ClassSessions:
+    """The sessions of all classes, in the order of their numbers."""
+
+    def __init__(self, runs: ClassRuns) -> None:
+        root, out = str(runs.record["input"]), str(runs.folder.path)
+        command = shlex.join(["segvote", "annotate", "--classes", root, "-o", out])
+        self.sessions = [Session(run, runs.names, number, command) for number, run in enumerate(runs.runs.values())]
+
+    def start(self) -> None:
+        """Nothing: a class is voted on when its page is opened."""
+
+    def close_streams(self) -> None:
+        for session in self.sessions:
+            session.close_streams()
+
+    def close(self) -> None:
+        for session in self.sessions:
+            session.close()
+
+
+def make_class_app(classes: ClassSessions) -> Starlette:
+    """The application behind the guard: ``classes/0/`` and so on; the root leads to the first."""
+    mounts = [Mount(f"/classes/{number}", _StartedApp(session)) for number, session in enumerate(classes.sessions)]
+    return Starlette(routes=[Route("/", lambda request: RedirectResponse("classes/0/", 303)), *mounts])
+
+
+class _StartedApp:
+    """The application of one class; opening its page starts its engine."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.app = session, make_app(session)
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        if scope["path"].endswith("/api/run"):
+            self.session.start()
+        await self.app(scope, receive, send)

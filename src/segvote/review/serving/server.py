@@ -1,13 +1,17 @@
-"""Listening on this machine only: a socket, a token, an address to open."""
+"""Listening on this machine only: a socket, a token, an address, and the browser that shows it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import socket
+import tempfile
 import threading
+import webbrowser
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +75,7 @@ def _run_in_thread(server: Any, listener: socket.socket) -> None:
 def open_server(run: Run | ClassRuns, port: int = 0) -> Iterator[tuple[Any, socket.socket, str]]:
     """A uvicorn server that is not running yet, the socket it is to use, and the address with the token."""
     uvicorn = _import_web()
-    from segvote.review.serving.connections import MAX_CONNECTIONS, PatientProtocol
+    from segvote.review.serving.guard import MAX_CONNECTIONS, PatientProtocol
 
     with _listen(port) as listener:
         app, token, session = make_guarded_app(run)
@@ -115,9 +119,8 @@ def open_reviewed(folder: Path | str) -> Run | ClassRuns:
 def make_guarded_app(run: Run | ClassRuns, token: str | None = None) -> tuple[Any, str, Any]:
     """The application, its token, and the session behind it (or those of all classes), whose engine is at work."""
     _import_web()
-    from segvote.review.serving.class_sessions import ClassSessions, make_class_app
     from segvote.review.serving.guard import Guard
-    from segvote.review.serving.routes import make_app
+    from segvote.review.serving.routes import ClassSessions, make_app, make_class_app
     from segvote.review.session import Session
 
     token = token or secrets.token_urlsafe(32)
@@ -154,3 +157,59 @@ def _listen(port: int) -> socket.socket:
         listener.close()
         raise BadInputError(f"cannot listen on {HOST}:{port} ({error.strerror}); choose another --port") from error
     return listener
+
+
+PREFIX = "segvote-review-"  # of temporary folders, before the number of the process
+REDIRECT_SECONDS = 120.0  # how long the file that leads to the page exists
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"><title>segvote review</title>
+<a href="{address}">segvote review</a></html>
+"""
+
+
+def write_redirect(address: str, folder: Path | str) -> Path:
+    """A file that redirects a browser to an address, readable by its owner only."""
+    path = Path(folder) / "review.html"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(PAGE.format(address=address))
+    return path
+
+
+@contextmanager
+def open_browser(address: str) -> Iterator[None]:
+    """Show an address in the user's browser, which is given a file's name and not the address; gone at the end."""
+    _remove_stale()
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as folder:
+        page = write_redirect(address, folder)
+        # A browser may take its time to start; the server must listen meanwhile.
+        threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
+        # A killed process cannot tidy up: the secret should not lie there for as long as the page is open.
+        timer = threading.Timer(REDIRECT_SECONDS, page.unlink, kwargs={"missing_ok": True})
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+def _remove_stale() -> None:
+    """Delete the folders of this user's processes that were killed before they could."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        number = folder.name.removeprefix(PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            is_own = hasattr(os, "getuid") and folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+            if is_own and number.isdecimal() and not _is_alive(int(number)):
+                (folder / "review.html").unlink(missing_ok=True)
+                folder.rmdir()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

@@ -109,7 +109,7 @@ export function decodeMask(buffer) {
   return { height, width, pixels };
 }
 
-// Instances of review/instances.py: of each its area, box and a place inside; the map has their numbers.
+// Instances of review/masks.py: of each its area, box and a place inside; the map has their numbers.
 export function decodeInstances(buffer) {
   const [height, width, nListed, n] = new Uint32Array(buffer, 0, 4);
   const names = ["area", "left", "top", "width", "height", "x", "y"];

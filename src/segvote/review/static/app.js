@@ -12,7 +12,7 @@ import { forgetVotes, openPanel, refreshDoctor, setUpPanels, showVotes } from ".
 import { hideHint, setUpHint } from "./hint.js";
 import { moveInQueue, nextOpen, refreshQueue, setUpQueue } from "./queue.js";
 import { applyUpdate, countProgress, formatArea, isVideo, labelHere, listImages, N_LEVELS, store, tell, watch } from "./store.js";
-import { TOOLS } from "./tools.js";
+import { editOutline, TOOLS } from "./tools.js";
 import { setUpUnsaved } from "./unsaved.js";
 
 const byId = (id) => document.getElementById(id);
@@ -150,7 +150,7 @@ async function actNow(name, message) {
 
 // What a user does.
 
-// Nobody sees what is undone in another image: say so, and show it.
+// What is undone in another image is out of sight: say so, and show it.
 async function takeBack(name, text) {
   const isLeft = () => (name === "undo" ? store.status.nUndo : store.status.nRedo);
   const answer = await act(name, () => (isLeft() ? { expected: store.status.action } : null));
@@ -196,6 +196,7 @@ function goToFrame(number) {
 
 watch("frame", (step) => goToFrame(Number(byId("frame-slider").value) + step));
 watch("go", (index) => { if (isGridOpen()) closeGrid(); go(index); });
+const roundPoints = (points) => points.flat().map((one) => Math.round(1000 * one) / 1000);
 watch("label", ({ segments, value, segment }) => {
   const bag = store.current;
   labelHere(bag, segments, value);
@@ -203,13 +204,23 @@ watch("label", ({ segments, value, segment }) => {
   act("set", { bag, segments, value, frame: store.frame }).then((answer) => { showVotes(bag, segment); if (answer) tell("corrected", answer); });
 });
 watch("paint", async ({ tool, points, radius, value, snap, stroke }) => {
-  const flat = points.flat().map((one) => Math.round(1000 * one) / 1000);
-  const answer = await act("paint", { bag: store.current, tool, points: flat, radius, snap, value });
+  const answer = await act("paint", { bag: store.current, tool, points: roundPoints(points), radius, snap, value });
   if (!answer && stroke) removeStroke(stroke);
   if (answer) tell("corrected", answer);
 });
+watch("reshape", async ({ place, points, stroke }) => {
+  const answer = await act("reshape", { bag: store.current, points: roundPoints([place, ...points]) });
+  if (!answer) removeStroke(stroke);
+});
+watch("outline", async ([x, y]) => {
+  const bag = store.current;
+  try {
+    const { points } = await getJson(`api/images/${bag}/outline/${Math.floor(x)}/${Math.floor(y)}`);
+    if (bag === store.current && store.tool === "polygon") { editOutline([x, y], points); toast("Drag corners of the outline, click an edge for a new one, double-click one to delete it. Enter applies."); }
+  } catch (error) { toast(error.message); }
+});
 watch("cut", async ({ points, stroke }) => {
-  await act("cut", { bag: store.current, points: points.flat().map((one) => Math.round(1000 * one) / 1000) });
+  await act("cut", { bag: store.current, points: roundPoints(points) });
   removeStroke(stroke);
 });
 watch("join", (points) => act("join", { bag: store.current, points: points.flat() }));
@@ -220,7 +231,7 @@ watch("accept", () => {
   const bag = store.current, image = store.images[bag];
   if (image.accepted) { act("accept", { bags: [bag], value: false }); return; }
   const next = nextOpen();
-  image.accepted = true; // at once: whoever is quick must not come back to it
+  image.accepted = true; // at once: a quick user must not come back to it
   tell("images", new Set([bag]));
   act("accept", { bags: [bag], value: true });
   if (next !== undefined) go(next); else toast("Every image of this list is accepted. Finish (E) writes the masks.");
@@ -236,12 +247,12 @@ const press = (group, name, value) => byId(group).querySelectorAll("button").for
 // One slider for the size of what a click or a stroke takes: regions, or the brush (in octaves).
 function showSize() {
   const slider = byId("size"), segments = store.tool === "segments";
-  slider.disabled = ["polygon", "fill", "cut"].includes(store.tool);
+  slider.disabled = ["polygon", "smart", "fill", "cut"].includes(store.tool);
   [slider.min, slider.max, slider.step] = segments ? [0, N_LEVELS - 1, 1] : [-2, 2 * Math.log2(MAX_RADIUS), 0.25];
   slider.value = segments ? N_LEVELS - 1 - store.level : 2 * Math.log2(store.radius);
   const names = ["largest", "large", "medium", "small", "segment"];
   byId("size-text").textContent = segments ? names[store.level] : slider.disabled ? "" : `${store.radius < 10 ? store.radius.toFixed(1) : Math.round(store.radius)} px`;
-  byId("snap").disabled = segments || ["fill", "cut"].includes(store.tool);
+  byId("snap").disabled = segments || ["smart", "fill", "cut"].includes(store.tool);
   slider.setAttribute("aria-valuetext", byId("size-text").textContent);
 }
 

@@ -74,7 +74,7 @@ export function moveInQueue(step) {
   tell("go", store.order[Math.min(store.order.length - 1, Math.max(0, next))]);
 }
 
-// The first image of the queue that nobody has accepted, other than the present one.
+// The first image of the queue that is not accepted, other than the present one.
 export function nextOpen() {
   return store.order.find((index) => index !== store.current && !store.images[index].accepted);
 }

@@ -1,13 +1,18 @@
 // What pointer, wheel and fingers do on the image: labels of regions, brush, eraser, polygon, fill and cut; zoom and pan.
 
 import { addStroke, canvas, draw, getCursor, getRegions, imageToScreen, isMaskAt, panBy, placeTip, removeStroke, screenToImage, segmentAt, setCursor, setHovered, zoomBy } from "./canvas.js";
+import { findCorner, findEdge } from "./corners.js";
 import { isSelected, N_LEVELS, store, tell, watch } from "./store.js";
 
-export const TOOLS = ["segments", "brush", "eraser", "polygon", "fill", "cut"];
-const CLOSE = 10; // CSS pixels from its first corner at which a click closes a polygon
+export const TOOLS = ["segments", "smart", "brush", "eraser", "polygon", "fill", "cut"];
+const PLACES = ["smart", "fill"]; // tools that need one place
 const MAX_POINTS = 8000;
+const DOUBLE_MS = 600;
+const MOVED = 3; // CSS pixels from which on a click on a corner drags it
 
 let stroke = null; // being drawn
+let grabbed = null, lastGrabbed = null; // the corner of a polygon under the pressed pointer; the one before it
+let closedAt = 0; // when a click closed the last polygon
 let panning = null, space = false, exact = false;
 const fingers = new Map();
 
@@ -32,8 +37,8 @@ function begin(x, y, segment) {
   if (store.tool === "segments") {
     if (segment < 0) return;
     stroke = { segments: new Set(), value: chooseValue(segment), first: segment };
-  } else if (store.tool === "fill") {
-    stroke = { fill: point }; // when the pointer is lifted: a second finger may still come
+  } else if (PLACES.includes(store.tool)) {
+    stroke = { place: point }; // when the pointer is lifted: a second finger may still come
     return;
   } else stroke = { tool: nameStroke(), points: [point], radius: store.radius, value: chooseValue() };
   addStroke(stroke);
@@ -41,7 +46,7 @@ function begin(x, y, segment) {
 }
 
 function extend(x, y, segment) {
-  if (stroke.fill) return;
+  if (stroke.place) return;
   if (stroke.segments) {
     if (segment >= 0) getRegions().listRegion(segment, store.level).forEach((s) => stroke.segments.add(s));
   } else if (!stroke.clicked && stroke.points.length < MAX_POINTS) {
@@ -55,7 +60,7 @@ function finish() {
   const done = stroke;
   stroke = null;
   if (!done) return;
-  if (done.fill) { fillAt(...done.fill); return; }
+  if (done.place) { takeAt(...done.place); return; }
   if (done.segments) {
     removeStroke(done);
     tell("label", { segments: [...done.segments], value: done.value, segment: done.first });
@@ -63,25 +68,81 @@ function finish() {
   }
   done.saved = true;
   if (done.tool === "cut") tell("cut", { points: done.points, stroke: done });
+  else if (done.reshapes) tell("reshape", { place: done.reshapes, points: done.points, stroke: done });
   else tell("paint", { tool: done.tool, points: done.points, radius: done.radius, value: done.value, snap: store.snap !== exact, stroke: done });
 }
 
 function cancel() {
   if (stroke) removeStroke(stroke);
-  stroke = null;
+  stroke = grabbed = null;
 }
 
-function fillAt(x, y) {
+function takeAt(x, y) {
   const value = store.label === "toggle" ? (isMaskAt(x, y) ? 0 : 1) : Number(store.label);
-  tell("paint", { tool: "fill", points: [[x, y]], radius: 1, value, snap: false });
+  tell("paint", { tool: store.tool, points: [[x, y]], radius: 1, value, snap: false });
 }
 
-// A polygon is drawn in one go, or corner by corner: a click adds one, and closes it where it began.
-function addCorner(x, y) {
-  const first = imageToScreen(...stroke.points[0]);
-  if (stroke.points.length > 2 && Math.hypot(first[0] - x, first[1] - y) < CLOSE) { finish(); return; }
-  stroke.points.push(screenToImage(x, y));
+// A polygon is drawn in one go, or corner by corner: a corner under the pointer is dragged, a click on an edge puts one
+// there, any other click adds one at the end; a click on the first corner closes the polygon.
+function grabCorner(x, y) {
+  const corner = findCorner(stroke, x, y), edge = corner < 0 ? findEdge(stroke, x, y) : -1;
+  if (corner < 0 && edge < 0 && stroke.isClosed) return;
+  const at = corner >= 0 ? corner : edge >= 0 ? edge + 1 : stroke.points.length;
+  if (corner < 0) stroke.points.splice(at, 0, screenToImage(x, y));
+  grabbed = { at, isNew: corner < 0, from: [x, y], isMoved: false };
+  markCorner(x, y);
+}
+
+function dragCorner(x, y) {
+  grabbed.isMoved ||= Math.hypot(x - grabbed.from[0], y - grabbed.from[1]) > MOVED;
+  if (grabbed.isMoved) stroke.points[grabbed.at] = screenToImage(x, y);
   draw();
+}
+
+function dropCorner() {
+  const { at, isNew, isMoved } = grabbed;
+  lastGrabbed = { at, isNew, before: lastGrabbed && { ...lastGrabbed, before: null } };
+  grabbed = null;
+  const closes = at === 0 && !isNew && !isMoved && !stroke.isClosed && stroke.points.length > 2;
+  if (closes) { closedAt = performance.now(); finish(); }
+}
+
+// A second finger: the first one did not mean a corner.
+function forgetCorner() {
+  if (grabbed?.isNew) stroke.points.splice(grabbed.at, 1);
+  grabbed = null;
+}
+
+// Which corner is drawn larger, and whether the next click adds one at the end.
+function markCorner(x, y) {
+  stroke.hot = grabbed ? grabbed.at : findCorner(stroke, x, y);
+  stroke.isEdge = stroke.hot < 0 && findEdge(stroke, x, y) >= 0;
+  draw();
+}
+
+// A double click on a corner deletes it; on the mask, before there is a polygon, it takes the outline there; elsewhere it closes.
+function doubleClick() {
+  if (!stroke?.clicked) return;
+  const { at, before } = lastGrabbed ?? {};
+  if (stroke.points.length === 1) {
+    const isRest = performance.now() - closedAt < DOUBLE_MS; // of a double click that closed a polygon
+    if (!isRest && isMaskAt(...stroke.points[0])) tell("outline", stroke.points[0]);
+    cancel();
+  }
+  else if (before && !before.isNew && before.at === at) deleteCorner(at);
+  else if (stroke.points.length > 2) finish();
+}
+
+function deleteCorner(at) {
+  if (stroke.points.length > 1) { stroke.points.splice(at, 1); stroke.hot = -1; draw(); } else cancel();
+}
+
+// The outline of an object that is there, as a polygon to change.
+export function editOutline(place, points) {
+  cancel();
+  lastGrabbed = null;
+  stroke = { tool: "polygon", points, radius: 1, value: 1, clicked: true, isClosed: true, reshapes: place };
+  addStroke(stroke);
 }
 
 const extent = ({ points }) => {
@@ -99,14 +160,14 @@ canvas.addEventListener("pointerdown", (event) => {
   exact = event.altKey;
   if (event.pointerType === "touch") {
     fingers.set(event.pointerId, [x, y]);
-    if (fingers.size > 1) { if (!stroke?.clicked) cancel(); panning = null; return; }
+    if (fingers.size > 1) { if (stroke?.clicked) forgetCorner(); else cancel(); panning = null; return; }
   }
   const segment = segmentAt(x, y);
   const outside = store.tool === "segments" && segment < 0;
   if (event.button !== 0 || event.shiftKey || space || outside) {
     panning = [x, y];
     canvas.classList.add("panning");
-  } else if (stroke?.clicked) addCorner(x, y);
+  } else if (stroke?.clicked) grabCorner(x, y);
   else begin(x, y, segment);
 });
 
@@ -117,6 +178,8 @@ canvas.addEventListener("pointermove", (event) => {
   if (panning) { panBy(x - panning[0], y - panning[1]); panning = [x, y]; return; }
   const segment = segmentAt(x, y);
   if (store.tool === "segments") { setHovered(segment); placeTip(x, y); } else setCursor(...screenToImage(x, y));
+  if (grabbed) { dragCorner(x, y); return; }
+  if (stroke?.clicked) { markCorner(x, y); return; }
   // A quick pointer skips places between two frames; the browser has them.
   if (stroke) for (const one of event.getCoalescedEvents?.() ?? [event]) extend(...toCanvas(one), segmentAt(...toCanvas(one)));
 });
@@ -131,14 +194,17 @@ function release(event) {
 
 canvas.addEventListener("pointerup", (event) => {
   exact = event.altKey || exact;
-  if (release(event) || !stroke || stroke.clicked) return;
+  if (release(event) || !stroke) return;
+  if (grabbed) { dropCorner(); return; }
+  if (stroke.clicked) return;
   if (stroke.tool === "polygon" && extent(stroke) < 6) {
     stroke.points.length = 1; // a click: the first corner of many
     stroke.clicked = true;
+    lastGrabbed = null;
     draw();
   } else finish();
 });
-canvas.addEventListener("dblclick", () => { if (stroke?.clicked && stroke.points.length > 2) finish(); });
+canvas.addEventListener("dblclick", doubleClick);
 canvas.addEventListener("pointercancel", (event) => { release(event); cancel(); });
 canvas.addEventListener("pointerleave", () => { setHovered(-1); if (!getCursor()?.keyboard) setCursor(null); });
 canvas.addEventListener("contextmenu", (event) => event.preventDefault());
@@ -183,12 +249,13 @@ export function moveCursor(dx, dy, fine) {
   if (stroke?.byKeys) { stroke.points.push([now.x, now.y]); draw(); }
 }
 
-// Enter: a brush is put down and lifted; a polygon gets a corner; a fill flows.
+// Enter: a brush is put down and lifted; a polygon gets a corner, or is applied where it is an outline; a fill flows.
 export function press(closes) {
+  if (stroke?.isClosed) { finish(); return; }
   const cursor = getCursor();
   if (!cursor) { moveCursor(0, 0, true); return; }
   exact = false;
-  if (store.tool === "fill") fillAt(cursor.x, cursor.y);
+  if (PLACES.includes(store.tool)) takeAt(cursor.x, cursor.y);
   else if (store.tool === "polygon") {
     if (stroke && closes) { if (stroke.points.length > 2) finish(); }
     else if (stroke) { stroke.points.push([cursor.x, cursor.y]); draw(); }
@@ -203,9 +270,11 @@ export function escape() {
   return true;
 }
 
+// The corner under the pointer, else the last one.
 export function removeCorner() {
   if (!stroke?.clicked) return;
-  if (stroke.points.length > 1) { stroke.points.pop(); draw(); } else cancel();
+  const cursor = getCursor(), at = cursor ? findCorner(stroke, ...imageToScreen(cursor.x, cursor.y)) : -1;
+  deleteCorner(at >= 0 ? at : stroke.points.length - 1);
 }
 
 addEventListener("keydown", (event) => {
@@ -215,4 +284,4 @@ addEventListener("keyup", (event) => { if (event.key === " ") { space = false; c
 addEventListener("blur", () => { space = false; canvas.classList.remove("grab"); });
 
 watch("tool", () => { cancel(); setHovered(-1); setCursor(null); });
-watch("current", () => { stroke = null; panning = null; fingers.clear(); });
+watch("current", () => { stroke = grabbed = panning = null; fingers.clear(); });

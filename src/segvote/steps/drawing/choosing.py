@@ -9,7 +9,7 @@ import numpy as np
 
 from segvote.io.arrays import read_arrays
 from segvote.io.images import resize_labels
-from segvote.kernels.colour import convert_to_lab
+from segvote.kernels.pixels import convert_to_lab
 from segvote.masks import Drawing
 from segvote.masks.choice import MAX_WIDTH, LineEvidence, choose_filter, measure_elongation, measure_width
 from segvote.masks.lines import LINE_SIZE, LineModel, count_responses, draw_lines
@@ -17,8 +17,7 @@ from segvote.progress import Progress, count_along
 from segvote.run.run_folder import RunFolder, find_drawing, make_key, write_drawing
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import read_picture
-from segvote.steps.resources import Resources
-from segvote.steps.workers import run_on_all
+from segvote.steps.workers import Resources, run_on_all
 from segvote.steps.write import WriteTask
 from segvote.types import WITH
 
@@ -47,17 +46,14 @@ def choose_drawing(
     """Choose the way of drawing; `way` is the user's, ``auto`` to decide by the images."""
     if way in ("regions", "segments"):
         return Drawing(way, "chosen by the user")
-    images = [task for task in tasks if not task.record.n_frames]
-    positive = _sample([task for task in images if task.record.bag_label == WITH and task.decisions.any()])
-    negative = _sample([task for task in images if task.record.bag_label != WITH])
+    negative, positive = sample_images(tasks)
     if not positive or not negative:
         return Drawing("regions", "there are no images of both folders to compare")
     width = float(np.median([_measure_selected(run, task) for task in positive]))
     if way == "auto" and width > MAX_WIDTH:
         return Drawing("regions", f"selected segments are {width:.1f} segments wide, not thinner than one")
-    model, share = _fit_lines(run, negative, positive, resources, progress)
-    evidence = _weigh_lines(run, positive, model, width, share, resources)
-    return _decide(way, model, evidence)
+    model, share = choose_filter(*count_surfaces(run, negative, positive, resources, progress))
+    return _decide(way, model, weigh_lines(run, positive, model, share, resources))
 
 
 def _decide(way: str, model: LineModel, evidence: LineEvidence) -> Drawing:
@@ -67,36 +63,40 @@ def _decide(way: str, model: LineModel, evidence: LineEvidence) -> Drawing:
     return Drawing("lines", reason, **vars(model.filter), low=model.low, high=model.high)
 
 
+def sample_images(tasks: Sequence[WriteTask]) -> tuple[list[WriteTask], list[WriteTask]]:
+    """Images that are looked at: *without*, and *with* of which something is selected."""
+    images = [task for task in tasks if not task.record.n_frames]
+    negative = [task for task in images if task.record.bag_label != WITH]
+    positive = [task for task in images if task.record.bag_label == WITH and task.decisions.any()]
+    return _sample(negative), _sample(positive)
+
+
 def _sample(tasks: list[WriteTask]) -> list[WriteTask]:
     places = np.linspace(0, len(tasks) - 1, min(len(tasks), N_SAMPLED)).round().astype(int)
     return [tasks[place] for place in places]
 
 
-def _fit_lines(
+def count_surfaces(
     run: RunFolder,
     negative: Sequence[WriteTask],
     positive: Sequence[WriteTask],
     resources: Resources,
     progress: Progress,
-) -> tuple[LineModel, float]:
-    """Filter and thresholds, and the share of the selected pixels beyond the higher one."""
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Responses of all filters: in the *without* images together, and in the selected segments of each *with* image."""
     tasks = [*negative, *positive]
-    counts = count_along(run_on_all(_ResponseCounter(run), tasks, resources), "compare surfaces", len(tasks), progress)
-    found = list(counts)
-    return choose_filter(np.sum(found[: len(negative)], axis=0), found[len(negative) :])
+    counted = count_along(run_on_all(_ResponseCounter(run), tasks, resources), "compare surfaces", len(tasks), progress)
+    counts = list(counted)
+    return np.sum(counts[: len(negative)], axis=0), counts[len(negative) :]
 
 
-def _weigh_lines(
-    run: RunFolder,
-    positive: Sequence[WriteTask],
-    model: LineModel,
-    width: float,
-    share: float,
-    resources: Resources,
+def weigh_lines(
+    run: RunFolder, positive: Sequence[WriteTask], model: LineModel, share: float, resources: Resources
 ) -> LineEvidence:
-    lines = list(run_on_all(_LineMeasurer(run, model), positive, resources))
-    elongation, thickness = np.median(lines, axis=0).round(4)
-    return LineEvidence(round(width, 4), round(share, 4), float(elongation), float(thickness))
+    """The figures that tell whether lines suit a run, medians over the images."""
+    width = np.median([_measure_selected(run, task) for task in positive])
+    elongation, thickness = np.median(list(run_on_all(_LineMeasurer(run, model), positive, resources)), axis=0)
+    return LineEvidence(*(round(float(figure), 4) for figure in (width, share, elongation, thickness)))
 
 
 def _measure_selected(run: RunFolder, task: WriteTask) -> float:

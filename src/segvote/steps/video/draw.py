@@ -1,46 +1,128 @@
-"""Masks of all frames of a video: carried heat, redrawn along each frame's own edges and steadied over time."""
+"""Masks of all frames of a video: heat carried from key frames, redrawn along each frame's edges, steadied over time.
+
+Only the frames from one key frame to the next are in memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
-from segvote.io.images import resize_labels
-from segvote.io.video.reading import Frame
+from segvote.io.arrays import read_arrays
+from segvote.io.images import resize_image, resize_labels
+from segvote.io.video.files import Frame
+from segvote.io.video.reading import read_frames
 from segvote.masks import Decided, Drawing, draw_mask
-from segvote.segmentation.carrying import Track, measure_flicker, smooth_heat
-from segvote.segmentation.flow import measure_flow
-from segvote.steps.drawing.superpixels import segment_superpixels
-from segvote.steps.video.carry import CarriedFrame, SegmentedVideo
+from segvote.run.run_folder import RunFolder
+from segvote.run.videos import read_ahead, read_key_labels
+from segvote.segmentation.carrying import Track, blend, follow_between, is_nearer, measure_flicker
+from segvote.steps.drawing.superpixels import N_SUPERPIXELS, segment_superpixels
 
+FRAMES = ("frames", "starts", "frame_indices", "key_indices", "poster")
 # How much of a frame's heat is the mask of the frame before, where the flow is trusted.
 STEADINESS = 0.3
+# What is drawn of a frame goes beyond its warm pixels by this share of the longer side.
+MARGIN = 0.1
+
+
+@dataclass(frozen=True)
+class CarriedFrame:
+    """A frame of a video with what is known of its key frames."""
+
+    frame: Frame
+    working: np.ndarray  # (h, w, 3) uint8 at working size
+    labels: np.ndarray  # (h, w) segments of the nearer key frame
+    heat: np.ndarray  # (h, w) float32 mean of the heat of both key frames it lies between
+    step: Track | None = None  # to the frame before; None for the first frame
 
 
 @dataclass(frozen=True)
 class DrawnFrame:
-    """One frame of a video.
-
-    Attributes
-    ----------
-    frame
-        As it was read.
-    mask, heat
-        (h, w) bool at the size of the frame; (h', w') float32 in [0, 1] at working size.
-    flicker
-        See `segvote.segmentation.carrying.measure_flicker`; 0 for the first frame.
-    """
+    """A frame of a video with its mask."""
 
     frame: Frame
-    mask: np.ndarray
-    heat: np.ndarray
-    flicker: float
+    mask: np.ndarray  # (h, w) bool at the size of the frame
+    heat: np.ndarray  # (h', w') float32 in [0, 1] at working size
+    flicker: float  # see `segvote.segmentation.carrying.measure_flicker`; 0 for the first frame
 
 
-class VideoDrawer:
-    """Draws the frames of one video.
+@dataclass(frozen=True)
+class SegmentedVideo:
+    """A video whose key frames are segmented."""
+
+    run: RunFolder  # where its segments lie
+    key: str  # and under which name
+    path: Path  # the film, or the folder of frames
+    # Which frames there are, and the key frame of each segment, see `segvote.steps.video.extract`.
+    segments: Mapping[str, np.ndarray]
+
+    @classmethod
+    def open(cls, run: RunFolder, key: str, path: Path) -> SegmentedVideo:
+        return cls(run, key, path, read_arrays(run.segments_path(key), FRAMES))
+
+    def carry(self, heat: np.ndarray | None = None, within: tuple[int, int] | None = None) -> Iterator[CarriedFrame]:
+        """All frames in order, or those from one key frame to another, with heat (n_segments,); None: none."""
+        heat = np.zeros(len(self.segments["frames"]), np.float32) if heat is None else heat
+        window: list[Frame] = []
+        first: CarriedFrame | None = None
+        for frame in self._read(within):
+            if frame.index not in self.segments["key_indices"]:
+                window.append(frame)
+                continue
+            last = self._open_key(frame, heat)
+            yield from [last] if first is None else _carry_between(first, window, last)
+            window, first = [], last
+
+    def hold(self, heat: np.ndarray) -> Iterator[tuple[Frame, np.ndarray]]:
+        """All frames in order, without any flow: each with the heat (h, w) of the last key frame."""
+        for frame in self._read():
+            if frame.index in self.segments["key_indices"]:
+                key = self._open_key(frame, heat)
+            yield frame, key.heat
+
+    def _read(self, within: tuple[int, int] | None = None) -> Iterator[Frame]:
+        indices = self.segments["frame_indices"]
+        low, high = (indices[0], indices[-1]) if within is None else within
+        return read_ahead(read_frames(self.path, indices[(indices >= low) & (indices <= high)].tolist()))
+
+    def _open_key(self, frame: Frame, heat: np.ndarray) -> CarriedFrame:
+        number = int(np.searchsorted(self.segments["key_indices"], frame.index))
+        labels = read_key_labels(self.run, self.key, self.segments, number)
+        return CarriedFrame(frame, resize_image(frame.image, max(labels.shape)), labels, heat[labels])
+
+    def read_labels(self, frame: int) -> np.ndarray:
+        """(h, w) segments of one frame by its number in the source, as `carry` gives them."""
+        keys = self.segments["key_indices"]
+        after = int(np.searchsorted(keys, frame))
+        within = keys[max(after - 1, 0)], keys[after]
+        return next(one.labels for one in self.carry(within=within) if one.frame.index == frame)
+
+
+def _carry_between(first: CarriedFrame, window: list[Frame], last: CarriedFrame) -> Iterator[CarriedFrame]:
+    """The frames of a window between two key frames, and the last of these."""
+    images = [resize_image(frame.image, max(first.labels.shape)) for frame in window]
+    steps, *tracks = follow_between([first.working, *images, last.working])
+    for number, (earlier, later) in enumerate(zip(*tracks, strict=True)):
+        share = (number + 1) / (len(window) + 1)
+        is_early = is_nearer(earlier, later, share)
+        labels = earlier.carry(first.labels) if is_early else later.carry(last.labels)
+        heat = blend(earlier, later, first.heat, last.heat, share)
+        yield CarriedFrame(window[number], images[number], labels, heat, steps[number])
+    yield replace(last, step=steps[-1])
+
+
+def draw_video(
+    video: SegmentedVideo,
+    heat: np.ndarray,
+    decisions: np.ndarray,
+    fixed: np.ndarray,
+    along_superpixels: bool = True,
+    steadiness: float = STEADINESS,
+) -> Iterator[DrawnFrame]:
+    """All frames of a video in order.
 
     Parameters
     ----------
@@ -53,46 +135,42 @@ class VideoDrawer:
     steadiness
         How much the mask of a frame keeps to that of the frame before, in [0, 1).
     """
+    # A user label holds in every frame that its segment is carried to.
+    heat = np.where(fixed >= 0, fixed == 1, heat).astype(np.float32)
+    if not decisions.any():
+        for frame, cold in video.hold(heat):
+            yield DrawnFrame(frame, np.zeros(frame.image.shape[:2], dtype=bool), cold, 0.0)
+        return
+    mask: np.ndarray = np.zeros(0)
+    for one in video.carry(heat):
+        steadied, flicker = one.heat, 0.0
+        if one.step is not None:
+            carried, weights = one.step.carry(mask.astype(np.uint8)), steadiness * one.step.trust
+            steadied = (1 - weights) * one.heat + weights * carried
+        mask = _draw(one, steadied, fixed, along_superpixels)
+        if one.step is not None:
+            flicker = measure_flicker(mask, carried > 0)
+        yield DrawnFrame(one.frame, resize_labels(mask, one.frame.image.shape[:2]), one.heat, flicker)  # type: ignore[arg-type]
 
-    def __init__(
-        self,
-        video: SegmentedVideo,
-        heat: np.ndarray,
-        decisions: np.ndarray,
-        fixed: np.ndarray,
-        along_superpixels: bool = True,
-        steadiness: float = STEADINESS,
-    ) -> None:
-        self.video, self.along_superpixels, self.steadiness = video, along_superpixels, steadiness
-        # A user label holds in every frame that its segment is carried to.
-        self.heat = np.where(fixed >= 0, fixed == 1, heat).astype(np.float32)
-        self.fixed, self.is_empty = fixed, not decisions.any()
 
-    def draw(self) -> Iterator[DrawnFrame]:
-        """All frames in order."""
-        if self.is_empty:
-            for one in self.video.hold(self.heat):
-                yield DrawnFrame(one.frame, np.zeros(one.frame.image.shape[:2], dtype=bool), one.heat, 0.0)
-            return
-        last: CarriedFrame | None = None
-        mask: np.ndarray = np.zeros(0)
-        for one in self.video.carry(self.heat):
-            mask, flicker = (self._draw(one, one.heat), 0.0) if last is None else self._draw_after(one, last, mask)
-            shape = one.frame.image.shape[:2]
-            yield DrawnFrame(one.frame, resize_labels(mask, shape), one.heat, flicker)  # type: ignore[arg-type]
-            last = one
+def _draw(one: CarriedFrame, heat: np.ndarray, fixed: np.ndarray, along_superpixels: bool) -> np.ndarray:
+    """(h, w) bool at working size; drawn in a box around what is warm, as nothing else can become object."""
+    box, mask = _find_box(heat > 0.5), np.zeros(heat.shape, dtype=bool)
+    heat, labels, working = heat[box], one.labels[box], one.working[box]
+    if not heat.size:
+        return mask
+    n_superpixels = -(-N_SUPERPIXELS * heat.size // mask.size)
+    found = segment_superpixels(working, labels, n_superpixels) if along_superpixels else None
+    # Every pixel is a segment of its own: carried heat differs within segments.
+    pixels, flat = np.arange(heat.size).reshape(heat.shape), heat.ravel()
+    decided = Decided(pixels, flat, flat > 0.5, fixed[labels].ravel())
+    mask[box] = draw_mask(decided, found, Drawing("regions"), max(heat.shape), lambda _: working)
+    return mask
 
-    def _draw_after(self, one: CarriedFrame, last: CarriedFrame, before: np.ndarray) -> tuple[np.ndarray, float]:
-        """(h, w) mask of a frame by that of the frame before it, (h, w), and its flicker."""
-        flow = measure_flow(one.working, last.working)
-        track = Track.start(last.working).follow(one.working, flow)
-        mask = self._draw(one, smooth_heat(one.heat, before, track, self.steadiness))
-        return mask, measure_flicker(mask, before, flow)
 
-    def _draw(self, one: CarriedFrame, heat: np.ndarray) -> np.ndarray:
-        """(h, w) bool at working size."""
-        found = segment_superpixels(one.working, one.labels) if self.along_superpixels else None
-        # Every pixel is a segment of its own: carried heat differs within segments.
-        pixels, flat = np.arange(heat.size).reshape(heat.shape), heat.ravel()
-        decided = Decided(pixels, flat, flat > 0.5, self.fixed[one.labels].ravel())
-        return draw_mask(decided, found, Drawing("regions"), max(heat.shape), lambda _: one.working)
+def _find_box(is_warm: np.ndarray) -> tuple[slice, slice]:
+    """Rows and columns that hold all warm pixels (h, w) bool and what surrounds them; empty without one."""
+    margin = round(MARGIN * max(is_warm.shape))
+    places = [np.flatnonzero(is_warm.any(axis=axis)) for axis in (1, 0)]
+    rows, columns = (slice(max(one[0] - margin, 0), one[-1] + 1 + margin) if len(one) else slice(0) for one in places)
+    return rows, columns

@@ -10,58 +10,94 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
+from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
-from segvote.io.video.reading import open_video, read_frames
+from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
+from segvote.kernels.pixels import convert_to_lab
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder
-from segvote.run.video.frames import get_poster_path, name_key_frame, read_ahead, read_frame_labels
-from segvote.steps.video.key_frames import survey_video
-from segvote.steps.video.supervoxels import SEGMENTER, extract_supervoxels
+from segvote.run.videos import get_poster_path, name_key_frame, read_ahead, read_frame_labels, read_key_labels
+from segvote.segmentation.hierarchy import join_trees, link_ward
+from segvote.segmentation.labels import measure_segments
+from segvote.segmentation.supervoxels import segment_key_frames
+from segvote.types import Segmentation
 
 if TYPE_CHECKING:
     from segvote.steps.extract import BagExtractor
 
-VIDEO_VERSION = 3  # raised when key frames are chosen or joined in another way
+VIDEO_VERSION = 4  # raised when key frames are chosen or joined in another way
+EVERY = 8  # frames from one key frame to the next, at most
+LEAST = 5  # key frames of a video, where it has as many frames
+# Correlation of thumbnails below which a frame shows something else than the last key frame.
+CHANGED = 0.5
 POSTER_QUALITY = 95
+SUPERVOXELS = "supervoxels"
+# A supervoxel lasts, so a frame may show more of them than an image has segments.
+SUPERVOXELS_IN_SEGMENTS = 2
 PER_SEGMENT = ("areas", "border", "centres", "colours")
 GEOMETRY = (*PER_SEGMENT, "edges", "lengths", "parents", "altitudes", "shape")
-FRAMES = ("frame_indices", "frame_times", "key_indices", "poster", "problem")
 
 
 def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage:
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
     run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
-    stream = open_video(bag.path, settings.every, settings.fps or None)
-    frames = read_if_whole(run.segments_path(key), FRAMES) or survey_video(stream)
-    if settings.segmenter == SEGMENTER:
-        joined = extract_supervoxels(extractor, bag, key, stream, frames)
+    known = read_if_whole(run.segments_path(key))
+    is_done = known is not None and is_whole(run, key, known)
+    frames = known or survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
+    if settings.segmenter == SUPERVOXELS:
+        joined = {**frames, **({} if is_done else _segment_supervoxels(extractor, bag, key, frames))}
+        _average_features(extractor, bag, key, joined)
     else:
-        joined = _extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)
-    poster = next(read_frames(bag.path, [int(frames["poster"])]))
-    write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
-    found = {"labels": read_frame_labels(run, key, -1, {**joined, **frames}), **joined, **frames}
-    write_arrays(run.segments_path(key), compress=True, **found)
-    return extractor.sum_up(bag, key, found, seconds)
-
-
-def _extract_key_frames(
-    extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int], seconds: dict[str, float]
-) -> dict[str, np.ndarray]:
-    """Segments and features of each key frame as of an image; returns all segments, see `join_key_frames`."""
-    features_key = extractor.name_features(key)
-    for frame in read_ahead(read_frames(bag.path, indices)):
-        picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
-        segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
-        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
-    names = [name_key_frame("", index) for index in indices]
-    _join_features(extractor.run, features_key, names)
-    return join_key_frames([read_arrays(extractor.run.segments_path(key + name), GEOMETRY) for name in names])
+        joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)}
+    if not is_done:
+        poster = next(read_frames(bag.path, [int(frames["poster"])]))
+        write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
+        joined = {**joined, "labels": read_frame_labels(run, key, -1, joined)}
+        write_arrays(run.segments_path(key), compress=True, **joined)
+    return extractor.sum_up(bag, key, joined, seconds)
 
 
 def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
     """Whether the run folder holds the poster and the key frames of a video whose segments are these."""
     names = [name_key_frame(key, index) for index in segments["key_indices"]]
     return all(path.is_file() for path in (get_poster_path(run, key), *map(run.segments_path, names)))
+
+
+def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
+    """Go through a video once and choose its key frames; a frame leaves 256 bytes in memory.
+
+    Returns
+    -------
+    dict
+        Numbers in the source of all frames (*frame_indices*), of the key frames (*key_indices*) and of the key frame in
+        the middle, which pages show (*poster*); seconds from the beginning (*frame_times*); what could not be read
+        (*problem*).
+    """
+    frames = [(frame.index, frame.time, make_thumbnail(frame.image)) for frame in read_ahead(stream)]
+    indices, times, thumbnails = zip(*frames, strict=True)
+    keys = np.array(indices)[choose_key_frames(thumbnails)]
+    return {
+        "frame_indices": np.array(indices),
+        "frame_times": np.array(times),
+        "key_indices": keys,
+        "poster": keys[len(keys) // 2],
+        "problem": np.array(stream.problem),
+    }
+
+
+def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
+    """Ascending places of key frames: evenly spaced ones, and each frame that is unlike the key frame before it.
+
+    The first and the last frame are always key frames.
+    """
+    n_frames = len(thumbnails)
+    n_even = min(n_frames, max(LEAST, 1 + int(np.ceil((n_frames - 1) / EVERY))))
+    even = set(np.linspace(0, n_frames - 1, n_even).round().astype(int).tolist())
+    keys = [0]
+    for place in range(1, n_frames):
+        if place in even or measure_likeness(thumbnails[place], thumbnails[keys[-1]]) < CHANGED:
+            keys.append(place)
+    return np.array(keys)
 
 
 @dataclass(frozen=True)
@@ -80,12 +116,21 @@ class FramePicture:
         return self.image
 
 
-def _join_features(run: RunFolder, key: str, names: Sequence[str]) -> None:
-    """Write the features of all key frames as one file; their own files are deleted once it is whole."""
-    if read_if_whole(run.features_path(key)) is None:
-        parts = [read_arrays(run.features_path(key + name))["features"] for name in names]
-        write_arrays(run.features_path(key), features=np.concatenate(parts))
-    shutil.rmtree(run.features_path(key + names[0]).parent, ignore_errors=True)
+def _extract_key_frames(
+    extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int], seconds: dict[str, float]
+) -> dict[str, np.ndarray]:
+    """Segments and features of each key frame as of an image; returns all segments, see `join_key_frames`."""
+    run, features_key = extractor.run, extractor.name_features(key)
+    for frame in read_ahead(read_frames(bag.path, indices)):
+        picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
+        segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
+        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
+    names = [name_key_frame("", index) for index in indices]
+    if read_if_whole(run.features_path(features_key)) is None:
+        parts = [read_arrays(run.features_path(features_key + name))["features"] for name in names]
+        write_arrays(run.features_path(features_key), features=np.concatenate(parts))
+    shutil.rmtree(run.features_path(features_key + names[0]).parent, ignore_errors=True)
+    return join_key_frames([read_arrays(run.segments_path(key + name), GEOMETRY) for name in names])
 
 
 def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -95,13 +140,11 @@ def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndar
     segment as `frames`, and the number of the first segment of each key frame as `starts`.
     """
     counts = [len(part["areas"]) for part in parts]
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in PER_SEGMENT}
+    starts = np.cumsum([0, *counts[:-1]])
     parents, altitudes = join_trees([(part["parents"], part["altitudes"]) for part in parts])
     return {
-        **joined,
+        **{name: np.concatenate([part[name] for part in parts]) for name in (*PER_SEGMENT, "lengths")},
         "edges": np.concatenate([part["edges"] + start for part, start in zip(parts, starts, strict=True)]),
-        "lengths": np.concatenate([part["lengths"] for part in parts]),
         "parents": parents,
         "altitudes": altitudes,
         "frames": np.repeat(np.arange(len(parts), dtype=np.int32), counts),
@@ -110,22 +153,33 @@ def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndar
     }
 
 
-def join_trees(trees: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """One tree over the segments of several: parents and altitudes as in `segvote.types.Segmentation`.
+def _segment_supervoxels(
+    extractor: BagExtractor, bag: Bag, key: str, frames: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Supervoxels as segments, ``--segmenter supervoxels``: the paper's protocol, for comparison.
 
-    The trees keep their merges; then they merge one after the other, at the height of the highest of them.
+    A supervoxel is one segment in all key frames that show it: the video votes as one image. Writes label maps of the
+    key frames; returns the segments without label maps.
     """
-    sizes = [(len(parents) + 1) // 2 for parents, _ in trees]
-    n_segments, n_nodes = sum(sizes), 2 * sum(sizes) - 1
-    parents, altitudes = np.arange(n_nodes, dtype=np.int32), np.zeros(n_nodes, np.float32)
-    leaf, inner, roots = 0, n_segments, []
-    for size, (own_parents, own_altitudes) in zip(sizes, trees, strict=True):
-        numbers = np.concatenate([leaf + np.arange(size), inner + np.arange(size - 1)])
-        parents[numbers], altitudes[numbers] = numbers[own_parents], own_altitudes
-        roots.append(numbers[-1])
-        leaf, inner = leaf + size, inner + size - 1
-    top = inner + np.arange(len(trees) - 1)
-    parents[roots[:2]] = top[:1] if len(top) else roots[:1]
-    parents[roots[2:]], parents[top[:-1]] = top[1:], top[1:]
-    altitudes[top] = altitudes.max()
-    return parents, altitudes
+    settings, keys = extractor.settings, frames["key_indices"]
+    source = read_ahead(read_frames(bag.path, frames["frame_indices"].tolist()))
+    working = ((resize_image(frame.image, settings.size), frame.index in keys) for frame in source)
+    images, labels = segment_key_frames(working, SUPERVOXELS_IN_SEGMENTS * settings.n_segments)
+    for index, one in zip(keys, labels, strict=True):
+        write_arrays(extractor.run.segments_path(name_key_frame(key, index)), compress=True, labels=one)
+    lab, shape = convert_to_lab(images), next(read_frames(bag.path, [int(keys[0])])).image.shape[:2]
+    found = measure_segments(Segmentation(labels, *link_ward(lab, labels)), lab, shape)  # type: ignore[arg-type]
+    starts, zeros = np.zeros(len(keys), np.int64), np.zeros(len(found["areas"]), np.int32)
+    return {**{name: found[name] for name in GEOMETRY}, "starts": starts, "frames": zeros}
+
+
+def _average_features(extractor: BagExtractor, bag: Bag, key: str, segments: Mapping[str, np.ndarray]) -> None:
+    """Write the features of supervoxels: means over the key frames, weighted by area."""
+    sums = np.zeros((len(segments["areas"]), extractor.extractor.n_dims))
+    for number, frame in enumerate(read_frames(bag.path, segments["key_indices"].tolist())):
+        labels = read_key_labels(extractor.run, key, segments, number)
+        numbers, local = np.unique(labels, return_inverse=True)
+        local = local.reshape(labels.shape).astype(np.int32)
+        sums[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
+    means = (sums / segments["areas"][:, None]).astype(np.float32)
+    write_arrays(extractor.run.features_path(extractor.name_features(key)), features=means)

@@ -1,0 +1,90 @@
+"""Progress of a command, and Ctrl-C that is not lost.
+
+Python raises the interruption wherever it happens to be, also inside a library that catches everything, as some do
+while they are being imported. So it is remembered, and raised again at the next sign of progress. To be asked to end,
+or to lose the terminal, is the same as Ctrl-C: a process that a signal ended at once would leave its workers behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import typer
+from rich.console import Console
+
+from segvote.io.progress_bar import draw_progress
+from segvote.progress import Progress
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+
+# Seconds before the first line about a step, and between later ones.
+FIRST_LINE, NEXT_LINE = 3.0, 30.0
+
+_asked: list[int] = []
+
+
+def listen_for_stop() -> None:
+    """Remember Ctrl-C and the other signals from now on; SIGHUP stays ignored where it is (``nohup``)."""
+    _asked.clear()
+    for number in SIGNALS:
+        if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def was_asked() -> bool:
+    """Whether a stop was requested."""
+    return bool(_asked)
+
+
+def check_stop() -> None:
+    """Raise KeyboardInterrupt if a stop was requested."""
+    if was_asked():
+        raise KeyboardInterrupt
+
+
+def find_exit_code() -> int:
+    """The exit code by which shells know the signal that asked to stop; that of Ctrl-C where none did."""
+    return 128 + (_asked[0] if _asked else int(signal.SIGINT))
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    _asked.append(number)
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def show_progress() -> Iterator[Progress]:
+    """Give a progress callback: one bar per step at a terminal, lines in a log file or a pipe."""
+    if not Console(stderr=True).is_terminal:
+        yield LineProgress(lambda line: typer.echo(line, err=True)).report
+        return
+    with draw_progress(check_stop) as progress:
+        yield progress
+
+
+class LineProgress:
+    """A line when a step takes long, and how far it is every half minute.
+
+    Parameters
+    ----------
+    write : callable
+        Takes a line.
+    clock : callable
+        Seconds that only grow.
+    """
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._write, self._clock = write, clock
+        self._step, self._due = "", 0.0
+
+    def report(self, step: str, done: int, total: int) -> None:
+        check_stop()
+        if step != self._step:
+            self._step, self._due = step, self._clock() + FIRST_LINE
+        elif self._clock() >= self._due:
+            self._due = self._clock() + NEXT_LINE
+            self._write(f"{step}: {done} of {total}")

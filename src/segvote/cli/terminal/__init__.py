@@ -1,1 +1,0 @@
-"""How the terminal is spoken to: help, progress, and what Ctrl-C does."""

@@ -1,0 +1,137 @@
+"""`color` and `lbp`: histograms of the pixels of a segment, without any learning.
+
+`color` has the nodes of a grid in CIE Lab as words; a pixel's weight is shared by the eight nodes around it, so that a
+small change of light moves the histogram a little and never by a whole bin. The nodes lie densest around grey, where
+most pixels of photographs are.
+
+`lbp`, local binary patterns, is fine texture that does not change with brightness: a pixel's word says which of its
+eight neighbours at some distance are brighter than it (Ojala et al. 2002). Patterns with at most two changes around the
+circle, 58 of 256, are words of their own; all others share one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import cv2
+import numpy as np
+
+from segvote.features.base import FeatureExtractor, check_inputs
+from segvote.features.pooling import resize_image
+
+LIGHTNESS = np.array([0, 20, 40, 60, 80, 100], np.float32)
+CHROMA = np.array([-60, -20, -6, 6, 20, 60], np.float32)  # along a* and along b*
+GRID = (len(LIGHTNESS), len(CHROMA), len(CHROMA))
+N_WORDS = math.prod(GRID)
+
+
+class ColorFeatures(FeatureExtractor):
+    """Soft histograms over a fixed grid in CIE Lab."""
+
+    blocks = (N_WORDS,)
+    standardise = False
+
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        check_inputs(image, labels)
+        return count_color_words(resize_image(image, *labels.shape), labels)
+
+    def get_key(self) -> dict[str, Any]:
+        return {"name": "color", "words": N_WORDS}
+
+
+def count_color_words(image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n_segments, n_words) float32: square roots of the shares of Lab words in each segment.
+
+    Rows have length one: a scalar product is the Bhattacharyya coefficient of two colour distributions.
+    """
+    lab = cv2.cvtColor(image.astype(np.float32) / 255, cv2.COLOR_RGB2Lab).reshape(-1, 3)
+    n_segments = int(labels.max()) + 1
+    counts = np.zeros(n_segments * N_WORDS)
+    words, corners = _share_pixels(lab)
+    words += labels.ravel() * N_WORDS
+    for step, weights in corners:
+        counts += np.bincount(words + step, weights, len(counts))
+    shares = counts.reshape(n_segments, N_WORDS)
+    totals = shares.sum(axis=1, keepdims=True)
+    return np.sqrt(shares / np.where(totals > 0, totals, 1)).astype(np.float32)
+
+
+def _share_pixels(lab: np.ndarray) -> tuple[np.ndarray, Iterator[tuple[int, np.ndarray]]]:
+    """Find the lowest of the eight words around each pixel, and for all eight the step to them and their weights."""
+    nodes = (LIGHTNESS, CHROMA, CHROMA)
+    (low_l, part_l), (low_a, part_a), (low_b, part_b) = (_find_nodes(lab[:, i], nodes[i]) for i in range(3))
+    sides = [(1 - part, part) for part in (part_l, part_a, part_b)]
+    corners = (
+        (int(np.ravel_multi_index((i, j, k), GRID)), sides[0][i] * sides[1][j] * sides[2][k])
+        for i, j, k in np.ndindex(2, 2, 2)
+    )
+    return np.ravel_multi_index((low_l, low_a, low_b), GRID), corners
+
+
+def _find_nodes(values: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the node below each value and how far the value lies towards the next, in [0, 1]."""
+    places = np.interp(values, nodes, np.arange(len(nodes)))
+    low = np.minimum(places.astype(np.int64), len(nodes) - 2)
+    return low, (places - low).astype(np.float32)
+
+
+# Local binary patterns -----------------------------------------------------------------------------------------------
+
+
+RADII = (1, 2, 4)
+N_PATTERNS = 59
+CIRCLE = ((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1))  # rows and columns, in radii
+
+
+class LbpFeatures(FeatureExtractor):
+    """Histograms of uniform local binary patterns at three radii, on the square roots' scale."""
+
+    blocks = (N_PATTERNS,) * len(RADII)
+    standardise = False
+
+    def extract(self, image: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        check_inputs(image, labels)
+        gray = cv2.cvtColor(resize_image(image, *labels.shape), cv2.COLOR_RGB2GRAY)
+        return np.hstack([_count_patterns(find_patterns(gray, radius), labels) for radius in RADII])
+
+    def get_key(self) -> dict[str, Any]:
+        return {"name": "lbp", "radii": list(RADII)}
+
+
+def find_patterns(gray: np.ndarray, radius: int) -> np.ndarray:
+    """(h, w) each pixel's pattern: 0 .. 57 uniform ones in the order of their bits, 58 for all others.
+
+    `gray` is uint8, mirrored beyond the border; the neighbours are `radius` pixels away.
+    """
+    height, width = gray.shape
+    padded = np.pad(gray, radius, mode="symmetric") if min(gray.shape) >= radius else np.pad(gray, radius, mode="edge")
+    codes = np.zeros(gray.shape, np.uint8)
+    for bit, (row, column) in enumerate(CIRCLE):
+        top, left = radius * (1 + row), radius * (1 + column)
+        codes |= (padded[top : top + height, left : left + width] > gray).astype(np.uint8) << bit
+    return _WORDS[codes]
+
+
+def _count_changes(code: int) -> int:
+    turned = (code >> 1) | (code & 1) << 7
+    return (code ^ turned).bit_count()
+
+
+def _make_words() -> np.ndarray:
+    words = np.full(256, N_PATTERNS - 1, np.uint8)
+    uniform = [code for code in range(256) if _count_changes(code) <= 2]
+    words[uniform] = np.arange(len(uniform))
+    return words
+
+
+_WORDS = _make_words()
+
+
+def _count_patterns(patterns: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Count patterns by segment; square roots of shares, so that a product is the Bhattacharyya coefficient."""
+    n_segments = int(labels.max()) + 1
+    keys = labels.ravel().astype(np.int64) * N_PATTERNS + patterns.ravel()
+    counts = np.bincount(keys, minlength=n_segments * N_PATTERNS).reshape(n_segments, N_PATTERNS)
+    return np.sqrt(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)).astype(np.float32)

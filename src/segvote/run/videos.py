@@ -1,0 +1,133 @@
+"""Videos of a run: which files and folders are some, their key frames in the run folder, the masks of their frames.
+
+The segments of each key frame are a file like that of an image. Segments of a video are those of its key frames one
+after the other, numbered over all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.io.arrays import read_arrays
+from segvote.io.masks import read_mask
+from segvote.io.video.reading import is_frame_folder, is_numbered_folder, is_video_file, list_frames
+from segvote.run.output_names import name_frames
+from segvote.types import Annotation, Part
+
+if TYPE_CHECKING:  # the record of a run names its bags, which may be videos
+    from segvote.run.record import BagRecord
+    from segvote.run.run_folder import RunFolder
+
+FRAMES = ("auto", "images", "video")
+TRACK = 1  # one object, one track
+N_AHEAD = 4  # frames that are decoded before they are asked for
+Item = TypeVar("Item")
+
+
+def is_video(path: Path) -> bool:
+    """Whether a bag's path is that of a video: a folder of frames or a film file."""
+    return path.is_dir() or is_video_file(path)
+
+
+def split_videos(folder: Path, images: Sequence[Path], frames: str = "auto") -> list[Path]:
+    """Images and videos, sorted by their path below *with* or *without*, from all pictures there and the film files.
+
+    The pictures of each folder of frames are replaced by the folder. A sub-folder is one when it holds nothing but
+    numbered pictures of one size in which each looks like the next. When most sub-folders of numbered pictures are
+    videos, all of them are: a camera that pans fast makes no photographs. With ``frames="video"`` every sub-folder with
+    pictures is a video, with ``frames="images"`` none.
+    """
+    if frames not in FRAMES:
+        raise BadInputError(f"frames must be one of {', '.join(FRAMES)}; got {frames!r}")
+    folders = _find_frame_folders(folder, images, frames)
+    rest = [path for path in images if path.parent not in folders]
+    return sorted([*rest, *folders, *_find_films(folder)], key=lambda path: path.relative_to(folder).as_posix())
+
+
+def _find_frame_folders(folder: Path, images: Sequence[Path], frames: str) -> set[Path]:
+    """Sub-folders that are videos; the folder itself never is: its pictures are bags."""
+    candidates = {path.parent for path in images} - {folder}
+    if frames == "images":
+        return set()
+    if frames == "video":
+        return {one for one in candidates if list_frames(one)}
+    videos = {one for one in candidates if is_frame_folder(one)}
+    numbered = {one for one in candidates if is_numbered_folder(one)} if videos else set()
+    return numbered if 2 * len(videos) > len(numbered) else videos
+
+
+def _find_films(folder: Path) -> list[Path]:
+    """Film files below a folder, hidden ones left out."""
+    found = []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(parent, name) for name in files if not name.startswith(".") and is_video_file(name)]
+    return found
+
+
+def name_key_frame(key: str, index: int) -> str:
+    """Name of the segments, or the features, of a key frame by its number in the source; `key` is the video's."""
+    return f"{key}.frames/{index:05d}"
+
+
+def read_key_labels(run: RunFolder, key: str, segments: Mapping[str, np.ndarray], number: int) -> np.ndarray:
+    """(h, w) int32 segments, numbered over the whole video, of one of its key frames, counted from 0."""
+    path = run.segments_path(name_key_frame(key, int(segments["key_indices"][number])))
+    labels = read_arrays(path, ("labels",))["labels"].astype(np.int32)
+    return labels + np.int32(segments["starts"][number])
+
+
+def read_frame_labels(run: RunFolder, key: str, frame: int, segments: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(h, w) segments of the key frame nearest to a frame by its number in the source; -1: of the poster."""
+    wanted = int(segments["poster"]) if frame < 0 else frame
+    return read_key_labels(run, key, segments, int(np.abs(segments["key_indices"] - wanted).argmin()))
+
+
+def get_poster_path(run: RunFolder, key: str) -> Path:
+    """The one frame that stands for a video where a page shows pictures."""
+    return run.path / "posters" / f"{key}.jpg"
+
+
+def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The same items, fetched by a thread that runs a little ahead: decoding goes on while frames are worked on."""
+    source, end = iter(items), object()
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(next, source, end) for _ in range(N_AHEAD))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(thread.submit(next, source, end))
+            yield item  # type: ignore[misc]
+
+
+def list_frame_stems(path: Path, indices: np.ndarray) -> list[str]:
+    """Names without extension of the frames at some indices."""
+    if not path.is_dir():
+        return [f"{index:05d}" for index in indices]
+    names = name_frames([frame.name for frame in list_frames(path)])
+    return [names[index] for index in indices]
+
+
+def list_frame_images(run: RunFolder, record: BagRecord, source: Path) -> Iterator[tuple[str, Annotation]]:
+    """Stem of each frame of a video, and the frame as an image without parts."""
+    indices = read_arrays(run.segments_path(record.segments), ("frame_indices",))["frame_indices"]
+    files = list_frames(source) if source.is_dir() else []
+    for index, stem in zip(indices, list_frame_stems(source, indices), strict=True):
+        path = files[index] if files else None
+        name = f"{record.name}/{path.name if path else f'{stem}.png'}"
+        properties: dict[str, object] = {"video": record.name, "frame": int(index), "source": source}
+        yield stem, Annotation(name, record.height, record.width, image_path=path, properties=properties)
+
+
+def list_frame_annotations(run: RunFolder, record: BagRecord, source: Path, label: str) -> Iterator[Annotation]:
+    """One annotation for each frame of a video, all of one track; masks are read one at a time."""
+    for stem, frame in list_frame_images(run, record, source):
+        mask = read_mask(run.mask_path(f"{record.stem}/{stem}")) == 255
+        yield replace(frame, parts=(Part(label, mask, record.score, TRACK),) if mask.any() else ())

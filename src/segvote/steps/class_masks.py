@@ -1,0 +1,90 @@
+"""One index mask per image from the masks of several classes: where they overlap, the higher weight wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+from PIL import Image
+
+from segvote.io.atomic import write_bytes
+from segvote.io.exports.index_pictures import make_voc_palette
+from segvote.io.images import resize_labels
+from segvote.io.masks import encode_png
+from segvote.run.classes import list_joined
+from segvote.run.corrections import read_corrections
+from segvote.run.output_names import name_frames
+from segvote.run.record import ClassRecord
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
+from segvote.run.strokes import find_painted
+from segvote.types import Annotation
+
+
+def join_masks(masks: np.ndarray, sureness: np.ndarray) -> np.ndarray:
+    """Lay masks (n_classes, h, w) bool over each other: (h, w) uint8, 0 for none, otherwise 1 + number of the class.
+
+    Where several claim a pixel, the class of the highest sureness, (n_classes, h, w) or (n_classes, 1, 1), wins; of
+    equals the first.
+    """
+    claims = np.where(masks, sureness, -np.inf)
+    return np.where(masks.any(axis=0), claims.argmax(axis=0) + 1, 0).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class IndexWriter:
+    """Writes the index masks of one image, or of a video and its frames."""
+
+    folder: RunFolder  # where ``masks`` lies
+    runs: Mapping[str, Run]  # class to its run, in the order of the numbers
+
+    def write(self, index: int, record: ClassRecord) -> list[Annotation]:
+        """Write the masks of image `index`; returns its annotations, with overlaps."""
+        self._write(record.stem, self._join_image(index, record))
+        annotations = list(list_joined(self.runs, index, record.name))
+        if record.n_frames:
+            frames = name_frames([PurePosixPath(annotation.name).name for annotation in annotations])
+            for frame, annotation in zip(frames, annotations, strict=True):
+                self._write(f"{record.stem}/{frame}", self._join_parts(annotation))
+        return annotations
+
+    def _join_image(self, index: int, record: ClassRecord) -> np.ndarray:
+        """Segment by segment the class with the higher weight; a class whose pixels the user painted wins them."""
+        found = [(number, run) for number, run in enumerate(self.runs.values(), 1) if run.bags[index].has_mask]
+        size = (record.height, record.width)
+        if not found:
+            return np.zeros(size, np.uint8)
+        masks = np.stack([run.read_mask(index) for _, run in found])
+        if len(found) == 1:
+            return np.where(masks[0], found[0][0], 0).astype(np.uint8)
+        labels = resize_labels(found[0][1].read_segments(index)["labels"], size)
+        weights = [_weigh_pixels(run, index, labels) for _, run in found]
+        return _number(join_masks(masks, np.stack(weights)), [number for number, _ in found])
+
+    def _join_parts(self, annotation: Annotation) -> np.ndarray:
+        """In a frame of a video the class with the higher score."""
+        if not annotation.parts:
+            return np.zeros((annotation.height, annotation.width), np.uint8)
+        names = list(self.runs)
+        masks = np.stack([part.mask for part in annotation.parts])
+        scores = np.array([part.score for part in annotation.parts])[:, None, None]
+        return _number(join_masks(masks, scores), [names.index(part.label) + 1 for part in annotation.parts])
+
+    def _write(self, stem: str, indices: np.ndarray) -> None:
+        picture = Image.fromarray(indices)
+        picture.putpalette(make_voc_palette().ravel().tolist())
+        write_bytes(self.folder.mask_path(stem), encode_png(picture), durable=False)
+
+
+def _weigh_pixels(run: Run, index: int, labels: np.ndarray) -> np.ndarray:
+    """(h, w) weights of a class at the pixels of an image; infinite where the user painted."""
+    weights = run.votes["weights"][run.get_slice(index)][labels]
+    strokes = read_corrections(run.folder).strokes.get(run.bags[index].digest, [])
+    painted = find_painted(strokes, labels.shape)  # type: ignore[arg-type]
+    return np.where(painted, np.inf, weights)
+
+
+def _number(indices: np.ndarray, numbers: list[int]) -> np.ndarray:
+    return np.array([0, *numbers], np.uint8)[indices]

@@ -1,0 +1,242 @@
+"""Several classes in one call: one folder per class in, one index mask per image out.
+
+The other classes are the negatives of each. Images are segmented once, and neighbours are looked for once: a
+class costs one count of the votes. Below ``classes/NAME`` lies a run folder like any other for each class.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError
+from segvote.features import Standardiser
+from segvote.io.arrays import write_arrays
+from segvote.io.atomic import atomic_path
+from segvote.io.exports.base import ExportOptions
+from segvote.io.exports.coco import write_coco_file
+from segvote.io.stores import name_path_or_uri
+from segvote.io.tables import read_json, write_json
+from segvote.method.table import SegmentTable
+from segvote.progress import count_along
+from segvote.run.bags import SegmentedImage, name_bags
+from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, find_class_record, list_class_images
+from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
+from segvote.run.output_names import remove_stale
+from segvote.run.record import ClassRecord, list_versions, make_record
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.settings import Settings
+from segvote.run.videos import get_poster_path
+from segvote.steps.class_masks import IndexWriter
+from segvote.steps.job import is_done, write_run
+from segvote.steps.label_maps import LabelMaps
+from segvote.steps.looks import list_levels
+from segvote.steps.prepare import check_names, check_strict, extract_bags, keep_readable, list_problems
+from segvote.steps.reopening import Voted, apply_corrections, open_folder
+from segvote.steps.table import gather_table
+from segvote.steps.vote import Held, hold_vote
+from segvote.steps.workers import Resources
+from segvote.types import WITH, WITHOUT, Annotation
+
+
+def annotate_class_folders(
+    root: Path | str,
+    out: Path | str,
+    settings: Settings,
+    resources: Resources = Resources(),
+    segments: Path | str | None = None,
+    strict: bool = False,
+) -> ClassRuns:
+    """Find several objects at once; see `segvote.annotate_classes`."""
+    settings = list_levels(settings)[0]  # one look: what one class wants another may not
+    folder, root = RunFolder(out), Path(root)
+    job = _Job(folder, root, settings, resources)
+    _check_owner(folder, root)
+    found = list_class_images(root, settings.frames, settings.reading)
+    with folder.lock():
+        _check_owner(folder, root)  # again: another process may have begun there meanwhile
+        if not find_class_record(folder).exists():
+            _write_record(folder, root, complete=False)
+        job.carry_out(found, LabelMaps.open(segments), strict)
+    return ClassRuns(folder.path)
+
+
+class _Job:
+    """One call of `annotate_class_folders`."""
+
+    def __init__(self, folder: RunFolder, root: Path, settings: Settings, resources: Resources) -> None:
+        self.folder, self.root, self.settings, self.resources = folder, root, settings, resources
+        self.extractor = check_names(settings)
+        self.images: list[ClassImage] = []
+        self.segmented: list[SegmentedImage] = []
+        self._held: Held | None = None
+
+    def carry_out(self, found: ClassFolders, label_maps: LabelMaps | None, strict: bool) -> None:
+        # *With* images of any class get masks: their superpixels are computed along with the segments.
+        bags = [replace(image.bag, bag_label=WITH if image.names else WITHOUT) for image in found.images]
+        segmented = extract_bags(self.folder, bags, self.settings, self.extractor, label_maps, self.resources)
+        check_strict(segmented, strict)
+        kept = [(image, one) for image, one in zip(found.images, segmented, strict=True) if not one.problem]
+        self.images, self.segmented = [image for image, _ in kept], [one for _, one in kept]
+        keys = {name: self._annotate(name, segmented, found) for name in found.names}
+        copies = [{"name": name, "reason": reason} for name, reason in found.problems]
+        self._join(found.names, make_key(version=__version__, classes=keys), list_problems(segmented) + copies)
+
+    @cached_property
+    def _table(self) -> tuple[SegmentTable, Standardiser]:
+        """The segments of all images, labelled for some class, and the scale of their features."""
+        return gather_table(self.folder, self.segmented, self.extractor, self.settings)
+
+    def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
+        """The run of one class; returns the name of its result."""
+        run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
+        inputs = {WITH: name_path_or_uri(self.root / name), WITHOUT: name_path_or_uri(self.root)}
+        with run.lock():
+            corrections = read_corrections(run)
+            bags = move_bags([image.make_bag(name) for image in found.images], corrections)
+            labelled = [replace(one, bag=bag) for one, bag in zip(segmented, bags, strict=True)]
+            good = keep_readable(labelled, strict=False)
+            key = make_result_key(settings, good, corrections)
+            if is_done(run, key):
+                return key
+            run.write_record(make_record(inputs, settings, key, complete=False))
+            share_parts(self.folder, run, good)
+            write_run(self._vote(run, settings, good, corrections), inputs, list_problems(segmented), self.resources)
+        return key
+
+    def _vote(self, run: RunFolder, settings: Settings, bags: list[SegmentedImage], corrections: Corrections) -> Voted:
+        progress, (table, standardiser) = self.resources.progress, self._table
+        progress(f"vote on {settings.label}", 0, 1)
+        table = table.relabel(np.array([one.bag.bag_label == WITH for one in bags]))
+        opened = open_folder(run, settings, self.extractor, bags, corrections, (table, standardiser))
+        # The neighbours of a segment do not depend on the class.
+        known = self._held
+        self._held = hold_vote(table, settings) if known is None else known.relabel(table.bag_labels)
+        voted = apply_corrections(opened, self._held)
+        progress(f"vote on {settings.label}", 1, 1)
+        return voted
+
+    def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
+        """Index masks, COCO file and scores of all classes together."""
+        stems = name_bags([image.bag for image in self.images])
+        if _is_joined(self.folder, key, list(stems.values())):
+            return
+        _write_record(self.folder, self.root, complete=False)
+        runs = {name: Run(self.folder.path / "classes" / name) for name in names}
+        records = [
+            _make_class_record(runs, index, image, stems[image.bag.name]) for index, image in enumerate(self.images)
+        ]
+        annotations = self._write_masks(IndexWriter(self.folder, runs), records)
+        write_coco_file(annotations, self.folder.coco_path, ExportOptions(labels=tuple(names)))
+        _write_votes(self.folder, runs)
+        remove_stale(self.folder.path, stems.values())
+        _write_record(
+            self.folder,
+            self.root,
+            complete=True,
+            key=key,
+            settings=self.settings.to_dict(),
+            classes=list(names),
+            images=records,
+            problems=problems,
+        )
+
+    def _write_masks(self, writer: IndexWriter, records: Sequence[ClassRecord]) -> Iterator[Annotation]:
+        numbered = count_along(enumerate(records), "write index masks", len(records), self.resources.progress)
+        for index, record in numbered:
+            yield from writer.write(index, record)
+
+
+def _make_class_record(runs: dict[str, Run], index: int, image: ClassImage, stem: str) -> ClassRecord:
+    bags = {name: run.bags[index] for name, run in runs.items()}
+    one, chosen = next(iter(bags.values())), {name: bag for name, bag in bags.items() if bag.has_mask}
+    return ClassRecord(
+        name=image.bag.name,
+        stem=stem,
+        classes=sorted(image.names),
+        height=one.height,
+        width=one.width,
+        n_segments=one.n_segments,
+        n_frames=one.n_frames,
+        areas={name: bag.area for name, bag in chosen.items()},
+        scores={name: bag.score for name, bag in chosen.items()},
+    )
+
+
+def _write_votes(folder: RunFolder, runs: dict[str, Run]) -> None:
+    arrays = {
+        name: np.stack([run.votes[name] for run in runs.values()]).astype(kind)
+        for name, kind in (("scores", np.float32), ("weights", np.float32), ("decisions", bool))
+    }
+    write_arrays(folder.votes_path, False, **arrays)
+
+
+def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any) -> None:
+    record = {
+        "segvote": __version__,
+        "versions": list_versions(),
+        "input": name_path_or_uri(root),
+        "complete": complete,
+        "classes": [],
+        "images": [],
+        **content,
+    }
+    write_json(find_class_record(folder), record)
+
+
+def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
+    with contextlib.suppress(BadInputError):
+        record = read_json(find_class_record(folder))
+        files = [folder.votes_path, folder.coco_path, *map(folder.mask_path, stems)]
+        return bool(record["complete"] and record.get("key") == key) and all(path.is_file() for path in files)
+    return False
+
+
+def _check_owner(folder: RunFolder, root: Path) -> None:
+    path = find_class_record(folder)
+    if not folder.is_claimed(path, "holds no run on classes"):
+        return
+    owner = read_json(path)
+    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(root):
+        raise BadInputError(f"{folder.path} belongs to a run on other classes; choose another -o folder")
+
+
+def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:
+    """Give `target` the segments, superpixels, features and posters that `source` has of some bags.
+
+    Files are linked, not copied, where the file system can: each folder stays whole when the other is moved or deleted.
+    That is safe because no file is ever changed in place; a new one takes its name.
+    """
+    for bag in bags:
+        for path in _list_parts(source, bag):
+            _link(path, target.path / path.relative_to(source.path))
+
+
+def _list_parts(run: RunFolder, bag: SegmentedImage) -> Iterator[Path]:
+    segments = run.segments_path(bag.segments_key)
+    yield segments
+    yield from sorted(segments.parent.glob(f"{bag.segments_key}.superpixels-*"))
+    yield run.features_path(bag.features_key)
+    if bag.n_frames:
+        yield from sorted(segments.with_suffix(".frames").iterdir())
+        yield get_poster_path(run, bag.segments_key)
+
+
+def _link(source: Path, target: Path) -> None:
+    if target.exists() and os.path.samefile(source, target):
+        return
+    with atomic_path(target, durable=False) as temporary:
+        try:
+            os.link(source, temporary)
+        except OSError:  # another disk, or a file system without links
+            shutil.copyfile(source, temporary)

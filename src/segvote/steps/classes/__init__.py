@@ -1,1 +1,0 @@
-"""Several objects at once: one run for each class on the same segments."""

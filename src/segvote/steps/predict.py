@@ -1,0 +1,296 @@
+"""Prediction for a folder: whether each image shows the object, with a probability and a mask."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segvote import __version__
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.masks import read_mask
+from segvote.io.progress_bar import choose_progress
+from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folders
+from segvote.io.tables import read_json, write_csv, write_json
+from segvote.progress import Progress, count_along
+from segvote.run.bags import SegmentedImage, list_unsorted_bags, name_bags
+from segvote.run.classes import find_class_record
+from segvote.run.output_names import remove_stale
+from segvote.run.record import BagRecord
+from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder, make_key
+from segvote.steps.extract import BagExtractor
+from segvote.steps.model import Model, read_model
+from segvote.steps.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
+from segvote.steps.prepare import check_strict, extract_missing
+from segvote.steps.table import gather_table
+from segvote.steps.workers import N_JOBS, Resources, name_in_full
+from segvote.steps.write import WriteTask, record_bag, write_pictures
+from segvote.types import WITH, WITHOUT
+
+# Sub-folders of a run that its model does without.
+NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
+# Images whose features are in memory at the same time.
+N_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The result for one image.
+
+    Attributes
+    ----------
+    name, stem
+        Path below the folder; name of its mask and heat map without extension.
+    contains
+        Whether it shows the object, at the false-positive rate asked for; only then it has a mask.
+    unlike
+        Whether it would be called so, but its best segments are unlike those of either folder: a third answer.
+    probability
+        That it shows the object, if the object is as common as in the training folders.
+    p_value
+        Share of images without the object that score at least as high: the smallest false-positive rate at which
+        `contains` would be true.
+    score
+        Of its best segment, on the voter's scale.
+    area
+        Share of the image that the mask covers.
+    """
+
+    name: str
+    stem: str
+    contains: bool
+    unlike: bool
+    probability: float
+    p_value: float
+    score: float
+    area: float
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The results for all images, and the folder that holds them.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    images
+        One for each image that could be read, sorted by name.
+    rate
+        The false-positive rate that is kept: the one asked for, or the lowest the training images allow.
+    threshold
+        The score of an image above which it is predicted to show the object.
+    problems
+        Name and reason of each image that could not be read.
+    """
+
+    path: Path
+    images: tuple[Prediction, ...]
+    rate: float
+    threshold: float
+    problems: tuple[tuple[str, str], ...]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def read_mask(self, index: int) -> np.ndarray:
+        """(h, w) bool at the displayed size."""
+        return read_mask(RunFolder(self.path).mask_path(self.images[index].stem)) == 255
+
+    def to_table(self) -> list[dict[str, Any]]:
+        """One row per image; ``pandas.DataFrame`` takes it as it is."""
+        return [asdict(one) for one in self.images]
+
+
+def predict(
+    model: Model | Path | str,
+    folder: Path | str,
+    out: Path | str,
+    *,
+    false_positive_rate: float = FALSE_POSITIVE_RATE,
+    n_jobs: int = N_JOBS,
+    device: str | None = None,
+    scheduler: str | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Predictions:
+    """Predict whether new images show the object, and draw their masks.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        A run folder, its ``model`` folder wherever it lies now, or a `Model`.
+    folder : path or str
+        Images and videos, nested as you like.
+    out : path or str
+        Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
+    false_positive_rate : float
+        Largest share of images without the object that may be predicted to show it.
+    device : str, optional
+        Where the network runs, ``auto``, ``cpu``, ``cuda`` or another; as in the training run where it is not given. A
+        `Model` stays where it is.
+    n_jobs, scheduler, strict, progress
+        As for `annotate`.
+
+    Returns
+    -------
+    Predictions
+
+    Examples
+    --------
+    >>> import segvote
+    >>> found = segvote.predict("out", "without", "predicted", false_positive_rate=0.2, n_jobs=1)
+    >>> len(found), found.images[0].contains
+    (6, False)
+    """
+    inputs, outs = name_in_full(scheduler, folder), name_in_full(scheduler, out)
+    with (
+        choose_progress(progress) as report,
+        open_folders(inputs, outs, report) as ((images,), (target,)),
+    ):
+        if is_uri(model):
+            model = fetch_folder(str(model), report, NOT_OF_MODEL)
+        predictor = Predictor(model if isinstance(model, Model) else open_model(model, device), false_positive_rate)
+        resources = Resources(n_jobs, scheduler, report)
+        return _predict_folder(predictor, Path(images), RunFolder(target), resources, strict)
+
+
+def _predict_folder(
+    predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool
+) -> Predictions:
+    model = predictor.model
+    _check_owner(target, folder)
+    bags = list_unsorted_bags(folder, model.settings.frames, model.settings.reading)
+    with target.lock():
+        _check_owner(target, folder)  # again: another process may have begun there meanwhile
+        _claim(target, folder)
+        bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
+        segmented = extract_missing(bag_extractor, bags, resources)
+        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources)
+
+
+@dataclass(frozen=True)
+class ScoredImage:
+    """An image with scores and areas of its segments, those adjacent, shares and distances as of `Predictor.vote`."""
+
+    image: SegmentedImage
+    scores: np.ndarray
+    areas: np.ndarray
+    edges: np.ndarray
+    shares: np.ndarray
+    distances: np.ndarray
+
+
+class _Job:
+    """Scoring, judging and writing of segmented images."""
+
+    def __init__(self, target: RunFolder, predictor: Predictor) -> None:
+        self.target, self.predictor, self.model = target, predictor, predictor.model
+
+    def carry_out(
+        self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], resources: Resources
+    ) -> Predictions:
+        stems = name_bags([one.bag for one in good])
+        tasks, best, unlike = [], [], []
+        scored = count_along(self._score(good), "vote", len(good), resources.progress)
+        for one in scored:
+            choice = self.predictor.choose(one.scores, one.areas, one.edges, one.shares, one.distances)
+            tasks.append(self._make_task(one, choice, stems[one.image.bag.name]))
+            best.append(float(one.scores.max()))
+            unlike.append(choice.unlike)
+        records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources)
+        problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
+        images = tuple(self._predict(*found) for found in zip(records, best, unlike, strict=True))
+        predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
+        remove_stale(self.target.path, stems.values())
+        self._write(predictions)
+        return predictions
+
+    def _score(self, good: Sequence[SegmentedImage]) -> Iterator[ScoredImage]:
+        model = self.model
+        for start in range(0, len(good), N_AT_ONCE):
+            some = good[start : start + N_AT_ONCE]
+            table, _ = gather_table(self.target, some, model.extractor, model.settings, model.standardiser)
+            votes, shares, distances = self.predictor.vote(table.X)
+            scores = self.predictor.scorer.smooth(votes, table.adjacency)
+            edge_bags = table.bags[table.edges[:, 0]]
+            for number, one in enumerate(some):
+                own = slice(*table.bag_offsets[number : number + 2])
+                edges = table.edges[edge_bags == number] - own.start
+                yield ScoredImage(one, scores[own], table.areas[own], edges, shares[own], distances[own])
+
+    def _make_task(self, one: ScoredImage, choice: Choice, stem: str) -> WriteTask:
+        bag = one.image.bag
+        labelled = replace(one.image, bag=replace(bag, bag_label=WITH if choice.contains else WITHOUT))
+        record = record_bag(labelled, stem, one.scores, choice.decisions, one.areas, choice.threshold)
+        free = np.full(len(one.scores), -1, dtype=np.int8)
+        return WriteTask(record, bag.path, choice.heat, choice.decisions, free)
+
+    def _predict(self, record: BagRecord, score: float, unlike: bool) -> Prediction:
+        contains, figures = record.bag_label == WITH, self.predictor.measure(score)
+        return Prediction(record.name, record.stem, contains, unlike, *figures, score, record.area)
+
+    def _write(self, predictions: Predictions) -> None:
+        rows = predictions.to_table()
+        write_csv(self.target.path / "predictions.csv", rows, [field.name for field in fields(Prediction)])
+        record = {
+            **read_json(_get_record_path(self.target)),
+            "complete": True,
+            "label": self.model.settings.label,
+            "false_positive_rate": self.predictor.false_positive_rate,
+            "rate": self.predictor.rate,
+            "threshold": self.predictor.threshold,
+            "n_without": len(self.predictor.calibration.negatives),
+            "images": rows,
+            "problems": [{"name": name, "reason": reason} for name, reason in predictions.problems],
+        }
+        write_json(_get_record_path(self.target), record)
+
+
+def open_model(path: Path | str, device: str | None = None) -> Model:
+    """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
+    path = Path(path)
+    if find_class_record(RunFolder(path)).is_file():
+        raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
+    if (path / "run.json").is_file():
+        Run(path)  # a run that is not finished has no model, or an old one
+    return read_model(path, device)
+
+
+def _name_state(model: Model) -> str:
+    """Key of the state of the extractor, by content."""
+    state = model.extractor.get_state()
+    digests = {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in state.items()}
+    return make_key(**digests) if digests else ""
+
+
+def _get_record_path(target: RunFolder) -> Path:
+    return target.path / "predictions.json"
+
+
+def _claim(target: RunFolder, folder: Path) -> None:
+    """Write the input into the folder before anything else is in it; until the end it is not complete."""
+    record = {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False}
+    write_json(_get_record_path(target), record)
+
+
+def _check_owner(target: RunFolder, folder: Path) -> None:
+    path = _get_record_path(target)
+    if not target.is_claimed(path, "holds no predictions"):
+        return
+    owner = read_json(path)
+    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(folder):
+        raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
+
+
+def _keep_good(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
+    check_strict(segmented, strict)
+    good = [one for one in segmented if not one.problem]
+    if not good:
+        raise UnreadableImageError(f"none of the {len(segmented)} images can be read: {segmented[0].problem}")
+    return good

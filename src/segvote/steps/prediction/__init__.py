@@ -1,1 +1,0 @@
-"""The model of a run, and its predictions for new images."""

@@ -1,0 +1,83 @@
+"""Maps of a network's activation, read at every segment; of the labels only the mean of the *without* segments is used.
+
+Both systems were made for maps behind a rectifier, whose zero means that nothing is seen. Ours are standardised over
+the segments of a run, so activation is what a channel shows above its mean over the *without* segments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.voters.base import BaseVoter, Segments
+
+
+class AggregationMap(BaseVoter):
+    """The aggregation map of selective convolutional descriptor aggregation, our reading of it on segments.
+
+    ``A(x) = sum_c max(0, x_c - m_c)``, m_c the mean of channel c over the *without* segments (0 in the original, whose
+    channels come from a rectifier). A segment is object where A exceeds its mean over the *with* bags. The rule as
+    published, the mean of each image and its largest connected component only, is the own rule of `segvote compare`.
+
+    References
+    ----------
+    Wei, Luo, Wu, Zhou: Selective convolutional descriptor aggregation for fine-grained image retrieval. TIP 2017.
+    """
+
+    wants_lengths = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # No target is given: of the labels only the positions of the negatives are used.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        self._rest = segments.X[~segments.positive].mean(axis=0, dtype=np.float64)
+        return self._score(segments.X, segments.bags, segments.prior)
+
+    def _find_threshold(self, raw: np.ndarray, segments: Segments) -> float:
+        return float(raw[segments.bag_labels[segments.bags]].mean())
+
+    def _rise(self, X: np.ndarray) -> np.ndarray:
+        return np.maximum(X.astype(np.float64) - self._rest, 0.0)
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return self._rise(X).sum(axis=1)
+
+
+class ActivationMask(AggregationMap):
+    """Foreground by the activations of several layers, each with the same weight, our reading.
+
+    The score is the mean over layers of the mean activation of the layer's channels, which are on one scale already.
+    The original fuses the fourth and the fifth group of layers of VGG-16 and smooths with a dense CRF, for which the
+    graph cut along superpixels stands here, with which `annotate` draws masks; how it weighs the layers was not seen by
+    us.
+
+    Parameters
+    ----------
+    blocks
+        How many channels each layer has, in their order (``40,112,320`` for lite0); None: all are one layer.
+
+    References
+    ----------
+    Saleh, Aliakbarian, Salzmann, Petersson, Alvarez, Gould: Incorporating network built-in priors in weakly-supervised
+    semantic segmentation. PAMI 2018.
+    """
+
+    def __init__(self, blocks: tuple[int, ...] | None = None) -> None:
+        self.blocks = blocks
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        n_dims = segments.X.shape[1]
+        sizes = np.array([n_dims] if self.blocks is None else self.blocks, dtype=np.int64)
+        if sizes.sum() != n_dims or (sizes < 1).any():
+            raise BadInputError(f"blocks must be sizes that sum to the {n_dims} features; got {self.blocks}")
+        self._sizes = sizes
+        return super()._learn(segments)
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        starts = np.cumsum(self._sizes) - self._sizes
+        return (np.add.reduceat(self._rise(X), starts, axis=1) / self._sizes).mean(axis=1)

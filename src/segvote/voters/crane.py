@@ -1,0 +1,141 @@
+"""CRANE: every *without* segment penalises the *with* segment nearest to it, and those as near."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from segvote.errors import BadInputError
+from segvote.kernels import search_neighbours
+from segvote.voters.base import BaseVoter, Segments, Votes
+from segvote.voters.kernel_votes import MAX_PAIRS, check_pairs
+
+QUERIES_PER_BLOCK = 1024
+# Float32 products know a squared distance to about this fraction of the squared norms.
+PRODUCT_ERROR = 2e-6
+# Segments as near as the nearest *with* segment are penalised too: the same pair measured twice may differ by this.
+SAME_DISTANCE = 1e-9
+# Candidates for the nearest *with* segment whose distance is measured in double precision.
+N_MEASURED = 4
+# A squared radius that holds no point.
+EMPTY = -1.0
+
+
+class CRANE(BaseVoter):
+    """Concept ranking according to negative exemplars, by its printed rule.
+
+    The score is minus the number of *without* segments whose nearest *with* segment of another bag this is; where
+    several are nearest, each of them is penalised (eq. 3 of arXiv 1812.06228). A third of all segments tie at 0.
+
+    Parameters
+    ----------
+    s_cut
+        A *without* segment farther than this from its nearest *with* segment penalises no segment; None: no cut-off.
+    ties
+        ``"none"``: the count alone, as printed; ``"distance"``, ours: equal counts are ordered by the distance to the
+        nearest negative, which never outweighs one penalty.
+    max_pairs
+        More pairs of segments with negatives than this are refused.
+
+    Attributes
+    ----------
+    tie_fraction_
+        Fraction of *with* segments without any penalty.
+
+    References
+    ----------
+    Tang, Sukthankar, Yagnik, Fei-Fei: Discriminative segment annotation in weakly labeled video. CVPR 2013.
+    """
+
+    wants_lengths = True
+
+    TIES = ("distance", "none")
+
+    def __init__(self, s_cut: float | None = None, ties: str = "none", max_pairs: int = MAX_PAIRS) -> None:
+        self.s_cut = s_cut
+        self.ties = ties
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if self.ties not in self.TIES:
+            raise BadInputError(f"ties must be one of {', '.join(self.TIES)}; got {self.ties!r}")
+        positives, self._negatives = np.flatnonzero(segments.positive), np.flatnonzero(~segments.positive)
+        check_pairs("CRANE", len(segments), len(self._negatives), self.max_pairs)
+        squared = _measure_nearest(segments, self._negatives, positives)
+        if self.s_cut is not None:
+            squared[squared > self.s_cut**2] = EMPTY
+        self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
+        self._reach = _Reach(self._voters, squared)
+        penalties = self._count_penalties(segments.X, segments.bags)
+        self.tie_fraction_ = float((penalties[positives] == 0).mean())
+        return self._break_ties(penalties, segments.X, segments.bags)
+
+    def _count_penalties(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        """How many negatives are as near to x as to their nearest *with* segment of the training set, or nearer."""
+        blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
+        return np.concatenate([self._list_drawn(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
+
+    def _list_drawn(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        return self._reach.list_reached(X) & (bags[:, None] != self._voter_bags)
+
+    def _break_ties(self, penalties: np.ndarray, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        if self.ties == "none":
+            return -penalties
+        squared = search_neighbours(X, self._voters, 1, bags, self._voter_bags)[0][:, 0]
+        distance = np.sqrt(np.where(np.isfinite(squared), squared, 0.0))
+        return distance / (1 + distance) - penalties
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return self._break_ties(self._count_penalties(X, bags), X, bags)
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        bags = np.array([bag])
+        drawn = np.flatnonzero(self._list_drawn(x[None, :], bags)[0])
+        tie_break = self._break_ties(np.zeros(1), x[None, :], bags)[0]
+        return self._negatives[drawn], -np.ones(len(drawn)), float(tie_break - self.threshold_)
+
+
+def _measure_nearest(segments: Segments, negatives: np.ndarray, positives: np.ndarray) -> np.ndarray:
+    """(n_negatives,) squared distance to the nearest *with* segment of another bag; `EMPTY` where there is none.
+
+    The search is in single precision: of its first few the nearest is measured again.
+    """
+    X, bags = segments.X, segments.bags
+    n_first = min(N_MEASURED, len(positives))
+    found = search_neighbours(X[negatives], X[positives], n_first, bags[negatives], bags[positives])[1]
+    nearest = np.full(len(negatives), np.inf)
+    for column in found.T:
+        known = np.flatnonzero(column >= 0)
+        squared = _measure(X[negatives[known]].astype(np.float64), X[positives[column[known]]].astype(np.float64))
+        nearest[known] = np.minimum(nearest[known], squared)
+    return np.where(np.isfinite(nearest), nearest, EMPTY)
+
+
+class _Reach:
+    """Balls around the voters; a float32 product says which of them hold a point, doubtful pairs are measured again."""
+
+    def __init__(self, voters: np.ndarray, squared_radii: np.ndarray) -> None:
+        self._centre = voters.mean(axis=0, dtype=np.float64)
+        self._voters = voters.astype(np.float64) - self._centre
+        self._squared = squared_radii * (1 + SAME_DISTANCE)
+        self._norms = np.einsum("ij,ij->i", self._voters, self._voters)
+        self._narrow = np.ascontiguousarray(self._voters.T, dtype=np.float32)
+
+    def list_reached(self, X: np.ndarray) -> np.ndarray:
+        """(n, n_voters) bool: x lies in the voter's ball, its rim included."""
+        points = X.astype(np.float64) - self._centre
+        norms = np.einsum("ij,ij->i", points, points)
+        # |x|^2 - 2 x.v + |v|^2 - r^2, below 0 inside.
+        excess = -2 * (points.astype(np.float32) @ self._narrow)
+        excess += norms[:, None].astype(np.float32)
+        excess += (self._norms - self._squared).astype(np.float32)
+        scale = norms.max(initial=0.0) + self._norms.max(initial=0.0)
+        rows, columns = np.nonzero(np.abs(excess) <= PRODUCT_ERROR * scale)
+        inside = excess < 0
+        inside[rows, columns] = _measure(points[rows], self._voters[columns]) <= self._squared[columns]
+        return inside
+
+
+def _measure(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    gap = left - right
+    return np.einsum("ij,ij->i", gap, gap)

@@ -1,0 +1,216 @@
+"""Kernel densities of the two kinds of bags: their difference (SKDE), and diverse density at the segments (evidence).
+
+SKDE is ``f(x) = mean_P k(x, p) - mean_N k(x, n)``. Supervised mean shift climbs it: *with* segments draw, *without*
+segments push, ``x <- x + sum_i a_i k_i (x_i - x) / sum_i |a_i| k_i`` with a = 1/|P| or -1/|N|, halved until f does not
+fall. Evidence confidence, our reading, is ``log DD(x) = sum_with log(1 - prod_j (1 - k(x, x_ij))) + sum_without sum_j
+log(1 - k(x, x_ij))``: quadratic in the number of segments, without local maxima, and several concepts may hold at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from segvote.kernels.gaussian import fill_up
+from segvote.voters.bags import group_bags, sort_bags
+from segvote.voters.base import BaseVoter, Segments, Votes
+from segvote.voters.kernel_votes import MAX_PAIRS, KernelVoter, check_pairs, choose_bandwidth, sum_votes
+
+# Points nearer than this part of the bandwidth have climbed the same hill.
+SAME_MODE = 0.5
+SMALLEST_STEP = 1e-3
+TINY = np.finfo(float).tiny
+QUERIES_PER_BLOCK = 128
+# A *with* bag in which nothing is near counts as if it were filed wrongly this often: its logarithm stays finite.
+MISFILED = 1e-3
+# A segment equal to a negative is background to this precision.
+LARGEST_KERNEL = 1 - 1e-6
+
+
+class SKDE(KernelVoter):
+    """Supervised kernel density estimation with supervised mean shift, our reading.
+
+    The paper describes a density p(x) estimated from labelled samples; here the score is the difference of the
+    densities of the two classes, because folders label segments on one side only.
+
+    Parameters
+    ----------
+    bandwidth
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
+    n_starts
+        How many of the best *with* segments climb.
+    max_iter
+        Steps of the climb at most.
+    max_pairs
+        More pairs of segments than this are refused.
+
+    Attributes
+    ----------
+    modes_, mode_scores_
+        (m, d) the hills of f found, the highest first, and (m,) f there.
+
+    References
+    ----------
+    The method as arXiv 1812.06228 describes it beside SSKDE; mean shift: Comaniciu, Meer, PAMI 2002.
+    """
+
+    wants_lengths = True
+
+    def __init__(
+        self,
+        bandwidth: float | None = None,
+        n_starts: int = 50,
+        max_iter: int = 100,
+        max_pairs: int = MAX_PAIRS,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        check_pairs("SKDE", len(segments), len(segments), self.max_pairs)
+        X, bags, positive = segments.X, segments.bags, segments.positive
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
+        self._rows, self._voters, self._voter_bags = np.arange(len(X)), X, bags
+        self._amounts = np.where(positive, 1 / max(positive.sum(), 1), -1 / max((~positive).sum(), 1))
+        votes = self._score(X, bags, segments.prior)
+        self._climb(segments, votes)
+        return votes
+
+    def _climb(self, segments: Segments, votes: np.ndarray) -> None:
+        # Sorted, so that the order of segments does not decide which of equals climb.
+        candidates = sort_bags(segments.X, np.where(segments.positive, 0, -1), segments.positive)
+        best = np.argsort(-votes[candidates.rows], kind="stable")[: self.n_starts]
+        points, self.n_iter_ = shift_to_modes(
+            candidates.X[best], self._voters, self._amounts, self.bandwidth_, self.max_iter
+        )
+        heights = sum_votes(points, self._voters, self.bandwidth_, self._amounts)
+        self.modes_, self.mode_scores_ = _merge(points, heights, SAME_MODE * self.bandwidth_)
+
+
+def shift_to_modes(
+    starts: np.ndarray, voters: np.ndarray, amounts: np.ndarray, bandwidth: float, max_iter: int = 100
+) -> tuple[np.ndarray, int]:
+    """(n_starts, d) where climbs of ``f(x) = sum_i a_i k(x, x_i)`` by mean shift end, and how many steps were taken."""
+    climbing = _Climb(starts.astype(np.float64), voters.astype(np.float64), amounts, bandwidth)
+    n_iter = 0
+    while n_iter < max_iter and climbing.step():
+        n_iter += 1
+    return climbing.points, max(n_iter, 1)
+
+
+class _Climb:
+    """Where the climbs are, f and the mean shift there, and what part of the shift each tries next."""
+
+    def __init__(self, starts: np.ndarray, voters: np.ndarray, amounts: np.ndarray, bandwidth: float) -> None:
+        self._voters, self._amounts, self._bandwidth = voters, amounts, bandwidth
+        self._half_norms = 0.5 * np.einsum("ij,ij->i", voters, voters)
+        self.points, self._lengths = starts, np.ones(len(starts))
+        self._heights, self._moves = self._measure(starts)
+
+    def step(self) -> bool:
+        """Try one step of every climb that is not at its top; False where all are."""
+        shifts = self._lengths[:, None] * self._moves
+        active = np.flatnonzero(np.linalg.norm(shifts, axis=1) > SMALLEST_STEP * self._bandwidth)
+        if len(active) == 0:
+            return False
+        proposed = self.points[active] + shifts[active]
+        heights, moves = self._measure(proposed)
+        better = heights >= self._heights[active]
+        risen = active[better]
+        self.points[risen], self._heights[risen], self._moves[risen] = proposed[better], heights[better], moves[better]
+        self._lengths[active] = np.where(better, 1.0, self._lengths[active] / 2)
+        return True
+
+    def _measure(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f at the points, (n,), and the mean shift there, (n, d)."""
+        half = points @ self._voters.T - self._half_norms - 0.5 * np.einsum("ij,ij->i", points, points)[:, None]
+        kernels = np.exp(np.minimum(half, 0.0) / self._bandwidth**2)
+        heights = kernels @ self._amounts
+        pull = (kernels * self._amounts) @ self._voters - heights[:, None] * points
+        return heights, pull / np.maximum(kernels @ np.abs(self._amounts), TINY)[:, None]
+
+
+def _merge(points: np.ndarray, heights: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Keep the highest of the points within `radius` of each other, highest first."""
+    kept: list[int] = []
+    for index in np.argsort(-heights, kind="stable"):
+        if all(np.linalg.norm(points[index] - points[other]) > radius for other in kept):
+            kept.append(int(index))
+    return points[kept], heights[kept]
+
+
+class Evidence(BaseVoter):
+    """Evidence confidence, our reading of the name: diverse density at the segments themselves.
+
+    The sum over the bags of each label is multiplied by all bags over those counted, because a segment's own bag is not
+    counted.
+
+    Parameters
+    ----------
+    bandwidth
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
+    max_pairs
+        More pairs of segments than this are refused.
+
+    References
+    ----------
+    The name is that of arXiv 1812.06228; diverse density: Maron, Lozano-Pérez, NIPS 1997.
+    """
+
+    wants_lengths = True
+
+    def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
+        self.bandwidth = bandwidth
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        check_pairs("evidence confidence", len(segments), len(segments), self.max_pairs)
+        X, bags = segments.X, segments.bags
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, X, bags, bags)
+        self._groups = group_bags(segments)
+        self._group_bags = bags[self._groups.rows[self._groups.starts]]
+        self._center = self._groups.X.mean(axis=0)
+        self._voters = _append_norms(self._groups.X - self._center)
+        return self._score(X, bags, segments.prior)
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        check_pairs("evidence confidence", len(X), len(self._voters), self.max_pairs)
+        blocks = gen_batches(len(X), QUERIES_PER_BLOCK)
+        return np.concatenate([self._list_bag_votes(X[rows], bags[rows]).sum(axis=1) for rows in blocks])
+
+    def _list_bag_votes(self, X: np.ndarray, bags: np.ndarray) -> np.ndarray:
+        """(n, n_bags) what every bag adds to log DD; 0 for one's own."""
+        groups = self._groups
+        background = np.add.reduceat(np.log1p(-self._measure(X)), groups.starts, axis=1).astype(np.float64)
+        some_object = np.log(MISFILED - (1 - MISFILED) * np.expm1(background))
+        votes = np.where(groups.labels, some_object, background)
+        votes[bags[:, None] == self._group_bags] = 0.0
+        for side in (groups.labels, ~groups.labels):
+            n_counted = (bags[:, None] != self._group_bags[side]).sum(axis=1, keepdims=True)
+            votes[:, side] *= side.sum() / np.maximum(n_counted, 1)
+        return votes
+
+    def _measure(self, X: np.ndarray) -> np.ndarray:
+        """(n, n_voters) float32 kernels by one product."""
+        queries = _prepend_norms(fill_up(X) - self._center)
+        half = queries @ self._voters.T
+        half *= np.float32(1 / self.bandwidth_**2)
+        return np.minimum(np.exp(np.minimum(half, 0, out=half), out=half), np.float32(LARGEST_KERNEL))[: len(X)]
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        """A bag speaks through its most similar segment."""
+        amounts = self._list_bag_votes(x[None, :], np.array([bag]))[0]
+        speakers = self._groups.find_best(self._measure(x[None, :])[0])
+        counted = self._group_bags != bag
+        return self._groups.rows[speakers[counted]], amounts[counted], -self.threshold_
+
+
+def _append_norms(X: np.ndarray) -> np.ndarray:
+    return np.column_stack([X, np.ones(len(X)), -0.5 * np.einsum("ij,ij->i", X, X)]).astype(np.float32)
+
+
+def _prepend_norms(X: np.ndarray) -> np.ndarray:
+    """The other half of a product that is minus half the squared distance."""
+    return np.column_stack([X, -0.5 * np.einsum("ij,ij->i", X, X), np.ones(len(X))]).astype(np.float32)

@@ -1,1 +1,0 @@
-"""Voters that compare kernel densities of the two kinds of bags, or spread labels along kernels."""

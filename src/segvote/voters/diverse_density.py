@@ -1,0 +1,337 @@
+"""Concepts: a point and a scale per feature, ``P(x) = exp(-sum_k s_k^2 (x_k - t_k)^2)``, and how bags agree with one.
+
+The likelihood is that of diverse density, ``prod_with (1 - prod_j (1 - P_ij)) prod_without prod_j (1 - P_ij)``,
+computed in logarithms with its gradient. Bags of one segment turn it into the likelihood EM-DD climbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.svm import SVC
+
+from segvote.errors import BadInputError
+from segvote.voters.bags import Bags, BagVoter, learn_standard, spread_out
+
+# Squared distances are kept in this range: beyond, a probability is 0 or 1 to the last digit and has no logarithm.
+NEAREST, FARTHEST = 1e-9, 600.0
+# How many starts are looked at for each one that climbs.
+LOOKED_AT = 10
+# A turn of EM that lowers the loss by less is the last.
+SMALLEST_GAIN = 1e-6
+# Two concepts whose points are nearer than this (in their own scale) are one.
+SAME_CONCEPT = 1.0
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A point (d,), a scale (d,) and the loss they were left with; `theta` is point and scale in one vector."""
+
+    point: np.ndarray
+    scale: np.ndarray
+    loss: float
+
+    @classmethod
+    def read(cls, theta: np.ndarray, loss: float) -> Concept:
+        point, scale = np.split(theta, 2)
+        return cls(point, np.abs(scale), float(loss))
+
+    @property
+    def theta(self) -> np.ndarray:
+        return np.concatenate([self.point, self.scale])
+
+    def measure(self, X: np.ndarray) -> np.ndarray:
+        """(n,) -log P of the rows."""
+        return np.einsum("ij,j->i", (X - self.point) ** 2, self.scale**2)
+
+
+class _Squares:
+    """``q = sum_k s_k^2 (x_k - t_k)^2`` for all rows by two products, and its gradient by two more."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X, self.X_squared = X, X**2
+
+    def measure(self, theta: np.ndarray) -> np.ndarray:
+        point, scale = np.split(theta, 2)
+        weights = scale**2
+        squares = self.X_squared @ weights - self.X @ (2 * weights * point) + weights @ point**2
+        return np.clip(squares, NEAREST, FARTHEST)
+
+    def differentiate(self, theta: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """The gradient of a loss whose derivative by every row's q is `slopes`."""
+        point, scale = np.split(theta, 2)
+        total, moment, moment_2 = slopes.sum(), slopes @ self.X, slopes @ self.X_squared
+        by_point = -2 * scale**2 * (moment - total * point)
+        by_scale = 2 * scale * (moment_2 - 2 * point * moment + total * point**2)
+        return np.concatenate([by_point, by_scale])
+
+
+class BagLoss:
+    """Minus the logarithm of diverse density, and its gradient, as functions of ``theta = (point, scale)``."""
+
+    def __init__(self, bags: Bags) -> None:
+        self._bags, self._positive = bags, bags.positive
+        self._squares = _Squares(bags.X)
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        squares = self._squares.measure(theta)
+        background = np.log(-np.expm1(-squares))  # log(1 - P_ij)
+        no_object = self._bags.sum(background)  # log prod_j (1 - P_ij)
+        some_object = np.log(-np.expm1(np.minimum(no_object, -np.finfo(float).tiny)))
+        loss = -np.where(self._bags.labels, some_object, no_object).sum()
+        # d log p_i / d q_ij = -P_ij (1 - p_i) / ((1 - P_ij) p_i), d log(1 - P) / d q = P / (1 - P).
+        draw = np.repeat(no_object - some_object, self._bags.sizes)
+        slopes = np.where(self._positive, np.exp(np.where(self._positive, draw, 0.0) - squares - background), 0.0)
+        slopes = np.where(self._positive, slopes, -np.exp(-squares - background))
+        return float(loss), self._squares.differentiate(theta, slopes)
+
+
+class SoftLoss:
+    """The loss of generalised EM: *with* segments weighted by their share in their bag, *without* segments equally.
+
+    ``sum_with sum_j r_ij q_ij - sum_without log(1 - P)``.
+    """
+
+    def __init__(self, bags: Bags, shares: np.ndarray) -> None:
+        self._positive, self._shares = bags.positive, shares
+        self._squares = _Squares(bags.X)
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        squares = self._squares.measure(theta)
+        background = np.log(-np.expm1(-squares))
+        loss = np.where(self._positive, self._shares * squares, -background).sum()
+        slopes = np.where(self._positive, self._shares, -np.exp(-squares - background))
+        return float(loss), self._squares.differentiate(theta, slopes)
+
+
+def climb(loss: Callable[[np.ndarray], tuple[float, np.ndarray]], theta: np.ndarray, max_iter: int) -> Concept:
+    """Descend the loss from theta by L-BFGS."""
+    found = minimize(loss, theta, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
+    return Concept.read(found.x, found.fun)
+
+
+def screen_starts(bags: Bags, n_starts: int) -> list[np.ndarray]:
+    """The *with* segments from which a climb promises most: those with the least loss at the first scale.
+
+    Of all *with* segments an evenly spaced sample of ten per climb is looked at. The first scale, ``1 / sqrt(d)`` on
+    standardised features, puts typical pairs of segments about one or two squares apart, where there is a gradient.
+    """
+    candidates = np.flatnonzero(bags.positive)
+    candidates = candidates[spread_out(len(candidates), LOOKED_AT * n_starts)]
+    scale = np.full(bags.X.shape[1], bags.X.shape[1] ** -0.5)
+    thetas = [np.concatenate([bags.X[row], scale]) for row in candidates]
+    loss = BagLoss(bags)
+    order = np.argsort([loss(theta)[0] for theta in thetas], kind="stable")
+    return [thetas[index] for index in order[:n_starts]]
+
+
+class _ConceptVoter(BagVoter):
+    """Finds one concept; the vote for a segment is log P of the concept there."""
+
+    n_starts: int
+    max_iter: int
+
+    def _fit_bags(self, bags: Bags) -> None:
+        if self.n_starts < 1:
+            raise BadInputError(f"n_starts must be at least 1; got {self.n_starts}")
+        self._standard = learn_standard(bags.X)
+        scaled = replace(bags, X=self._standard.apply(bags.X))
+        concepts = [self._climb_from(theta, scaled) for theta in screen_starts(scaled, self.n_starts)]
+        self.concept_ = min(concepts, key=lambda concept: concept.loss)
+
+    def _climb_from(self, theta: np.ndarray, bags: Bags) -> Concept:
+        raise NotImplementedError
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return -self.concept_.measure(self._standard.apply(X))
+
+    def _find_bag_threshold(self, bags: Bags) -> float:
+        return float(np.log(0.5))
+
+    def _find_threshold(self, raw: np.ndarray, segments: object) -> float:
+        return float(np.log(0.5))
+
+    def _posterior(self, raw: np.ndarray) -> np.ndarray:
+        return np.exp(raw)
+
+
+class DiverseDensity(_ConceptVoter):
+    """Diverse density, its maximum found from many starts.
+
+    Parameters
+    ----------
+    n_starts
+        How many climbs; they begin at the most promising of ten times as many *with* segments.
+    max_iter
+        Steps of a climb at most.
+
+    Attributes
+    ----------
+    concept_
+        Point, scale (on standardised features) and loss of the best concept.
+
+    References
+    ----------
+    Maron, Lozano-Pérez: A framework for multiple-instance learning. NIPS 1997.
+    """
+
+    def __init__(self, n_starts: int = 10, max_iter: int = 100) -> None:
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+
+    def _climb_from(self, theta: np.ndarray, bags: Bags) -> Concept:
+        return climb(BagLoss(bags), theta, self.max_iter)
+
+
+def take_turns(best: Concept, take_turn: Callable[[Concept], Concept], max_turns: int) -> Concept:
+    """The concept after the last turn that made the loss smaller."""
+    for _ in range(max_turns):
+        found = take_turn(best)
+        if not found.loss < best.loss - SMALLEST_GAIN:
+            break
+        best = found
+    return best
+
+
+class EMDiverseDensity(_ConceptVoter):
+    """EM-DD: the nearest segment of every bag answers for it (E), diverse density of those alone is climbed (M).
+
+    Parameters
+    ----------
+    n_starts, max_iter
+        As for `DiverseDensity`; the steps are those of one M-step.
+    max_turns
+        Turns of E and M at most; they end when the loss falls no more.
+
+    References
+    ----------
+    Zhang, Goldman: EM-DD, an improved multiple-instance learning technique. NIPS 2001.
+    """
+
+    def __init__(self, n_starts: int = 20, max_iter: int = 100, max_turns: int = 20) -> None:
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.max_turns = max_turns
+
+    def _climb_from(self, theta: np.ndarray, bags: Bags) -> Concept:
+        return take_turns(Concept.read(theta, np.inf), lambda best: self._take_turn(best, bags), self.max_turns)
+
+    def _take_turn(self, best: Concept, bags: Bags) -> Concept:
+        found = climb(BagLoss(self._choose(best, bags)), best.theta, self.max_iter)
+        # The responsible segments of the next turn may cost more than those climbed with.
+        return replace(found, loss=BagLoss(self._choose(found, bags))(found.theta)[0])
+
+    def _choose(self, concept: Concept, bags: Bags) -> Bags:
+        """Bags of one: the segment nearest to the concept, of *with* and of *without* bags."""
+        nearest = bags.find_best(-concept.measure(bags.X))
+        return Bags(bags.X[nearest], np.arange(len(bags)), bags.labels, bags.rows[nearest])
+
+
+class GEMDiverseDensity(_ConceptVoter):
+    """GEM-DD, our reading: responsibility shared by the segments of a bag, a few steps of the climb per turn.
+
+    E: ``r_ij = P_ij / sum_j P_ij`` in *with* bags. M: a few steps down ``sum r_ij q_ij - sum_without log(1 - P)``, in
+    which every *without* segment counts. A turn that does not raise diverse density itself is the last.
+
+    Parameters
+    ----------
+    n_starts, max_iter
+        As for `DiverseDensity`; the steps are those of one M-step.
+    max_turns
+        Turns of E and M at most.
+
+    References
+    ----------
+    Named by arXiv 1812.06228; generalised EM: Dempster, Laird, Rubin, JRSS B 1977.
+    """
+
+    def __init__(self, n_starts: int = 10, max_iter: int = 5, max_turns: int = 30) -> None:
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.max_turns = max_turns
+
+    def _climb_from(self, theta: np.ndarray, bags: Bags) -> Concept:
+        density = BagLoss(bags)
+
+        def take_turn(best: Concept) -> Concept:
+            found = climb(SoftLoss(bags, self._share(best, bags)), best.theta, self.max_iter)
+            return replace(found, loss=density(found.theta)[0])
+
+        return take_turns(Concept.read(theta, density(theta)[0]), take_turn, self.max_turns)
+
+    def _share(self, concept: Concept, bags: Bags) -> np.ndarray:
+        votes = -concept.measure(bags.X)
+        odds = np.exp(votes - np.repeat(bags.max(votes), bags.sizes))
+        return odds / np.repeat(bags.sum(odds), bags.sizes)
+
+
+class DDSVM(BagVoter):
+    """Many concepts, for *with* bags and (labels exchanged) for *without* bags; an SVM on the distances to all of them.
+
+    A segment is scored as a typical *without* bag (the mean of their distances) to which it has been added. Alone, as a
+    bag of one, it would be far from every concept but its own, like no bag the SVM has seen.
+
+    Parameters
+    ----------
+    n_starts
+        Climbs for each label; they begin at the most promising of ten times as many segments.
+    max_iter
+        Steps of a climb at most.
+    C
+        Inverse strength of the SVM's regularisation.
+
+    Attributes
+    ----------
+    concepts_
+        The concepts kept: distinct, and at least half way from the worst climb to the best.
+
+    References
+    ----------
+    Chen, Wang: Image categorization by learning and reasoning with regions. JMLR 2004.
+    """
+
+    def __init__(self, n_starts: int = 20, max_iter: int = 50, C: float = 1.0) -> None:
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.C = C
+
+    def _fit_bags(self, bags: Bags) -> None:
+        if self.n_starts < 1:
+            raise BadInputError(f"n_starts must be at least 1; got {self.n_starts}")
+        self._standard = learn_standard(bags.X)
+        scaled = replace(bags, X=self._standard.apply(bags.X))
+        self.concepts_ = self._find_concepts(scaled) + self._find_concepts(replace(scaled, labels=~scaled.labels))
+        table = self._embed(scaled)
+        self._typical = table[~bags.labels].mean(axis=0)
+        self._table_standard = learn_standard(table)
+        # libsvm's gamma="scale" depends on the table alone, so equal bags give equal machines.
+        self._model = SVC(C=self.C, class_weight="balanced").fit(self._table_standard.apply(table), bags.labels)
+
+    def _find_concepts(self, bags: Bags) -> list[Concept]:
+        loss = BagLoss(bags)
+        found = [climb(loss, theta, self.max_iter) for theta in screen_starts(bags, self.n_starts)]
+        found.sort(key=lambda concept: concept.loss)
+        good = 0.5 * (found[0].loss + found[-1].loss)
+        kept: list[Concept] = []
+        for concept in found:
+            if concept.loss <= good and all(other.measure(concept.point[None])[0] > SAME_CONCEPT for other in kept):
+                kept.append(concept)
+        return kept
+
+    def _measure(self, X: np.ndarray) -> np.ndarray:
+        """(n, n_concepts) distances of standardised segments to the concepts, each in the concept's own scale."""
+        return np.sqrt(np.column_stack([concept.measure(X) for concept in self.concepts_]))
+
+    def _embed(self, bags: Bags) -> np.ndarray:
+        return -bags.max(-self._measure(bags.X))
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        table = np.minimum(self._measure(self._standard.apply(X)), self._typical)
+        return self._model.decision_function(self._table_standard.apply(table))
+
+    def _score_bags(self, bags: Bags) -> np.ndarray:
+        table = self._embed(replace(bags, X=self._standard.apply(bags.X)))
+        return self._model.decision_function(self._table_standard.apply(table))

@@ -1,1 +1,0 @@
-"""Voters that learn from whole bags: multiple-instance learning."""

@@ -1,1 +1,0 @@
-"""Voters that use the segments of *without* bags only."""

@@ -1,0 +1,212 @@
+"""Voters that use *without* segments only: nearest negatives, negative mining, votes against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.kernels import search_neighbours
+from segvote.method.graph import N_NEIGHBORS
+from segvote.voters.base import BaseVoter, Segments, Votes
+from segvote.voters.kernel_votes import (
+    MAX_PAIRS,
+    KernelVoter,
+    check_pairs,
+    choose_bandwidth,
+    sum_votes,
+)
+
+
+class _NearestNegatives(BaseVoter):
+    """Mean distance to the nearest *without* segments of other bags."""
+
+    n_neighbors = 1
+    wants_lengths = True
+
+    def _keep_negatives(self, segments: Segments) -> None:
+        self._negatives = np.flatnonzero(~segments.positive)
+        self._voters, self._voter_bags = segments.X[self._negatives], segments.bags[self._negatives]
+
+    def _measure_shares(self, X: np.ndarray, bags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What each neighbour adds, (n, k), 0 where there is none; and which negatives they are."""
+        squared, indices = search_neighbours(X, self._voters, self.n_neighbors, bags, self._voter_bags)
+        found = indices >= 0
+        distances = np.sqrt(np.where(found, squared, 0.0))
+        return distances / np.maximum(found.sum(axis=1, keepdims=True), 1), indices
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return self._measure_shares(X, bags)[0].sum(axis=1)
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        shares, indices = self._measure_shares(x[None, :], np.array([bag]))
+        found = indices[0] >= 0
+        return self._negatives[indices[0][found]], shares[0][found], -self.threshold_
+
+
+class KNNNegatives(_NearestNegatives):
+    """Mean distance to the nearest *without* segments of other bags; with one neighbour it is NegMin.
+
+    Parameters
+    ----------
+    n_neighbors
+        How many of the nearest negatives count.
+
+    References
+    ----------
+    Roth, Pemula, Zepeda, Schölkopf, Brox, Gehler: Towards total recall in industrial anomaly detection. CVPR 2022.
+    """
+
+    def __init__(self, n_neighbors: int = 5) -> None:
+        self.n_neighbors = n_neighbors
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if self.n_neighbors < 1:
+            raise BadInputError(f"n_neighbors must be at least 1; got {self.n_neighbors}")
+        self._keep_negatives(segments)
+        return self._score(segments.X, segments.bags, segments.prior)
+
+
+class NegMin(_NearestNegatives):
+    """Negative mining: the less like any *without* segment, the more object.
+
+    Parameters
+    ----------
+    reading
+        ``"global"``: distance to the one nearest negative (the text of arXiv 1812.06228), which orders segments as
+        minus any similarity to it does; ``"bag"``: minus the sum over the *without* bags of the Gaussian similarity to
+        the nearest segment of that bag (its eq. 1 as printed).
+    bandwidth
+        Of the similarity, for ``"bag"``; None: the median distance from a segment to its ten nearest negatives.
+
+    References
+    ----------
+    Siva, Russell, Xiang: In defence of negative mining for annotating weakly labelled data. ECCV 2012.
+    """
+
+    READINGS = ("global", "bag")
+
+    def __init__(self, reading: str = "global", bandwidth: float | None = None) -> None:
+        self.reading = reading
+        self.bandwidth = bandwidth
+
+    @property
+    def n_searched(self) -> int:
+        # Most have a negative among as many neighbours as other voters ask for.
+        return N_NEIGHBORS if self.reading == "global" else 0
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if self.reading not in self.READINGS:
+            raise BadInputError(f"reading must be one of {', '.join(self.READINGS)}; got {self.reading!r}")
+        self._keep_negatives(segments)
+        X, bags = segments.X, segments.bags
+        if self.reading == "bag":
+            self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
+        if not self.has_neighbours:
+            return self._score(X, bags, segments.prior)
+        squared = self._find_neighbours(segments, self.n_searched).find_nearest(~segments.positive)
+        scores, missed = np.sqrt(squared), np.isinf(squared)
+        scores[missed] = self._score(X[missed], bags[missed], segments.prior[missed])
+        return scores
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        if self.reading == "global":
+            return super()._score(X, bags, prior)
+        return -sum((one for _, one in self._compare_bags(X, bags)), start=np.zeros(len(X)))
+
+    def _compare_bags(self, X: np.ndarray, bags: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For each *without* bag: (n,) its segment nearest to each x, and the similarity to it; 0 in x's own bag."""
+        for bag in np.unique(self._voter_bags):
+            rows = np.flatnonzero(self._voter_bags == bag)
+            squared, found = search_neighbours(X, self._voters[rows], 1)
+            similarity = np.exp(-squared[:, 0].astype(np.float64) / (2 * self.bandwidth_**2))
+            yield self._negatives[rows[found[:, 0]]], np.where(bags != bag, similarity, 0.0)
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        if self.reading == "global":
+            return super()._list_votes(x, bag, prior)
+        voters, amounts = zip(*self._compare_bags(x[None, :], np.array([bag])), strict=True)
+        return np.concatenate(voters), -np.concatenate(amounts), -self.threshold_
+
+
+class NegativeVotes(KernelVoter):
+    """Votes against, summed over all *without* segments: ``f_neg(x) = -sum_n k(x, n)`` (eq. 8).
+
+    Parameters
+    ----------
+    bandwidth
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
+    max_pairs
+        More pairs of segments than this are refused.
+    """
+
+    wants_lengths = True
+
+    def __init__(self, bandwidth: float | None = None, max_pairs: int = MAX_PAIRS) -> None:
+        self.bandwidth = bandwidth
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        X, bags, negatives = segments.X, segments.bags, np.flatnonzero(~segments.positive)
+        check_pairs("f-neg", len(X), len(negatives), self.max_pairs)
+        self._choose_voters(segments, negatives)
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
+        self._amounts = np.full(len(negatives), -1.0)
+        return self._score(X, bags, segments.prior)
+
+
+class WeightedNegatives(KernelVoter):
+    """Negative-weighted voting, our reading: ``f(x) = -sum_n v_n^power k(x, n)``.
+
+    The paper names the system as the one whose reduced form is f_neg (eq. 8); its formula was not seen by us. Here the
+    weight ``v_n = B_n / (A_n + B_n)`` is the share of the negatives among the votes for n itself, A_n and B_n the mean
+    kernels of the *with* and of the other *without* segments of other bags: a negative in the midst of *with* segments,
+    by a wrong bag label or because the background is shared, says little.
+
+    Parameters
+    ----------
+    bandwidth
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest negatives.
+    power
+        Of the weights; 0 makes all of them 1, which is f_neg.
+    max_pairs
+        More pairs of segments than this are refused.
+
+    Attributes
+    ----------
+    negative_weights_
+        (n_negatives,) v, in the order of the training segments.
+
+    References
+    ----------
+    Wang et al. 2018, as arXiv 1812.06228 mentions it.
+    """
+
+    wants_lengths = True
+
+    def __init__(self, bandwidth: float | None = None, power: float = 1.0, max_pairs: int = MAX_PAIRS) -> None:
+        self.bandwidth = bandwidth
+        self.power = power
+        self.max_pairs = max_pairs
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        if self.power < 0:
+            raise BadInputError(f"power must be 0 or above; got {self.power}")
+        X, bags, negatives = segments.X, segments.bags, np.flatnonzero(~segments.positive)
+        check_pairs("negative-weighted voting", len(X), len(negatives), self.max_pairs)
+        self._choose_voters(segments, negatives)
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, X, self._voters, bags, self._voter_bags)
+        votes_for, against = (self._average(segments, side) for side in (segments.positive, ~segments.positive))
+        total = votes_for + against
+        # Without votes there is no evidence that a negative is not background.
+        self.negative_weights_ = np.divide(against, total, out=np.ones(len(total)), where=total > 0)
+        self._amounts = -(self.negative_weights_**self.power)
+        return self._score(X, bags, segments.prior)
+
+    def _average(self, segments: Segments, side: np.ndarray) -> np.ndarray:
+        """(n_negatives,) mean kernel of the segments of one side, own bag left out, at every negative."""
+        side_bags = segments.bags[side]
+        n_own = np.bincount(side_bags, minlength=segments.n_bags)[self._voter_bags]
+        sums = sum_votes(self._voters, segments.X[side], self.bandwidth_, None, self._voter_bags, side_bags)
+        return sums / np.maximum(side.sum() - n_own, 1)

@@ -1,0 +1,208 @@
+"""Training segments as prototypes: their kernels vote on any segment, and bags are vectors of nearness to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.svm import OneClassSVM
+from sklearn.utils import gen_batches
+
+from segvote.errors import BadInputError, TooLargeError
+from segvote.voters.bags import Bags, BagVoter, Standard, learn_standard, sort_bags, spread_out
+from segvote.voters.base import BaseVoter, Segments, Votes
+from segvote.voters.kernel_votes import choose_bandwidth
+
+QUERIES_PER_BLOCK = 1024
+# Numbers in the largest table of bags by prototypes a linear SVM is given.
+LARGEST_TABLE = 100_000_000
+
+
+def measure_kernel(X: np.ndarray, points: np.ndarray, gamma: float) -> np.ndarray:
+    """(n, n_points) ``exp(-gamma |x - t|^2)``."""
+    return np.exp(-gamma * cdist(X, points, "sqeuclidean"))
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """``f(x) = sum_k a_k exp(-gamma |x - t_k|^2) + b``.
+
+    Attributes
+    ----------
+    points, amounts, rows
+        (m, d) t, (m,) a, and (m,) the training segments they are.
+    gamma, intercept
+        Of the kernel; b.
+    """
+
+    points: np.ndarray
+    amounts: np.ndarray
+    rows: np.ndarray
+    gamma: float
+    intercept: float = 0.0
+
+    def list_votes(self, X: np.ndarray) -> np.ndarray:
+        """(n, m) what every prototype adds."""
+        return measure_kernel(X, self.points, self.gamma) * self.amounts
+
+    def vote(self, X: np.ndarray) -> np.ndarray:
+        """(n,) f."""
+        # Sums over columns, not products: a row's rounding then does not depend on how many rows there are.
+        votes = [self.list_votes(X[rows]).sum(axis=1) for rows in gen_batches(len(X), QUERIES_PER_BLOCK)]
+        return np.concatenate(votes) + self.intercept
+
+
+class PrototypeVoter(BaseVoter):
+    """Base of the voters whose score is that of `_prototypes`, on features standardised by `_standard` if it is set."""
+
+    _prototypes: Prototypes
+    _standard: Standard | None = None
+
+    def _standardise(self, X: np.ndarray) -> np.ndarray:
+        return X if self._standard is None else self._standard.apply(X)
+
+    def _score(self, X: np.ndarray, bags: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        return self._prototypes.vote(self._standardise(X))
+
+    def _list_votes(self, x: np.ndarray, bag: int, prior: float) -> Votes:
+        found = self._prototypes
+        return found.rows, found.list_votes(self._standardise(x[None, :]))[0], found.intercept - self.threshold_
+
+
+def embed_bags(bags: Bags, prototypes: np.ndarray, bandwidth: float) -> np.ndarray:
+    """(n_bags, n_prototypes) similarity of the nearest segment of every bag to every prototype."""
+    table = np.zeros((len(bags), len(prototypes)))
+    codes = bags.codes
+    for rows in gen_batches(len(bags.X), QUERIES_PER_BLOCK):
+        similarity = measure_kernel(bags.X[rows], prototypes, 0.5 / bandwidth**2)
+        present, first = np.unique(codes[rows], return_index=True)
+        table[present] = np.maximum(table[present], np.maximum.reduceat(similarity, first, axis=0))
+    return table
+
+
+def check_embedding(n_bags: int, n_prototypes: int, alternative: str) -> None:
+    """Refuse a table that no solver would finish."""
+    if n_bags * n_prototypes > LARGEST_TABLE:
+        raise TooLargeError(
+            f"a table of bags by prototypes may hold {LARGEST_TABLE:.0e} numbers; got {n_bags} bags x {n_prototypes} "
+            f"prototypes. {alternative}"
+        )
+
+
+class PrototypeVoting(PrototypeVoter, BagVoter):
+    """Class-specific prototypes that vote, our reading: ``f(x) = sum_p v_p k(x, p)``.
+
+    A prototype is a *with* segment. How much bag b shows it is ``s_bp``, the kernel at the nearest segment of b. It
+    votes with its log odds
+    ``v_p = log (1 + sum_with s_bp) / (2 + n_with) - log (1 + sum_without s_bp) / (2 + n_without)``, its own bag left
+    out. Prototypes are taken one by one, as long as one covers more of the *with* bags that are not
+    covered yet than of the *without* bags (see `select_prototypes`). The original's formulas were not seen by us.
+
+    Parameters
+    ----------
+    n_prototypes
+        At most so many.
+    n_candidates
+        At most so many *with* segments, evenly spaced, are candidates.
+    bandwidth
+        Of the Gaussian kernel; None: the median distance from a segment to its ten nearest segments of other bags.
+
+    Attributes
+    ----------
+    prototypes_, votes_
+        (m, d) and (m,): the segments that vote, and v.
+
+    References
+    ----------
+    Krapac, Perronnin, Furon, Jégou: Instance classification with prototype selection. ICMR 2014.
+    """
+
+    def __init__(self, n_prototypes: int = 50, n_candidates: int = 2000, bandwidth: float | None = None) -> None:
+        self.n_prototypes = n_prototypes
+        self.n_candidates = n_candidates
+        self.bandwidth = bandwidth
+
+    def _fit_bags(self, bags: Bags) -> None:
+        if self.n_prototypes < 1 or self.n_candidates < 1:
+            raise BadInputError(
+                f"there must be a prototype and a candidate; got {self.n_prototypes}, {self.n_candidates}"
+            )
+        self.bandwidth_ = choose_bandwidth(self.bandwidth, bags.X, bags.X, bags.codes, bags.codes)
+        shown = np.flatnonzero(bags.positive)
+        candidates = shown[spread_out(len(shown), self.n_candidates)]
+        similarity = embed_bags(bags, bags.X[candidates], self.bandwidth_)
+        similarity[bags.codes[candidates], np.arange(len(candidates))] = 0.0  # its own bag says nothing of it
+        odds = _measure_odds(similarity, bags.labels)
+        chosen = select_prototypes(similarity, bags.labels, self.n_prototypes)
+        self.prototypes_, self.votes_ = bags.X[candidates[chosen]], odds[chosen]
+        rows = bags.rows[candidates[chosen]]
+        self._prototypes = Prototypes(self.prototypes_, self.votes_, rows, 0.5 / self.bandwidth_**2)
+
+
+def _measure_odds(similarity: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    n_with, n_without = labels.sum() - 1, (~labels).sum()
+    shown = (1 + similarity[labels].sum(axis=0)) / (2 + n_with)
+    return np.log(shown) - np.log((1 + similarity[~labels].sum(axis=0)) / (2 + n_without))
+
+
+def select_prototypes(similarity: np.ndarray, labels: np.ndarray, n_prototypes: int) -> np.ndarray:
+    """Choose prototypes one by one: (m,) candidates, at least one, by s (n_bags, n_candidates), 0 in their own bags.
+
+    Each adds the largest ``mean_with u_b s_bp - mean_without s_bp``, u_b the part of bag b that those chosen before
+    leave uncovered, ``prod (1 - s_bp)``; the last is the one before the first that adds nothing.
+    """
+    shown, cost = similarity[labels], similarity[~labels].mean(axis=0)
+    uncovered = np.ones(len(shown))
+    chosen: list[int] = []
+    for _ in range(min(n_prototypes, similarity.shape[1])):
+        gains = uncovered @ shown / len(shown) - cost
+        gains[chosen] = -np.inf
+        best = int(np.argmax(gains))
+        if chosen and gains[best] <= 0:
+            break
+        chosen.append(best)
+        uncovered *= 1 - shown[:, best]
+    return np.array(chosen, dtype=np.int64)
+
+
+class OneClass(PrototypeVoter):
+    """One-class SVM with a Gaussian kernel on *without* segments; the score is its decision turned round.
+
+    Its solver is quadratic in the number of negatives, so that an evenly spaced sample of them stands for all when
+    there are more than `max_negatives`.
+
+    Parameters
+    ----------
+    nu
+        Share of the negatives that may lie outside.
+    gamma
+        Of the kernel ``exp(-gamma |x - n|^2)`` on standardised features; None: one over the number of features.
+    max_negatives
+        How many negatives learn at most.
+
+    References
+    ----------
+    Named by arXiv 1812.06228 as Jiang 2015; by its subject that is arXiv 1501.07492, Weakly supervised learning for
+    salient object detection. One-class SVM: Schölkopf et al., Neural Computation 2001.
+    """
+
+    wants_lengths = True
+
+    def __init__(self, nu: float = 0.1, gamma: float | None = None, max_negatives: int = 5000) -> None:
+        self.nu = nu
+        self.gamma = gamma
+        self.max_negatives = max_negatives
+
+    def _learn(self, segments: Segments) -> np.ndarray:
+        negative = np.where(segments.positive, -1, 0)
+        sample = sort_bags(segments.X, negative, ~segments.positive)
+        chosen = spread_out(len(sample.X), self.max_negatives)
+        self._standard = learn_standard(sample.X)
+        points = self._standard.apply(sample.X[chosen])
+        self.gamma_ = 1 / points.shape[1] if self.gamma is None else self.gamma
+        model = OneClassSVM(nu=self.nu, gamma=self.gamma_).fit(points)
+        kept, amounts = model.support_, -model.dual_coef_[0]
+        rows = sample.rows[chosen[kept]]
+        self._prototypes = Prototypes(points[kept], amounts, rows, self.gamma_, float(model.offset_[0]))
+        return self._score(segments.X, segments.bags, segments.prior)

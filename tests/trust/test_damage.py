@@ -1,0 +1,81 @@
+"""Bad sectors: a bit turned anywhere in a file of a run is noticed, or changes nothing."""
+
+import shutil
+from contextlib import closing
+
+import numpy as np
+import pytest
+from commands import read_outputs
+
+from segvote.errors import DamagedFileError, SegvoteError
+from segvote.io.arrays import read_arrays
+from segvote.run.correction_log import Action, CorrectionLog, read_actions
+from segvote.run.run import Run
+from segvote.steps.model import read_model
+
+
+def freeze(arrays):
+    return {name: (array.shape, array.dtype.str, array.tobytes()) for name, array in arrays.items()}
+
+
+def describe_run(run):
+    """All that is used of a record: a turned bit in the name of the checksum changes none of it."""
+    return run.to_table(), run.settings, run.inputs, run.record["key"], run.record["problems"]
+
+
+def write_log(run):
+    with closing(CorrectionLog(run / "review.sqlite")) as log:
+        for number in range(40):
+            log.append(Action("set", "ab" * 32, "with/a.png", number % 2, 40, 60, f"0{number}l1"))
+    return run / "review.sqlite"
+
+
+# Kind of file to the file, given a run folder, and to what is read of it.
+FILES = {
+    "features": (lambda run: min(run.glob("features/*.npz")), lambda run, path: freeze(read_arrays(path))),
+    "segments": (lambda run: min(run.glob("segments/*.npz")), lambda run, path: freeze(read_arrays(path))),
+    "votes": (lambda run: run / "votes/votes.npz", lambda run, path: freeze(read_arrays(path))),
+    "model": (lambda run: run / "model/model.safetensors", lambda run, path: freeze(read_model(run).arrays)),
+    "run.json": (lambda run: run / "run.json", lambda run, path: describe_run(Run(run))),
+    "review.sqlite": (write_log, lambda run, path: read_actions(path)),
+}
+
+
+@pytest.mark.parametrize("n_flips", [60, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", FILES)
+def test_a_turned_bit_is_noticed(own_run, ledger, kind, n_flips):
+    path, read = FILES[kind][0](own_run), FILES[kind][1]
+    whole, wanted, rng, lost = path.read_bytes(), repr(read(own_run, path)), np.random.default_rng(n_flips), 0
+    for _ in range(n_flips):
+        data = bytearray(whole)
+        data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(data)
+        try:
+            lost += repr(read(own_run, path)) != wanted
+        except SegvoteError as error:
+            lost += path.name not in str(error)
+        except Exception as error:
+            print(type(error).__name__, error)
+            lost += 1
+    ledger(f"a bit turned in `{kind}`", n_flips, lost)
+
+
+def test_a_changed_name_in_the_log_is_noticed(own_run):
+    """Same length, other letters: SQLite itself does not notice."""
+    path = write_log(own_run)
+    path.write_bytes(path.read_bytes().replace(b"with/a.png", b"with/b.png", 1))
+    with pytest.raises(DamagedFileError, match=r"review\.sqlite"):
+        read_actions(path)
+
+
+def test_a_damaged_cache_is_made_again(stage, world, ledger):
+    rng = np.random.default_rng(0)
+    assert stage.run(*world.type("annotate"))["code"] == 0
+    wanted = read_outputs(world)
+    for folder in ("features", "segments", "votes"):
+        for path in (world.out / folder).glob("*.npz"):
+            data = path.read_bytes()
+            path.write_bytes(data[: int(rng.integers(len(data)))])
+    shutil.rmtree(world.out / "masks")
+    done = stage.run(*world.type("annotate"))
+    ledger("all cached segments, features and votes cut short", 1, done["code"] != 0 or read_outputs(world) != wanted)

@@ -1,0 +1,145 @@
+"""Concepts: losses and gradients against plain formulas, climbs, and bags by their distances to concepts."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from segvote.voters.bags import group_bags, sort_bags
+from segvote.voters.base import check_segments
+from segvote.voters.diverse_density import (
+    DDSVM,
+    SAME_CONCEPT,
+    BagLoss,
+    Concept,
+    DiverseDensity,
+    EMDiverseDensity,
+    GEMDiverseDensity,
+    SoftLoss,
+    screen_starts,
+)
+
+VOTERS = [DiverseDensity, EMDiverseDensity, GEMDiverseDensity]
+
+
+def measure_density_slow(point, scale, bags):
+    """prod_with (1 - prod_j (1 - P)) prod_without prod_j (1 - P), multiplied out."""
+    density = 1.0
+    for bag, label in enumerate(bags.labels):
+        members = bags.X[bags.codes == bag]
+        P = np.array([np.exp(-np.sum(scale**2 * (x - point) ** 2)) for x in members])
+        none = np.prod(1 - P)
+        density *= 1 - none if label else none
+    return density
+
+
+def differ(loss, theta, step=1e-6):
+    return [(loss(theta + step * row)[0] - loss(theta - step * row)[0]) / (2 * step) for row in np.eye(len(theta))]
+
+
+@pytest.fixture
+def theta(rng):
+    return np.concatenate([rng.normal(size=3), rng.uniform(0.3, 1.0, size=3)])
+
+
+def test_the_loss_is_minus_the_logarithm_of_the_formula(small_bags, theta):
+    expected = -np.log(measure_density_slow(theta[:3], theta[3:], small_bags))
+    assert BagLoss(small_bags)(theta)[0] == pytest.approx(expected)
+
+
+def test_gradient_of_diverse_density_by_finite_differences(small_bags, theta):
+    loss = BagLoss(small_bags)
+    np.testing.assert_allclose(loss(theta)[1], differ(loss, theta), rtol=1e-5, atol=1e-6)
+
+
+def test_gradient_of_the_shared_loss_by_finite_differences(small_bags, theta, rng):
+    loss = SoftLoss(small_bags, rng.uniform(size=len(small_bags.X)))
+    np.testing.assert_allclose(loss(theta)[1], differ(loss, theta), rtol=1e-5, atol=1e-6)
+
+
+def test_a_point_on_a_segment_or_far_from_all_has_a_finite_loss(small_bags):
+    for point in (small_bags.X[0], np.full(3, 1e3)):
+        value, gradient = BagLoss(small_bags)(np.concatenate([point, np.ones(3)]))
+        assert np.isfinite(value)
+        assert np.isfinite(gradient).all()
+
+
+def test_starts_are_with_segments_most_promising_first(small_bags):
+    loss = BagLoss(small_bags)
+    starts = screen_starts(small_bags, 6)
+    losses = [loss(theta)[0] for theta in starts]
+    assert losses == sorted(losses)
+    for theta in starts:
+        assert (small_bags.X[small_bags.positive] == theta[:3]).all(axis=1).any()
+
+
+@pytest.mark.parametrize("voter", VOTERS)
+def test_the_concept_lies_at_the_planted_object(voter, planted):
+    fitted = voter(n_starts=3).fit(planted.X, planted.y, bags=planted.bags)
+    found = fitted.concept_.point * fitted._standard.spread + fitted._standard.centre
+    centre = planted.X[planted.truth].mean(axis=0)
+    spread = fitted._standard.spread
+    # Along features the concept does not look at, its point is free.
+    looks = fitted.concept_.scale
+    assert np.average(np.abs(found - centre) / spread, weights=looks) < 0.5
+
+
+@pytest.mark.parametrize("voter", VOTERS)
+def test_the_vote_is_the_logarithm_of_the_probability(voter, planted):
+    fitted = voter(n_starts=2).fit(planted.X, planted.y, bags=planted.bags)
+    scaled = (planted.X - fitted._standard.centre) / fitted._standard.spread
+    concept = fitted.concept_
+    expected = [-np.sum(concept.scale**2 * (x - concept.point) ** 2) for x in scaled]
+    np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected)
+    np.testing.assert_allclose(fitted.predict_proba(planted.X)[:, 1], np.exp(expected), atol=1e-12)
+
+
+def test_every_bag_counts_in_the_e_step_the_last_one_too(planted):
+    segments = check_segments(planted.X, planted.y == 1, planted.bags, None, None)
+    bags = group_bags(segments)
+    concept = Concept(bags.X[-1], np.ones(bags.X.shape[1]), 0.0)
+    chosen = EMDiverseDensity()._choose(concept, bags)
+    assert len(chosen.X) == len(bags)
+    squares = ((bags.X - concept.point) ** 2).sum(axis=1)
+    for bag in range(len(bags)):
+        assert ((chosen.X[bag] - concept.point) ** 2).sum() == pytest.approx(squares[bags.codes == bag].min())
+
+
+def test_em_dd_ends_no_worse_than_the_first_e_step(planted):
+    segments = check_segments(planted.X, planted.y == 1, planted.bags, None, None)
+    bags = group_bags(segments)
+    bags = replace(bags, X=(bags.X - bags.X.mean(axis=0)) / bags.X.std(axis=0))
+    theta = np.concatenate([bags.X[0], np.full(bags.X.shape[1], 0.4)])
+    voter = EMDiverseDensity()
+    first = BagLoss(voter._choose(Concept.read(theta, 0.0), bags))(theta)[0]
+    assert voter._climb_from(theta, bags).loss <= first
+
+
+@pytest.fixture
+def fitted(planted):
+    return DDSVM(n_starts=4, max_iter=20).fit(planted.X, planted.y, bags=planted.bags)
+
+
+def test_the_distance_of_a_bag_is_that_of_its_nearest_segment(fitted, planted):
+    bags = sort_bags(planted.X, planted.bags, planted.y == 1)
+    scaled = replace(bags, X=fitted._standard.apply(bags.X))
+    table = fitted._embed(scaled)
+    for bag in (0, 19):
+        members = scaled.X[scaled.codes == bag]
+        for column, concept in enumerate(fitted.concepts_):
+            distances = [np.sqrt(np.sum(concept.scale**2 * (x - concept.point) ** 2)) for x in members]
+            assert table[bag, column] == pytest.approx(min(distances))
+
+
+def test_concepts_of_one_label_are_distinct(fitted, planted):
+    bags = sort_bags(planted.X, planted.bags, planted.y == 1)
+    kept = fitted._find_concepts(replace(bags, X=fitted._standard.apply(bags.X)))
+    for first, second in combinations(kept, 2):
+        assert first.measure(second.point[None])[0] > SAME_CONCEPT
+
+
+def test_a_segment_that_adds_nothing_scores_as_the_typical_bag(fitted, planted):
+    typical = fitted._model.decision_function(fitted._table_standard.apply(fitted._typical[None]))[0]
+    far = planted.X[:1] + 1e3
+    assert fitted._score(far, np.array([-1]), np.ones(1))[0] == pytest.approx(typical)

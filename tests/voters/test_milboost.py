@@ -1,0 +1,94 @@
+"""MILBoost: the weights are the gradient, the stump search is exhaustive, large bags start with a gradient."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from segvote.voters.bags import sort_bags
+from segvote.voters.milboost import MILBoost, MILBoostISR, StumpSearch
+
+MODELS = [MILBoost, MILBoostISR]
+
+
+def measure_likelihood_slow(y, bags, model):
+    """The formulas of Viola et al., bag by bag."""
+    total = 0.0
+    for bag, label in enumerate(bags.labels):
+        votes = y[bags.codes == bag]
+        odds = np.exp(votes).sum()
+        p = 1 - np.prod(1 - expit(votes)) if model is MILBoost else odds / (1 + odds)
+        total += np.log(p) if label else np.log(1 - p)
+    return total
+
+
+def find_stump_slow(X, weights):
+    best = (0.0, None)
+    for feature in range(X.shape[1]):
+        values = np.unique(X[:, feature])
+        for cut in 0.5 * (values[1:] + values[:-1]):
+            gain = weights @ np.where(X[:, feature] > cut, 1, -1)
+            if abs(gain) > best[0] + 1e-12:
+                best = (abs(gain), (feature, cut, np.sign(gain)))
+    return best
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_likelihood_is_the_formula(model, small_bags, rng):
+    y = rng.normal(size=len(small_bags.X))
+    assert model._measure_likelihood(y, small_bags) == pytest.approx(measure_likelihood_slow(y, small_bags, model))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_weights_are_the_finite_differences_of_the_likelihood(model, small_bags, rng):
+    y, step = rng.normal(size=len(small_bags.X)), 1e-6
+    slopes = [
+        (model._measure_likelihood(y + step * row, small_bags) - model._measure_likelihood(y - step * row, small_bags))
+        / (2 * step)
+        for row in np.eye(len(y))
+    ]
+    np.testing.assert_allclose(model._differentiate(y, small_bags), slopes, atol=1e-7)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("size", [1, 50, 400])
+def test_a_bag_of_any_size_starts_undecided_and_with_a_gradient(model, size):
+    bags = sort_bags(np.zeros((2 * size, 1)), np.repeat([0, 1], size), np.repeat([True, False], size))
+    y = np.full(2 * size, model._start(size))
+    np.testing.assert_allclose(model._measure_odds(y, bags), 0, atol=1e-9)
+    # Half of a bag's probability is still to be won: its weights add up to about that, whatever its size.
+    assert 0.4 < model._differentiate(y, bags)[bags.positive].sum() < 0.8
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_extreme_votes_give_finite_weights(model, small_bags):
+    for value in (-800.0, 800.0):
+        y = np.full(len(small_bags.X), value)
+        assert np.isfinite(model._differentiate(y, small_bags)).all()
+        assert np.isfinite(model._measure_likelihood(y, small_bags))
+
+
+def test_the_stump_search_finds_the_best_of_all_stumps(rng):
+    for _ in range(20):
+        X = rng.integers(0, 4, size=(15, 3)).astype(float)  # many ties: equal values cannot be cut
+        weights = rng.normal(size=15)
+        stump = StumpSearch(X).find(weights)
+        gain, _ = find_stump_slow(X, weights)
+        assert weights @ stump.apply(X) == pytest.approx(gain)
+
+
+def test_small_blocks_find_the_same_stump(rng, monkeypatch):
+    X, weights = rng.normal(size=(30, 7)), rng.normal(size=30)
+    whole = StumpSearch(X).find(weights)
+    monkeypatch.setattr("segvote.voters.milboost.BLOCK", 60)
+    assert StumpSearch(X).find(weights) == whole
+
+
+@pytest.mark.parametrize("voter", [MILBoost, MILBoostISR])
+def test_more_rounds_never_lower_the_likelihood(voter, planted):
+    bags = sort_bags(planted.X, planted.bags, planted.y == 1)
+    values = []
+    for n_rounds in (1, 3, 9):
+        fitted = voter(n_rounds=n_rounds).fit(planted.X, planted.y, bags=planted.bags)
+        y = fitted._score(bags.X, bags.codes, np.ones(len(bags.X)))
+        values.append(voter._measure_likelihood(y, bags))
+    assert values == sorted(values)

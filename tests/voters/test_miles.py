@@ -1,0 +1,46 @@
+"""MILES and MILIS: bags by their nearness to prototypes."""
+
+import numpy as np
+import pytest
+
+from segvote.errors import TooLargeError
+from segvote.voters.miles import MILES, MILIS
+from segvote.voters.prototypes import check_embedding, embed_bags, measure_kernel
+
+VOTERS = [MILES, MILIS]
+
+
+def test_a_bag_is_as_near_as_its_nearest_segment(small_bags, rng, monkeypatch):
+    prototypes = rng.normal(size=(4, 3))
+    expected = [
+        [
+            max(np.exp(-((x - t) ** 2).sum() / (2 * 1.3**2)) for x in small_bags.X[small_bags.codes == bag])
+            for t in prototypes
+        ]
+        for bag in range(len(small_bags))
+    ]
+    np.testing.assert_allclose(embed_bags(small_bags, prototypes, 1.3), expected)
+    # Blocks that end in the middle of a bag.
+    monkeypatch.setattr("segvote.voters.prototypes.QUERIES_PER_BLOCK", 3)
+    np.testing.assert_allclose(embed_bags(small_bags, prototypes, 1.3), expected)
+
+
+@pytest.mark.parametrize("voter", VOTERS)
+def test_a_segment_is_scored_as_a_bag_of_one(voter, planted):
+    fitted = voter().fit(planted.X, planted.y, bags=planted.bags)
+    alone = fitted.decision_bags(planted.X[:9], np.arange(9))
+    np.testing.assert_allclose(alone, (fitted.scores_ + fitted.threshold_)[:9], atol=1e-9)
+
+
+@pytest.mark.parametrize("voter", VOTERS)
+def test_prototypes_are_training_segments_and_their_votes_add_up(voter, planted):
+    fitted = voter().fit(planted.X, planted.y, bags=planted.bags)
+    np.testing.assert_array_equal(planted.X[fitted._prototypes.rows], fitted.prototypes_)
+    similarity = measure_kernel(planted.X[:5], fitted.prototypes_, 0.5 / fitted.bandwidth_**2)
+    expected = similarity @ fitted.prototype_weights_ + fitted.intercept_
+    np.testing.assert_allclose((fitted.scores_ + fitted.threshold_)[:5], expected)
+
+
+def test_a_table_no_solver_would_finish_is_refused():
+    with pytest.raises(TooLargeError, match="voter cam"):
+        check_embedding(10**6, 10**3, "Use voter cam")

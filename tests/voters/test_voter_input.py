@@ -1,0 +1,93 @@
+"""Input of voters: what is wrong gets one clear error; quadratic voters refuse what would take hours."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from segvote.datasets import make_bags
+from segvote.errors import BadInputError, TooLargeError, UnknownNameError
+from segvote.voters import VOTERS
+from segvote.voters.walk import Walk
+
+QUADRATIC = [name for name in VOTERS if "max_pairs" in inspect.signature(VOTERS[name]).parameters]
+
+
+@pytest.fixture(scope="module")
+def small():
+    X, y, bags, _ = make_bags(n_with=3, n_without=3, n_segments=6, n_object=1, n_odd=1)
+    return X, y, bags
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_kind_of_bag_is_not_enough(small, label):
+    X, y, bags = small
+    with pytest.raises(BadInputError, match="two classes"):
+        Walk().fit(X[y == label], y[y == label], bags=bags[y == label])
+
+
+def test_a_bag_with_both_labels_is_named(small):
+    X, y, bags = small
+    y = y.copy()
+    y[bags == 2] = [1, 1, 1, 0, 0, 0]
+    with pytest.raises(BadInputError, match=r"bag .*2.* has both"):
+        Walk().fit(X, y, bags=bags)
+
+
+@pytest.mark.parametrize("name", ["bags", "prior", "user_labels"])
+def test_lengths_must_match(small, name):
+    X, y, _ = small
+    with pytest.raises(BadInputError, match=f"{name} must have one value per segment"):
+        Walk().fit(X, y, **{name: np.zeros(len(X) - 1, dtype=int)})
+
+
+def test_values_must_make_sense(small):
+    X, y, _ = small
+    with pytest.raises(BadInputError, match="prior must lie"):
+        Walk().fit(X, y, prior=np.full(len(X), 1.5))
+    with pytest.raises(BadInputError, match="user_labels must be"):
+        Walk().fit(X, y, user_labels=np.full(len(X), 2))
+
+
+def test_nan_is_refused(small):
+    X, y, bags = small
+    X = X.copy()
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        Walk().fit(X, y, bags=bags)
+
+
+def test_an_unknown_voter_lists_the_known_ones():
+    with pytest.raises(UnknownNameError, match=r"crane.*walk"):
+        VOTERS["nobody"]
+
+
+def test_the_voters_with_a_limit_look_at_all_pairs():
+    assert QUADRATIC == ["crane", "ekde-paper", "evidence", "f-neg", "negative-weighted", "skde"]
+
+
+@pytest.mark.parametrize("name", QUADRATIC)
+def test_too_many_pairs_are_refused_with_another_voter(name, planted):
+    with pytest.raises(TooLargeError, match=r"at most 1e\+01; got .*Use voter ekde"):
+        VOTERS[name](max_pairs=10).fit(planted.X, planted.y, bags=planted.bags)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("activation", {"blocks": (2, 3)}, "sum to the 6 features"),
+        ("crane", {"ties": "random"}, "ties must be one of distance, none"),
+        ("dd", {"n_starts": 0}, "n_starts"),
+        ("dd-svm", {"n_starts": 0}, "n_starts"),
+        ("ekde-paper", {"bandwidth_rule": "widest"}, "absolute-difference, difference, discrepancy, separate, window"),
+        ("knn-negatives", {"n_neighbors": 0}, "n_neighbors"),
+        ("manifold-sskde", {"n_tangent": -1}, "n_tangent"),
+        ("milboost", {"n_rounds": 0}, "n_rounds"),
+        ("sskde", {"solver": "fast"}, "solver must be one of iterate, closed"),
+        ("sskde", {"trust_votes": 1.0}, "trust_votes"),
+        ("walk-adapted", {"gain": 0.0}, "gain"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_by_name(name, options, expected, planted):
+    with pytest.raises(BadInputError, match=expected):
+        VOTERS[name](**options).fit(planted.X, planted.y, bags=planted.bags)
