@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 from waiting import wait_for, wait_until
 
 from segvote import annotate, update
 from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.method.corrections import propagate
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
@@ -159,7 +160,7 @@ def test_export_writes_what_annotate_would_write(engine, run, scenes):
 
 def test_a_video_stays_a_video_when_its_run_is_opened_again(run):
     """Otherwise an export would look for an image where a folder of frames lies."""
-    run.bags[0] = replace(run.bags[0], n_frames=3)
+    run.bags[0] = structs.replace(run.bags[0], n_frames=3)
     assert [bag.n_frames for bag in list_segmented_images(run)][:2] == [3, 0]
 
 

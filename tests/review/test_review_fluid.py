@@ -2,10 +2,10 @@
 
 import struct
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from segvote.review import masks
 from segvote.review.encoding import encode_update

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from browsing import NEEDS_BROWSER, drag, locate, open_image, read_mask, wait_heard, wait_until, wait_until_drawn
 
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 

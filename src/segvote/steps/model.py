@@ -6,9 +6,10 @@ import hashlib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
 from scipy import sparse
 
 from segvote.errors import BadInputError, DamagedFileError
@@ -17,7 +18,7 @@ from segvote.features.choose import list_feature_options
 from segvote.features.networks.devices import AUTO, CPU
 from segvote.io.atomic import write_bytes
 from segvote.io.files import open_regular
-from segvote.io.tables import format_json, read_json, write_json
+from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
@@ -25,9 +26,8 @@ from segvote.method.held_out import score_held_out
 from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table
 from segvote.method.vote import Vote
-from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
-from segvote.run.run_folder import RunFolder
+from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import Settings, read_settings
 from segvote.steps.reopening import Voted
 
@@ -70,7 +70,7 @@ def write_model(voted: Voted, extent: int) -> None:
     data, folder = save(arrays), opened.folder.model_path
     write_bytes(folder / "model.safetensors", data)
     words = {"version": MODEL_VERSION, "settings": opened.settings.to_dict(), "features": opened.extractor.get_key()}
-    write_json(folder / "model.json", {**words, "extent": extent, **_sum(data)})
+    write_json(folder / "model.json", {**words, "extent": extent, "sha256": _sum(data)})
 
 
 def write_model_extent(run: RunFolder, extent: int) -> None:
@@ -175,23 +175,23 @@ def read_model(path: Path | str, device: str | None = None) -> Model:
     Its network runs on `device`, or on that of the run.
     """
     folder = _find_model(Path(path))
-    words = _read_words(folder / "model.json")
-    arrays = _unpack(_read_arrays(folder / "model.safetensors", words))
+    record = _read_record(folder / "model.json")
+    arrays = _unpack(_read_arrays(folder / "model.safetensors", record.sha256))
     _check_arrays(arrays, folder)
     try:
-        settings = read_settings(words["settings"], folder / "model.json")
+        settings = read_settings(record.settings, folder / "model.json")
         standardiser = Standardiser.from_state(select_arrays(arrays, "standardiser"))
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error
     settings = replace(settings, feature_options=_choose_device(settings, device))
     extractor = make_features(settings.features, **settings.feature_options)
-    if format_json(_drop_device(extractor.get_key())) != format_json(_drop_device(words.get("features"))):
+    if format_json(_drop_device(extractor.get_key())) != format_json(_drop_device(record.features)):
         raise BadInputError(
             f"{folder} was learned with other features than {settings.features!r} gives here; "
             "install the same version, or put the same network where it was"
         )
     extractor.set_state(select_arrays(arrays, "features"))
-    return Model(settings, extractor, standardiser, arrays, read_drawing(folder), words["extent"])
+    return Model(settings, extractor, standardiser, arrays, read_drawing(folder), record.extent)
 
 
 def _choose_device(settings: Settings, device: str | None) -> dict[str, Any]:
@@ -220,25 +220,35 @@ def _find_model(path: Path) -> Path:
     raise BadInputError(f"no model in {path}; give the -o folder of a finished `segvote annotate`, or its model folder")
 
 
-def _read_words(path: Path) -> dict[str, Any]:
-    words = read_json(path)
-    found = words.get("version") if isinstance(words, dict) else None
-    if not isinstance(found, int) or not isinstance(words.get("settings"), dict):
-        raise DamagedFileError(f"{path} is not the description of a model; annotate again")
-    if found > MODEL_VERSION:
-        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; install a newer segvote")
-    if found < MODEL_VERSION:
-        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; annotate again")
-    if type(words.get("extent")) is not int or not 1 <= words["extent"] <= N_LEVELS:
-        raise DamagedFileError(f"{path}: expected an extent from 1 to {N_LEVELS}; annotate again")
-    return words
+class _Version(Struct):
+    """What all versions of ``model.json`` have."""
+
+    version: int
 
 
-def _sum(data: bytes) -> dict[str, str]:
-    return {"sha256": hashlib.sha256(data).hexdigest()}
+class _ModelRecord(_Version, forbid_unknown_fields=True):
+    """The content of ``model.json``."""
+
+    settings: dict[str, Any]
+    features: Any  # key of the extractor
+    extent: Annotated[int, Meta(ge=1, le=N_LEVELS)]
+    sha256: str = ""  # of the arrays
 
 
-def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
+def _read_record(path: Path) -> _ModelRecord:
+    data, advice = read_json(path), "annotate again"
+    found = convert_record(data, _Version, path, advice=advice).version
+    if found != MODEL_VERSION:
+        advice = "install a newer segvote" if found > MODEL_VERSION else advice
+        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; {advice}")
+    return convert_record(data, _ModelRecord, path, advice=advice)
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read_arrays(path: Path, sha256: str) -> dict[str, np.ndarray]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -247,7 +257,7 @@ def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
             # A sparse file may claim any size: what it takes on the disk is allowed.
             check_budget(os.fstat(file.fileno()).st_size, path, at_least=measure_on_disk(path))
             data = file.read()
-        if words.get("sha256", _sum(data)["sha256"]) != _sum(data)["sha256"]:
+        if sha256 and sha256 != _sum(data):
             raise BadInputError("its bytes are not those that model.json speaks of")
         return load(data)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:

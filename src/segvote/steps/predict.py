@@ -17,13 +17,12 @@ from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.progress import Progress, count_along
-from segvote.run.bag_record import BagRecord
-from segvote.run.bags import list_unsorted_bags, name_bags
-from segvote.run.classes.runs import find_class_record
+from segvote.run.bags import SegmentedImage, list_unsorted_bags, name_bags
+from segvote.run.classes import find_class_record
 from segvote.run.output_names import remove_stale
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.extract import BagExtractor
 from segvote.steps.model import Model, read_model
 from segvote.steps.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
