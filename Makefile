@@ -66,8 +66,8 @@ test-data: install
 OLDEST := .venv-oldest
 TEST_TOOLS := httpx hypothesis pytest pytest-timeout PyYAML
 OLDEST_TESTS := tests/kernels tests/method tests/masks tests/features/test_backbone.py tests/features/test_lite0.py \
-	tests/io/test_atomic.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
-	tests/review/test_review_guard.py tests/run/test_notebook.py tests/cli/test_command_line.py tests/steps/test_annotate.py
+	tests/io/test_files.py tests/io/test_images.py tests/io/test_masks.py tests/io/test_videos.py \
+	tests/review/test_review_guard.py tests/run/test_opened_run.py tests/cli/test_command_line.py tests/steps/test_annotate.py
 test-oldest: install
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(BIN)/python tests/trust/supply.py oldest > $(OLDEST)/oldest.txt
@@ -77,7 +77,7 @@ test-oldest: install
 
 # A few quick tests with each other Python that is installed here; none is no error.
 PYTHONS := 3.12 3.13
-PYTHONS_TESTS := tests/io/test_atomic.py tests/io/test_images.py tests/io/test_names.py tests/run/test_correction_log.py \
+PYTHONS_TESTS := tests/io/test_files.py tests/io/test_images.py tests/io/test_names.py tests/run/test_correction_log.py \
 	tests/kernels tests/cli/test_command_line.py tests/review/test_review_guard.py tests/steps/test_workers.py
 test-pythons:
 	@for version in $(PYTHONS); do \

@@ -47,8 +47,8 @@ from segvote.review.pictures import list_levels
 from segvote.review.snapshot import Snapshot, apply_user, apply_votes, make_snapshot, measure_disagreement, note_signs
 from segvote.review.strokes import Stroke, draw_stroke
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas
 from segvote.run.run import Run
+from segvote.run.strokes import Canvas
 from segvote.steps.reopening import Opened, reopen, vote
 from segvote.types import WITH
 

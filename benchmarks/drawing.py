@@ -175,6 +175,7 @@ def measure_choice(given: Given) -> dict[str, Any]:
         n_wrong += (ious[1] > ious[0]) != evidence.is_lines
         figures = " ".join(f"{figure:.2f}" for figure in vars(evidence).values())
         rows[folder.name] = f"{figures} lines {evidence.is_lines} IoU {ious[0]:.3f} {ious[1]:.3f}"
+        print(folder.name, rows[folder.name], flush=True)
     return {"set": "width, share, elongation, thickness; IoU of regions, of lines", **rows, "chosen wrongly": n_wrong}
 
 

@@ -168,7 +168,7 @@ def show_predictions(run: Path) -> None:
     new.mkdir()
     for path in Path("fresh").glob("with*/*.png"):
         path.rename(new / path.name)
-    Image.fromarray(data.astronaut()).resize((320, 320)).crop((0, 0, 320, 240)).save(new / "z-other.png")
+    Image.fromarray(data.chelsea()).resize((320, 240)).save(new / "z-other.png")
     found = segvote.predict(run, new, "predicted", false_positive_rate=0.1, n_jobs=1)
     pictures, captions = [], []
     for one in found.images:
@@ -186,7 +186,8 @@ def show_predictions(run: Path) -> None:
 
 def describe(image) -> str:
     """What a prediction says of an image, in a few words."""
-    return f"{'shows it' if image.contains else 'does not'}, p {image.p_value:.2f}"
+    answer = "shows it" if image.contains else "unlike both" if image.unlike else "does not"
+    return f"{answer}, p {image.p_value:.2f}"
 
 
 class Animation:

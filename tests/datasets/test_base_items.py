@@ -22,7 +22,7 @@ from segvote.datasets.base import (
     read_voc_boxes,
 )
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.io.matlab import read_mat
+from segvote.io.arrays import read_mat
 
 RED, BLUE, BLACK = (128, 0, 0), (0, 0, 128), (0, 0, 0)
 

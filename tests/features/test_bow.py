@@ -167,3 +167,11 @@ def test_grids_that_do_not_exist_are_refused(options):
 def test_noise_of_one_grey_level_is_no_contrast():
     noise = np.random.default_rng(0).normal(100, 1, (80, 80)).astype(np.float32)
     assert not compute_dense_sift(noise).descriptors.any()
+
+
+def test_roots_are_taken_on_request(fitted):
+    rooted, plain = (make_features("bow", n_words=40, size=160, root=root, counts=True) for root in (True, False))
+    for one in (rooted, plain):
+        one.set_state(fitted.get_state())
+    image = skimage.data.coffee()
+    np.testing.assert_allclose(rooted.extract(image, LABELS) ** 2, plain.extract(image, LABELS), rtol=1e-5)

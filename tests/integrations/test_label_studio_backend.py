@@ -14,7 +14,7 @@ import pytest
 from segvote.errors import BadInputError, MissingPartError
 from segvote.integrations import open_predictors
 from segvote.integrations.label_studio import create_app, find_names, make_backend, predict_task
-from segvote.io.encodings.brush import decode_brush
+from segvote.io.encodings.rle import decode_brush
 from segvote.io.images import read_image
 
 PAGE = """<View><Image name="photo" value="$picture"/>

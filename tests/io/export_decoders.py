@@ -15,7 +15,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
-from segvote.io.encodings.brush import decode_brush
+from segvote.io.encodings.rle import decode_brush
 
 
 def fill_by_coco(rings, height, width):

@@ -17,13 +17,12 @@ from pycocotools.coco import COCO
 
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, split_instances
+from segvote.io.exports.base import ExportOptions, LabelTable, Split, place_image, split_instances
 from segvote.io.exports.coco import write_coco_file
-from segvote.io.exports.pictures import place_image
-from segvote.io.exports.subsets import Split
-from segvote.io.exports.voc import make_voc_palette
+from segvote.io.exports.index_pictures import make_voc_palette
 from segvote.io.images import list_images
 from segvote.io.masks import read_mask
+from segvote.io.names import FileNamer
 from segvote.types import Annotation, Part
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -134,15 +133,9 @@ def test_images_with_the_same_stem_do_not_overwrite_each_other(tmp_path, format_
 
 
 @pytest.mark.parametrize("name", ["../a.jpg", "/a.jpg", "x/../../a.jpg", "", "."])
-@pytest.mark.parametrize("format_", ["yolo", "voc", "labelme", "datumaro", "png"])
+@pytest.mark.parametrize("format_", EXPORTS)
 def test_names_that_lead_outside_are_refused(tmp_path, format_, name):
-    with pytest.raises(BadInputError, match="below its folder"):
-        EXPORTS[format_](annotate({name: MASKS["full"]}), tmp_path / "out", make_options())
-
-
-@pytest.mark.parametrize("format_", ["coco", "cvat", "label-studio"])
-def test_pictures_are_not_copied_outside(tmp_path, format_):
-    annotation = Annotation("../a.jpg", 7, 5, image_path=tmp_path / "a.jpg")
+    annotation = Annotation(name, 7, 5, image_path=tmp_path / "a.jpg")
     with pytest.raises(BadInputError, match="below its folder"):
         EXPORTS[format_]([annotation], tmp_path / "out", ExportOptions(images="copy"))
 
@@ -162,10 +155,18 @@ def test_labels_are_numbered_as_listed_or_as_they_come():
     assert LabelTable(["a", "b"]).find("b") == 1
 
 
-@pytest.mark.parametrize("labels", [("a", "a"), ("",)])
-def test_labels_must_be_different_and_not_empty(labels):
-    with pytest.raises(BadInputError, match="labels"):
-        make_options(labels=labels)
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"labels": ("a", "a")}, "labels must be different"),
+        ({"labels": ("",)}, "labels must be different"),
+        ({"val_share": 1.0}, "share for validation"),
+        ({"images": "move"}, "link, copy, none"),
+    ],
+)
+def test_wrong_options_are_refused(options, reason):
+    with pytest.raises(BadInputError, match=reason):
+        make_options(**options)
 
 
 def test_stems_differ_even_where_case_does_not_count():
@@ -182,11 +183,8 @@ def test_instances_are_connected_regions_above_a_size():
     assert [int(part.mask.sum()) for part in parts] == [24, 36, 22]
     assert {(part.label, part.score) for part in parts} == {("car", 0.25)}
     assert len(split_instances(annotation, min_area=1).parts) == 4
-
-
-def test_pixels_that_meet_at_a_corner_are_one_instance():
-    mask = np.eye(3, dtype=bool)
-    assert len(split_instances(Annotation("a.jpg", 3, 3, (Part("car", mask),))).parts) == 1
+    diagonal = Annotation("a.jpg", 3, 3, (Part("car", np.eye(3, dtype=bool)),))
+    assert len(split_instances(diagonal).parts) == 1  # pixels that meet at a corner
 
 
 def make_rotated_jpeg(path):
@@ -234,10 +232,12 @@ def test_upright_pictures_keep_their_bytes(tmp_path, photograph, images):
     assert (tmp_path / "a.jpg").samefile(tmp_path / "b.jpg") == (images == "link")
 
 
-def test_a_linked_picture_can_be_exported_again(tmp_path, photograph):
+def test_a_read_only_picture_can_be_linked_again(tmp_path, photograph):
+    (tmp_path / "a.jpg").chmod(0o444)
     for _ in range(2):
         place_image(photograph, tmp_path / "out/b.jpg", ExportOptions())
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.jpg"]
+    assert (tmp_path / "out/b.jpg").samefile(tmp_path / "a.jpg")
 
 
 def test_pictures_are_copied_where_links_fail(tmp_path, photograph, monkeypatch):
@@ -274,17 +274,6 @@ def test_yolo_pictures_have_extensions_that_trainers_list(tmp_path, name, expect
         assert picture.format == {".jpg": "JPEG"}.get(written.suffix, "PNG")
 
 
-def test_read_only_pictures_are_linked(tmp_path, photograph):
-    (tmp_path / "a.jpg").chmod(0o444)
-    place_image(photograph, tmp_path / "b.jpg", ExportOptions())
-    assert (tmp_path / "b.jpg").samefile(tmp_path / "a.jpg")
-
-
-def test_an_unknown_choice_of_images_lists_the_known():
-    with pytest.raises(BadInputError, match="link, copy, none"):
-        ExportOptions(images="move")
-
-
 @pytest.mark.parametrize("format_", sorted(set(EXPORTS) - {"png"}))
 def test_a_picture_that_is_not_there_cannot_be_copied(tmp_path, format_):
     with pytest.raises(BadInputError, match="no picture on disk"):
@@ -294,7 +283,7 @@ def test_a_picture_that_is_not_there_cannot_be_copied(tmp_path, format_):
 # single formats
 
 
-def test_coco_lists_images_without_annotation_and_counts_from_one(tmp_path):
+def test_coco_lists_all_images_and_counts_from_one(tmp_path):
     annotations = annotate({"a.jpg": MASKS["empty"], "b.jpg": MASKS["hole"]})
     write_coco_file(iter(annotations), tmp_path / "a.json", make_options())
     data = json.loads((tmp_path / "a.json").read_text())
@@ -306,7 +295,7 @@ def test_coco_lists_images_without_annotation_and_counts_from_one(tmp_path):
     assert data["categories"] == [{"id": 1, "name": "car", "supercategory": ""}]
 
 
-def test_coco_scores_are_in_the_results_file_which_pycocotools_loads(tmp_path):
+def test_pycocotools_loads_the_scores_of_coco(tmp_path):
     EXPORTS["coco"](annotate({"a.jpg": MASKS["hole"]}), tmp_path, make_options(polygons=True))
     results = COCO(tmp_path / "annotations/instances_default.json").loadRes(str(tmp_path / "results_default.json"))
     (record,) = results.dataset["annotations"]
@@ -314,7 +303,7 @@ def test_coco_scores_are_in_the_results_file_which_pycocotools_loads(tmp_path):
     np.testing.assert_array_equal(results.annToMask(record), MASKS["hole"])
 
 
-def test_unsure_pixels_are_255_in_voc_and_cityscapes_and_128_in_png(tmp_path):
+def test_unsure_pixels_have_their_own_value(tmp_path):
     mask, unsure = np.zeros((4, 6), bool), np.zeros((4, 6), bool)
     mask[1:3], unsure[2:4] = True, True
     annotation = Annotation("a.jpg", 4, 6, (Part("car", mask),), unsure)
@@ -410,7 +399,7 @@ def write_yolo(folder, names, **options):
     return EXPORTS["yolo"]([Annotation(name, 4, 6) for name in names], folder, make_options(labels=("car",), **options))
 
 
-def test_yolo_puts_all_labels_into_one_folder_under_names_that_differ(tmp_path):
+def test_yolo_labels_of_one_folder_have_different_names(tmp_path):
     write_yolo(tmp_path, ["with/a.jpg", "without/a.jpg", "with_a.jpg"])
     names = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.txt"))
     assert names == ["labels/a.txt", "labels/with_a.txt", "labels/without_a.txt"]
@@ -426,13 +415,7 @@ def deal(split, n_with, n_without):
 def test_both_kinds_of_images_are_split_alike():
     subsets = deal(Split(0.2), 10, 5)
     assert [number for number, subset in enumerate(subsets) if subset == "val"] == [2, 7, 12]
-
-
-def test_three_images_are_enough_to_validate_on_one():
     assert deal(Split(0.2), 3, 0) == ["train", "train", "val"]
-
-
-def test_without_a_share_all_images_are_one_subset():
     assert set(deal(Split(0.0, "default"), 9, 9)) == {"default"}
 
 
@@ -448,11 +431,8 @@ def test_yolo_splits_into_train_and_val(tmp_path):
     assert sorted(one.name for one in (tmp_path / "labels/val").iterdir()) == ["2.txt", "7.txt"]
     assert len(list((tmp_path / "labels/train").iterdir())) == 8
     assert path.read_text().startswith("train: images/train\nval: images/val\n")
-
-
-def test_yolo_validates_on_what_it_trains_on_if_need_be(tmp_path):
-    path = write_yolo(tmp_path, ["with/a.jpg", "with/b.jpg"], val_share=0.2)
-    assert path.read_text().startswith("train: images/train\nval: images/train\n")
+    few = write_yolo(tmp_path / "few", ["with/a.jpg", "with/b.jpg"], val_share=0.2)
+    assert few.read_text().startswith("train: images/train\nval: images/train\n")  # a trainer needs both
 
 
 def test_coco_numbers_images_within_each_subset(tmp_path):
@@ -469,8 +449,3 @@ def test_yolo_writes_boxes_on_request_without_exponents(tmp_path):
     annotation = Annotation("a.jpg", *mask.shape, (Part("car", mask),))
     EXPORTS["yolo"]([annotation], tmp_path, make_options(boxes=True))
     assert (tmp_path / "labels/a.txt").read_text() == "0 0.000025000 0.625000000 0.000030000 0.750000000\n"
-
-
-def test_a_split_that_leaves_nothing_to_train_on_is_refused():
-    with pytest.raises(BadInputError, match="share for validation"):
-        make_options(val_share=1.0)

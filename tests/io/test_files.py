@@ -1,21 +1,21 @@
-"""Readers take regular files only: a pipe in the place of one is not waited for, a device is not read to its end."""
+"""Files are regular, whole or absent, and one process at a time writes to a folder."""
 
 import os
-import tracemalloc
-import zipfile
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
-from segvote.errors import DamagedFileError, SegvoteError
-from segvote.io.arrays import read_arrays, write_arrays
-from segvote.io.files import open_regular
+from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnwritableFileError
+from segvote.io.arrays import read_arrays
+from segvote.io.atomic import atomic_path, remove_leftovers, write_bytes, write_text
+from segvote.io.files import hold_folder, open_regular
 from segvote.io.images import hash_file, read_image, read_image_size
+from segvote.io.imports import read_any
 from segvote.io.imports.cvat import read_cvat_xml
-from segvote.io.imports.detect import read_any
-from segvote.io.imports.labelme import read_labelme
+from segvote.io.imports.label_tools import read_labelme
 from segvote.io.tables import read_csv, read_json
 
 READERS = {
@@ -32,7 +32,7 @@ READERS = {
 
 @pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "/dev/null", "folder"])
 @pytest.mark.parametrize("reader", READERS)
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path, reader, kind):
+def test_readers_refuse_pipes_devices_and_folders(tmp_path, reader, kind):
     path = tmp_path / "strange.json"
     if kind == "pipe":
         os.mkfifo(path)
@@ -49,46 +49,6 @@ def test_a_regular_file_is_opened_through_a_link(tmp_path):
     (tmp_path / "b").symlink_to("a")
     with open_regular(tmp_path / "b") as file:
         assert file.read() == b"text"
-
-
-def test_arrays_that_unpack_to_more_than_the_budget_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("SEGVOTE_READ_MB", "8")
-    path = tmp_path / "a.npz"
-    write_arrays(path, compress=True, much=np.zeros(20 << 20, np.uint8), little=np.zeros(3))
-    assert path.stat().st_size < 200_000
-    tracemalloc.start()
-    with pytest.raises(DamagedFileError, match="SEGVOTE_READ_MB"):
-        read_arrays(path)
-    assert tracemalloc.get_traced_memory()[1] < 4 << 20
-    tracemalloc.stop()
-    assert list(read_arrays(path, ("little",))) == ["little"]
-
-
-def test_arrays_as_large_on_disk_are_always_read(tmp_path, monkeypatch):
-    monkeypatch.setenv("SEGVOTE_READ_MB", "1")
-    values = np.random.default_rng(0).bytes(3 << 20)
-    write_arrays(tmp_path / "a.npz", a=np.frombuffer(values, np.uint8))
-    assert read_arrays(tmp_path / "a.npz")["a"].tobytes() == values
-
-
-def test_a_file_of_holes_is_not_as_large_as_it_says(tmp_path, monkeypatch):
-    monkeypatch.setenv("SEGVOTE_READ_MB", "8")
-    path = tmp_path / "a.npz"
-    header = np.lib.format.header_data_from_array_1_0(np.zeros(1)) | {"shape": (4 << 20,)}
-    with path.open("wb") as file, zipfile.ZipFile(file, "w") as archive, archive.open("a.npy", "w") as member:
-        np.lib.format.write_array_header_1_0(member, header)
-        member.write(bytes(32 << 20))
-    data = path.read_bytes()
-    with path.open("wb") as file:  # the same bytes, zeros left out
-        for start in range(0, len(data), 4096):
-            block = data[start : start + 4096]
-            file.seek(start)
-            if block.strip(b"\0"):
-                file.write(block)
-    if path.stat().st_blocks * 512 > 8 << 20:
-        pytest.skip("this file system keeps no holes")
-    with pytest.raises(DamagedFileError, match="SEGVOTE_READ_MB"):
-        read_arrays(path)
 
 
 class CountedFile:
@@ -111,7 +71,7 @@ class CountedFile:
         return self.file.read(n_bytes)
 
 
-def test_what_lies_behind_the_end_of_a_png_is_not_looked_at(tmp_path, monkeypatch):
+def test_bytes_after_the_end_of_a_png_are_not_read(tmp_path, monkeypatch):
     path, opened = tmp_path / "a.png", []
     Image.new("RGB", (20, 10)).save(path)
     with path.open("ab") as file:
@@ -124,3 +84,169 @@ def test_what_lies_behind_the_end_of_a_png_is_not_looked_at(tmp_path, monkeypatc
     monkeypatch.setattr("segvote.io.decoding.open", count, raising=False)
     assert read_image_size(path) == (10, 20)
     assert opened and sum(file.n_reads for file in opened) < 20
+
+
+# Writing
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_write_leaves_the_file_and_nothing_else(tmp_path, durable):
+    path = tmp_path / "deep" / "er" / "file.bin"
+    write_bytes(path, b"one", durable)
+    write_bytes(path, b"two", durable)
+    assert path.read_bytes() == b"two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_error_keeps_the_old_file_and_cleans_up(tmp_path):
+    path = tmp_path / "file.bin"
+    write_bytes(path, b"old")
+    with pytest.raises(KeyboardInterrupt), atomic_path(path) as temporary:
+        temporary.write_bytes(b"half of the n")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_block_that_writes_nothing_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "file.bin"):
+        pass
+
+
+def test_the_temporary_file_keeps_the_extension(tmp_path):
+    with atomic_path(tmp_path / ("n" * 250 + ".png")) as temporary:
+        temporary.touch()
+        assert temporary.name.startswith(".")
+        assert temporary.suffix == ".png"
+        assert temporary.parent == tmp_path
+
+
+def test_leftovers_of_a_killed_process_are_removed(tmp_path):
+    write_bytes(tmp_path / "a" / "kept.txt", b"x")
+    with atomic_path(tmp_path / "b.txt") as temporary:
+        temporary.touch()
+        leftover = tmp_path / "a" / temporary.name
+    leftover.touch()
+    assert remove_leftovers(tmp_path) == 1
+    assert not leftover.exists()
+    assert (tmp_path / "a" / "kept.txt").exists()
+
+
+def test_text_is_utf8_even_when_a_file_name_is_not(tmp_path):
+    write_text(tmp_path / "a.txt", "kühe\n\udcff")
+    assert (tmp_path / "a.txt").read_bytes() == "kühe\n%FF".encode()
+
+
+def test_other_files_with_our_prefix_are_kept(tmp_path):
+    (tmp_path / ".tmp-notes.txt").touch()
+    (tmp_path / ".tmp-folder").mkdir()
+    assert remove_leftovers(tmp_path) == 0
+
+
+def test_a_failed_write_names_the_file(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UnwritableFileError, match=r"cannot write .*file/a.txt .*repeat the command"):
+        write_text(tmp_path / "file" / "a.txt", "x")
+
+
+def test_equal_bytes_are_not_written_again(tmp_path):
+    path = tmp_path / "a.png"
+    write_bytes(path, b"one", durable=False)
+    first = path.stat().st_ino
+    write_bytes(path, b"one", durable=False)
+    assert path.stat().st_ino == first
+    write_bytes(path, b"two", durable=False)
+    assert path.read_bytes() == b"two"
+    second = path.stat()
+    write_bytes(path, b"two")
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) != (second.st_ino, second.st_mtime_ns)
+
+
+def test_a_device_or_a_pipe_is_never_replaced(tmp_path):
+    """Root could replace /dev/null; a pipe stands for it here."""
+    os.mkfifo(tmp_path / "device")
+    with pytest.raises(UnwritableFileError, match="no regular file"):
+        write_text(tmp_path / "device", "text")
+    assert (tmp_path / "device").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["device"]
+
+
+# Locks
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from segvote.io.files import hold_folder
+with hold_folder(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the folder."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.stdin.close()
+
+
+def test_the_error_names_the_process_with_the_lock(holder, tmp_path):
+    with (
+        pytest.raises(BusyRunError, match=rf"process {holder.pid}, since .* wait for it, stop it"),
+        hold_folder(tmp_path / "run"),
+    ):
+        pass
+
+
+def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
+    holder.kill()
+    holder.wait()
+    with hold_folder(tmp_path / "run"):
+        pass
+    assert (tmp_path / "run" / ".lock").read_bytes() == b""
+
+
+def test_a_folder_that_was_held_is_as_before(tmp_path):
+    with hold_folder(tmp_path / "run"):
+        assert (tmp_path / "run" / ".lock").read_text().startswith(f"{os.getpid()} ")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
+    assert (tmp_path / "run" / ".lock").read_bytes() == b""
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link"])
+def test_a_lock_that_links_to_a_file_is_not_written_to(tmp_path, kind):
+    (tmp_path / "precious").write_text("keep me")
+    (tmp_path / "run").mkdir()
+    if kind == "link":
+        (tmp_path / "run" / ".lock").symlink_to(tmp_path / "precious")
+        with pytest.raises(BadInputError, match="choose another -o folder"), hold_folder(tmp_path / "run"):
+            pass
+    else:
+        (tmp_path / "run" / ".lock").hardlink_to(tmp_path / "precious")
+        with hold_folder(tmp_path / "run"):
+            pass
+    assert (tmp_path / "precious").read_text() == "keep me"
+
+
+def test_a_pipe_for_a_lock_is_not_waited_for(tmp_path):
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / ".lock")
+    with hold_folder(tmp_path / "run"):
+        pass
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "1 \x1b[31mred 2026-01-01 00:00:00\n", "9" * 5000])
+def test_an_invalid_note_in_a_lock_is_not_repeated(holder, tmp_path, text):
+    (tmp_path / "run" / ".lock").write_text(text)
+    with pytest.raises(BusyRunError, match="another segvote is writing"), hold_folder(tmp_path / "run"):
+        pass
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/null/run", "/proc/run"])
+def test_a_place_that_cannot_be_a_folder_is_refused(place):
+    with pytest.raises(BadInputError, match="choose another -o folder"), hold_folder(Path(place)):
+        pass

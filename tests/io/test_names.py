@@ -6,8 +6,7 @@ from pathlib import PurePosixPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segvote.io.exports.base import FileNamer
-from segvote.io.names import MAX_STEP, PERCENT, encode_name, encode_names, fold_name, shorten_step
+from segvote.io.names import MAX_STEP, PERCENT, FileNamer, encode_name, encode_names, fold_name, shorten_step
 
 STEPS = st.binary(min_size=1, max_size=MAX_STEP).filter(lambda step: b"/" not in step and b"\0" not in step)
 NAMES = st.lists(STEPS, min_size=1, max_size=3).map(lambda steps: os.fsdecode(b"/".join(steps)))

@@ -9,7 +9,7 @@ from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import hash_file, read_image, read_image_size
-from segvote.io.picture_views import PictureView, Reading, name_view, split_view
+from segvote.io.picture_formats import PictureView, Reading, name_view, split_view
 from segvote.io.tiff_stacks import StackLayout, measure_stack
 
 SHAPE = (12, 16)

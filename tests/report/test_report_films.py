@@ -42,7 +42,7 @@ def test_a_single_frame_and_empty_masks_are_drawn_too(moments):
     assert "nan" not in draw_timeline(moments)
 
 
-def test_the_moment_of_a_frame_is_its_covered_area_and_the_heat_there():
+def test_the_moment_of_a_frame_is_its_area_and_heat():
     frame, heat = Frame(3, 0.25, np.zeros((2, 2, 3), np.uint8)), np.array([[0.8, 0.8], [0.3, 0.1]], np.float32)
     found = measure_moment(DrawnFrame(frame, np.array([[True, True], [False, False]]), heat, 0.125))
     assert found == Moment(0.25, 0.5, 0.8, 0.125)

@@ -4,7 +4,7 @@ from made_runs import DEFAULT_BAGS, make_bag
 
 from segvote.report.gallery import choose_ratio, count_false_positives, format_card, list_cards, sort_bags
 from segvote.report.thumbnails import Triplet
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 
 BAGS = [BagRecord(**bag) for bag in DEFAULT_BAGS]
 

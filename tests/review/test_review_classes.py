@@ -35,7 +35,7 @@ def class_runs(tmp_path_factory):
     return annotate_classes(folder / "root", folder / "out", QUICK, n_jobs=1)
 
 
-def test_each_class_has_its_page_and_only_the_one_looked_at_counts_votes(class_runs, make_caller):
+def test_only_the_class_looked_at_counts_votes(class_runs, make_caller):
     app, token, classes = make_guarded_app(class_runs)
     client = make_caller(app, f"/{token}")
     try:

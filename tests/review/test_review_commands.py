@@ -5,13 +5,13 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
+from waiting import wait_until
 
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, MissingPartError
@@ -62,7 +62,7 @@ def test_without_the_web_extra_the_message_says_how_to_get_it(run_copy, monkeypa
         serve(run_copy)
 
 
-def test_the_browser_is_given_a_file_that_only_its_owner_can_read(monkeypatch):
+def test_the_browser_is_given_a_file_of_its_owner_only(monkeypatch):
     given = []
     monkeypatch.setattr(webbrowser, "open", given.append)
     with open_browser("http://127.0.0.1:1/secret/"):
@@ -93,10 +93,3 @@ def test_the_redirect_does_not_outlive_its_use(monkeypatch, tmp_path):
     monkeypatch.setattr("segvote.review.serving.server.REDIRECT_SECONDS", 0.05)
     with open_browser("http://127.0.0.1:1/secret/"):
         wait_until(lambda: not list(tmp_path.glob("*/review.html")))
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 600
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -18,7 +18,7 @@ def test_the_interval_is_that_of_student(n_accepted):
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
 
 
-def test_masks_that_needed_nothing_are_counted_and_the_interval_stays_a_share():
+def test_untouched_masks_are_counted():
     found = estimate_rest([1.0, 1.0, 0.2])
     assert (found.n_accepted, found.n_untouched) == (3, 2)
     assert found.low == 0.0 and found.high == 1.0

@@ -1,32 +1,21 @@
 """The extent of the masks on the review page: one choice for all images, or for one."""
 
 import shutil
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import wait_for
 
 from segvote import annotate, update
 from segvote.errors import BadInputError
 from segvote.method.extents import N_LEVELS
 from segvote.review.engine import Engine
 from segvote.review.finishing import export_run
-from segvote.review.session import Session
 from segvote.review.voting import find_wider
 from segvote.run.correction_log import read_actions
 from segvote.run.run import Run
 from segvote.steps.extent import change_extent, decide_extents
-
-
-def wait_for(engine, action):
-    """Until the vote on an action is published."""
-    deadline = time.monotonic() + 600
-    while engine.last_voted < action:
-        assert engine.status != "failed", engine.problem
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return engine.snapshot
 
 
 @pytest.fixture
@@ -101,16 +90,6 @@ def test_an_extent_that_does_not_exist_is_refused(engine, level):
     assert read_actions(engine.run.folder.corrections_path) == []
 
 
-def test_the_next_review_opens_with_the_choice(run, engine):
-    wait_for(engine, engine.choose_extent(4))
-    again = Engine(Run(run.folder.path))
-    again.start()
-    try:
-        np.testing.assert_array_equal(wait_for(again, 1).decisions, engine.snapshot.decisions)
-    finally:
-        again.stop()
-
-
 def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finished_run, tmp_path):
     wait_for(engine, engine.choose_extent(4))
     wait_for(engine, engine.choose_extent(1, [2]))
@@ -137,25 +116,6 @@ def test_wider_is_the_first_extent_with_most_of_what_was_added():
     assert find_wider(levels, decisions, 2, np.array([9, 1, 1, 5])) == 0
     assert find_wider(levels, decisions, 2, np.array([9, 0, 0, 0])) == 0
     assert find_wider(levels, decisions, 4, np.array([0, 0, 1, 0])) == 0
-
-
-def test_a_correction_that_a_wider_extent_has_offers_it(run):
-    session = Session(run)
-    session.start()
-    try:
-        wait_for(session.engine, 0)
-        levels = session.engine.voting.get_voted().corrected.extents.levels
-        flat = int(np.flatnonzero((levels > 2) & (levels <= N_LEVELS))[0])
-        bag = int(np.searchsorted(run.offsets, flat, side="right") - 1)
-        segment = flat - int(run.offsets[bag])
-        message = {"bag": bag, "segments": [segment], "value": 1}
-        assert session.actions["set"](message)["wider"] == levels[flat]
-        assert session.actions["set"]({**message, "value": 0})["wider"] == 0
-        session.actions["extent"]({"bags": [bag], "level": 3})
-        status = session.describe_status()
-        assert (status["extent"], status["extents"]) == (2, {bag: 3})
-    finally:
-        session.close()
 
 
 @pytest.mark.parametrize("step", ["write_votes", "write_pictures", "write_model_extent"])

@@ -2,10 +2,10 @@
 
 import struct
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from segvote.review import masks
 from segvote.review.encoding import encode_update
@@ -63,7 +63,7 @@ def count_work(monkeypatch, folder, times):
     return counts
 
 
-def test_an_action_reads_draws_and_sends_no_more_in_200_images_than_in_20(monkeypatch, run_copy):
+def test_an_action_costs_no_more_in_200_images_than_in_20(monkeypatch, run_copy):
     few, many = (count_work(monkeypatch, run_copy, times) for times in (2, 20))
     assert few == many
     assert few["bags sent"] == N_ACTIONS and few["draw_segments"] == N_ACTIONS

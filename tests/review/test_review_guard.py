@@ -1,12 +1,9 @@
 """Attacks: refused, logged, and the server still answers."""
 
-import json
-
 import pytest
 
 pytest.importorskip("starlette")
 
-from segvote.review.serving.guard import MAX_BODY
 from segvote.review.serving.server import make_guarded_app
 
 OWN = {"origin": "http://127.0.0.1:9876"}
@@ -29,7 +26,7 @@ def list_refusals(run):
     return [line["reason"] for line in run.folder.read_log() if line.get("step") == "review refused"]
 
 
-def test_the_token_is_part_of_the_address_and_no_cookie_that_another_port_would_be_sent(review, client):
+def test_the_token_is_part_of_the_address_and_no_cookie(review, client):
     stranger, _, token = review
     answer = stranger.get(f"/{token}")
     assert answer.status == 303 and answer.headers["location"] == f"/{token}/"
@@ -63,48 +60,6 @@ def test_a_file_may_lead_to_the_page_and_to_nothing_else(client):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:9876", "127.0.0.1.evil.example", "", "127.0.0.1:port", "a@127.0.0.1"]
-)
-def test_a_foreign_host_is_refused_even_with_the_token(review, client, host):
-    assert client.get("/api/run", host=host).status == 403
-    assert list_refusals(review[1]) == ["foreign host"]
-
-
-@pytest.mark.parametrize(
-    "headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}, {}]
-)
-def test_a_change_needs_the_pages_own_origin(review, client, headers):
-    answer = client.post("/api/accept", {"bags": [0], "value": True}, **headers)
-    assert answer.status == 403
-    assert list_refusals(review[1]) == ["foreign origin"]
-
-
-def test_other_sites_cannot_even_read(client):
-    assert client.get("/api/run", sec_fetch_site="cross-site").status == 403
-    assert client.get("/api/run", sec_fetch_site="same-site").status == 403
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/static/..%2f..%2f..%2fetc%2fpasswd",
-        "/static/../server.py",
-        "/static/%2e%2e/server.py",
-        "/api/images/..%2f0/picture",
-        "/api/images/-1/picture",
-        "/api/images/99999/picture",
-        "/api/images/0/segments/99999/crop",
-        "/api/images/0/segments/99999/votes",
-        "/api/images/1e9/map",
-    ],
-)
-def test_no_path_leads_out(client, path):
-    answer = client.get(path)
-    assert answer.status in (400, 404, 409)
-    assert b"root:" not in answer.content and b"uvicorn" not in answer.content
-
-
-@pytest.mark.parametrize(
     "name, message",
     [
         ("set", {"bag": 0, "segments": [], "value": 1}),
@@ -134,6 +89,9 @@ def test_no_path_leads_out(client, path):
         ("reshape", {"bag": 0, "points": [5, 5, 1, 1, 9, 1]}),
         ("reshape", {"bag": 0, "points": [-5, 5, 1, 1, 9, 1, 9, 9]}),
         ("paint", {"bag": 0, "tool": "brush", "points": [5, 5], "radius": 2, "snap": True, "value": 3}),
+        ("cut", {"bag": 0, "points": ["a", 1]}),
+        ("cut", {"bag": 99, "points": [1, 1, 2, 2]}),
+        ("join", {"bag": 0, "points": [0.5, 0.5]}),
         ("undo", {}),
         ("export", {"folder": "/tmp"}),
     ],
@@ -149,16 +107,6 @@ def test_what_is_not_json_is_refused(client, body):
     answer = client.post("/api/set", chunks=[body], **OWN)
     assert answer.status == 400
     assert client.get("/api/run").status == 200
-
-
-def test_an_oversized_message_is_refused_whether_it_says_so_or_not(review, client):
-    big = json.dumps({"bag": 0, "segments": [0] * MAX_BODY, "value": 1}).encode()
-    assert client.post("/api/set", chunks=[big], content_length=str(len(big)), **OWN).status == 413
-    pieces = [big[start : start + (1 << 14)] for start in range(0, len(big), 1 << 14)]
-    assert client.post("/api/set", chunks=pieces, **OWN).status == 413
-    assert client.post("/api/set", {}, content_length="many", **OWN).status == 413
-    assert client.get("/api/status").json()["action"] == 0
-    assert "too large" in list_refusals(review[1])
 
 
 def test_forms_of_other_pages_are_refused(client):

@@ -9,7 +9,6 @@ import pytest
 from segvote.errors import BadInputError
 from segvote.review.engine import Engine
 from segvote.review.masks import MAX_LISTED, encode_instances, measure_instances
-from segvote.review.serving.server import make_guarded_app
 from segvote.review.strokes import Stroke
 from segvote.run.correction_log import read_actions
 from segvote.steps.export import export
@@ -31,7 +30,6 @@ def make_box(left, top, right, bottom):
     return Stroke("polygon", corners)
 
 
-OWN = {"origin": "http://127.0.0.1:9876"}
 CUT = np.array([(60.5, 10.0), (60.5, 60.0)])
 
 
@@ -71,13 +69,6 @@ def test_a_join_of_fewer_than_two_is_refused(engine, places):
         engine.join(0, np.array(places, dtype=float))
 
 
-def test_instances_outlive_the_server(engine, run):
-    engine.cut(0, CUT)
-    other = Engine(run)
-    assert other.label_instances(0).max() == 2
-    other.log.close()
-
-
 def test_export_writes_the_instances_that_were_cut_and_joined(run, tmp_path):
     mask = run.read_mask(0)
     rows, columns = np.nonzero(mask)
@@ -109,7 +100,7 @@ def decode(content):
     return listed, np.frombuffer(data, "<u2", height * width, 16 + 28 * n_listed).reshape(height, width), n_instances
 
 
-def test_the_page_is_told_area_box_and_a_place_inside_of_each_instance(engine):
+def test_the_page_is_told_area_box_and_place_of_instances(engine):
     engine.cut(0, CUT)
     instances = engine.label_instances(0)
     listed, shown, n_instances = decode(engine.encode_instances(0, 1600))
@@ -127,17 +118,3 @@ def test_crumbs_beyond_the_list_are_counted_and_not_shown():
     listed, shown, n_instances = decode(encode_instances(grid, 1600))
     assert (len(listed), shown.max(), n_instances) == (MAX_LISTED, MAX_LISTED, 2500)
     assert measure_instances(np.zeros((4, 4), dtype=np.int32)).shape == (0, 7)
-
-
-def test_the_server_answers_cuts_and_joins_and_explains_what_is_wrong(run, make_caller):
-    app, token, session = make_guarded_app(run)
-    try:
-        caller = make_caller(app, f"/{token}")
-        assert caller.post("/api/cut", {"bag": 0, "points": ["a", 1]}, **OWN).status == 400
-        assert caller.post("/api/cut", {"bag": 99, "points": [1, 1, 2, 2]}, **OWN).status == 400
-        answer = caller.post("/api/join", {"bag": 0, "points": [0.5, 0.5]}, **OWN)
-        assert answer.status == 400 and "at least two" in answer.json()["error"]
-        assert caller.get("/api/images/0/instances").status == 200
-        assert caller.get("/api/images/99/instances").status == 400
-    finally:
-        session.close()

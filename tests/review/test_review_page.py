@@ -49,7 +49,7 @@ def server(run_copy):
     server.kill()
 
 
-def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address, open_page):
+def test_a_click_changes_other_images_and_can_be_undone(address, open_page):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
     before = page.evaluate("() => segvote.store.images.map((image) => [...image.scores])")
@@ -76,7 +76,7 @@ def test_a_click_turns_a_segment_changes_other_images_and_can_be_undone(address,
     assert get_state(page, current, segment) == 1
 
 
-def test_keys_and_wheel_choose_coarser_regions_and_a_click_takes_them_whole(address, open_page, run_copy):
+def test_keys_and_wheel_choose_coarser_regions(address, open_page, run_copy):
     page = open_page(address)
     current, segment = page.evaluate("() => segvote.store.current"), find_best(page)
     page.mouse.move(*find_segment(page, segment))
@@ -196,7 +196,7 @@ def test_a_drag_paints_every_segment_it_passes_as_one_stroke(address, open_page,
     assert all(get_state(page, bag, segment) & 3 == 0 for segment in said)
 
 
-def test_a_click_before_the_new_image_is_there_labels_nothing_in_it(address, open_page, run_copy):
+def test_a_click_before_the_image_is_there_labels_nothing(address, open_page, run_copy):
     page = open_page(address)
     place, last = find_segment(page, find_best(page)), page.evaluate("() => segvote.store.order.at(-1)")
     held = []
@@ -279,7 +279,7 @@ def test_page_report_and_files_tell_the_same_numbers(address, open_page, run_cop
     check_numbers(open_page(address), run_copy)
 
 
-def test_after_undoing_everything_no_image_is_called_changed_and_the_tip_says_what_is(address, open_page):
+def test_after_undoing_everything_no_image_is_called_changed(address, open_page):
     page = open_page(address)
     segment = find_best(page)
     page.mouse.move(*find_segment(page, segment))

@@ -85,7 +85,7 @@ def test_nothing_is_changed_once_everything_is_as_it_was_written(snapshot):
     np.testing.assert_array_equal(undone.covered, snapshot.covered)
 
 
-def test_painted_pixels_are_a_correction_though_no_segment_has_a_label(snapshot):
+def test_painted_pixels_are_a_correction_without_labels(snapshot):
     said = say(snapshot, painted=np.array([0, 5, 0]))
     assert said.corrected.tolist() == [False, True, False] and not said.is_measured[1]
     assert list(read_update(encode_update(said, snapshot.version))) == [1]
@@ -105,13 +105,13 @@ def test_the_update_says_what_the_snapshot_says(snapshot):
     assert bags[0]["flags"] == 2 + 16 and bags[2]["flags"] == 16  # measured: the masks on the disk
 
 
-def test_heat_is_above_one_half_exactly_where_the_score_is_above_the_threshold(snapshot):
+def test_heat_is_above_half_where_scores_exceed_thresholds(snapshot):
     for index, bag in read_update(encode_update(snapshot)).items():
         part = snapshot.get_slice(index)
         assert ((bag["heat"] > 128) == (snapshot.scores[part] > snapshot.thresholds[index])).all()
 
 
-def test_the_queue_asks_for_the_mask_that_hangs_on_its_threshold_first(snapshot):
+def test_a_mask_close_to_its_threshold_comes_first(snapshot):
     priority = rank_images(snapshot)
     assert priority[1] > priority[0] > priority[2]
     assert measure_closeness(snapshot)[1] > measure_closeness(snapshot)[0]
@@ -130,7 +130,7 @@ def hear_only(voters):
     return sparse.csr_matrix(np.tile(row, (12, 1)))
 
 
-def test_voters_disagree_where_a_mask_has_neighbours_that_are_not_object(snapshot):
+def test_neighbours_that_are_not_object_disagree(snapshot):
     assert measure_disagreement(snapshot, hear_only([0, 1, 4])).tolist() == [0, 0, 0]
     np.testing.assert_allclose(measure_disagreement(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
 
@@ -142,14 +142,14 @@ def test_user_labels_are_beyond_dispute(snapshot):
     np.testing.assert_allclose(measure_disagreement(said, hear_only([2, 8])), [0, 1, 0])
 
 
-def test_a_mask_whose_voters_disagree_or_that_was_redrawn_comes_sooner(snapshot):
+def test_disputed_or_redrawn_masks_come_sooner(snapshot):
     for name in ("disagreement", "redrawn"):
         noted = note_signs(snapshot, **{name: np.array([0.9, 0.1, 0.9])})
         assert getattr(noted, name).tolist() == [0.9, 0.1, 0.0]  # a *without* image has no mask
         assert rank_images(noted)[0] > rank_images(snapshot)[0]
 
 
-def test_a_vote_measures_disagreement_anew_where_the_votes_are_kept(snapshot):
+def test_a_vote_with_a_graph_measures_disagreement_anew(snapshot):
     again = (snapshot.scores, snapshot.decisions, snapshot.thresholds)
     noted = note_signs(snapshot, disagreement=np.array([0.5, 0.5, 0.0]))
     assert apply_votes(noted, *again).disagreement.tolist() == [0.5, 0.5, 0.0]

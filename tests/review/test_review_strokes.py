@@ -23,7 +23,7 @@ def test_a_point_of_the_smallest_brush_is_one_pixel():
     assert np.argwhere(draw("brush", (4.01, 7.99))).tolist() == [[7, 4]]
 
 
-def test_a_brush_covers_the_pixels_whose_centre_is_within_its_radius():
+def test_a_brush_covers_pixel_centres_within_its_radius():
     points, radius = [(5.0, 5.0), (20.3, 9.7), (12.0, 15.0)], 2.6
     rows, columns = np.indices(EMPTY.shape) + 0.5
     nearest = np.full(EMPTY.shape, np.inf)

@@ -14,8 +14,7 @@ from segvote.errors import (
     SegvoteError,
     UnwritableFileError,
 )
-from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.run.log_rescue import rescue_log
+from segvote.run.correction_log import Action, CorrectionLog, read_actions, rescue_log
 
 
 def begin(path, *commands):

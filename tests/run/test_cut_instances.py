@@ -3,7 +3,7 @@ import numpy as np
 from segvote.io.encodings.rle import encode_rle
 from segvote.run.correction_log import Action
 from segvote.run.corrections import replay
-from segvote.run.instances import label_instances
+from segvote.run.strokes import label_instances
 
 SIZE = (40, 60)
 

@@ -1,9 +1,29 @@
-"""What run.json says of a run."""
+"""Schemas of run.json: what they accept, what they refuse, and what a run writes."""
 
 import pytest
 
-from segvote.run.record import describe_search, make_record
-from segvote.run.settings import Settings
+from segvote.errors import DamagedFileError
+from segvote.io.tables import convert_record
+from segvote.run.inputs import Addition, Inputs
+from segvote.run.record import RunRecord, describe_search, make_record
+from segvote.run.settings import Settings, read_settings
+
+NO_NAMES = ["x" * 256, "a/" * 3000 + "b", "half \ud800", "\0"]
+FIRST = ("bags", 0)
+
+
+def read(record):
+    return convert_record(record, RunRecord, "run.json")
+
+
+def change(record, *place_and_value):
+    """A copy of a record with another value at a place."""
+    key, *rest = place_and_value
+    if not rest:
+        return key
+    items = dict(record) if isinstance(record, dict) else list(record)
+    items[key] = change(items[key] if len(rest) > 1 else None, *rest)
+    return items
 
 
 @pytest.mark.parametrize(
@@ -14,10 +34,77 @@ from segvote.run.settings import Settings
         (None, {}),
     ],
 )
-def test_the_search_is_recorded_where_there_was_one(recall, expected):
+def test_the_search_is_recorded(recall, expected):
     assert describe_search(recall) == expected
     assert make_record({}, Settings(), "", True, search=expected).get("search", {}) == expected
 
 
-def test_a_run_says_that_it_looked_at_all_pairs(finished_run):
-    assert finished_run.record["search"] == {"neighbours": "exact", "recall": 1.0}
+def test_a_finished_run_fits_its_schema(finished_run):
+    found = read(finished_run.record)
+    assert found.bags == finished_run.bags and found.complete
+    assert found.search == {"neighbours": "exact", "recall": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("complete",), "yes", "expected `bool`, got `str` at `.complete`"),
+        (("versions", "numpy"), 2, "expected `str`, got `int` at `.versions"),
+        (("problems",), [{"name": "a"}], "missing required field `reason` at `.problems"),
+        (("inputs",), {"with": "a"}, "missing required field `without` at `.inputs`"),
+        ((*FIRST, "height"), 0, "expected `int` >= 1 at `.bags.*height`"),
+        ((*FIRST, "height"), True, "expected `int`, got `bool`"),
+        ((*FIRST, "n_frames"), 2**70, "expected `int` <= "),
+        ((*FIRST, "area"), 10**400, "number out of range"),
+        ((*FIRST, "score"), float("inf"), "expected `float` <= "),
+        ((*FIRST, "digest"), "../x", "matching regex"),
+        ((*FIRST, "bag_label"), "maybe", r"matching regex .* at `.bags.0..bag_label"),
+        ((*FIRST, "more"), 1, "unknown field `more`"),
+        ((*FIRST, "name"), "with/../../x", "not a path below a folder"),
+        ((*FIRST, "name"), "else/x", "not the name of a bag"),
+    ],
+)
+def test_what_does_not_fit_is_named(finished_run, place, value, reason):
+    with pytest.raises(DamagedFileError, match=rf"^run\.json: .*{reason}.*; restore the file"):
+        read(change(finished_run.record, *place, value))
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+@pytest.mark.parametrize("field", ["name", "stem"])
+def test_a_bag_needs_a_name_of_a_file(finished_run, field, name):
+    with pytest.raises(DamagedFileError, match="not a path below a folder"):
+        read(change(finished_run.record, *FIRST, field, f"with/{name}"))
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_inputs_need_names_of_folders(name):
+    added = [{"bag_label": "with", "folder": name}]
+    for record in ({"with": name, "without": "b"}, {"with": "a", "without": "b", "added": added}):
+        with pytest.raises(DamagedFileError, match="no folder can have"):
+            Inputs.from_record(record)
+
+
+def test_inputs_come_back_from_a_record():
+    folders = {"with": "/a", "without": "/b"}
+    assert Inputs("/a", "/b").to_record() == folders == Inputs("/a", "/b").folders
+    inputs = Inputs("/a", "/b", (Addition("with", "/c", "c"),), ("with/x.png",))
+    assert Inputs.from_record(inputs.to_record()) == inputs
+
+
+def test_settings_come_back_from_a_record():
+    settings = Settings(border_prior=0.5, exclude_mislabelled=False, smoothing=0.1, extent=3)
+    assert read_settings(settings.to_dict(), "run.json") == settings
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ({"shape": 3}, "unknown field `shape`"),
+        ({"n_segments": 2**70}, "n_segments"),
+        ({"fps": float("inf")}, "fps"),
+        ([], "expected `object`, got `array`"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(data, reason):
+    with pytest.raises(DamagedFileError, match=reason):
+        read_settings(data, "run.json")

@@ -18,12 +18,11 @@ from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
 from segvote.integrations import open_predictors
 from segvote.io.encodings.rle import encode_rle
-from segvote.io.exports.voc import make_voc_palette
+from segvote.io.exports.index_pictures import make_voc_palette
 from segvote.io.masks import read_mask
 from segvote.kernels import Neighbours
 from segvote.metrics import measure_iou
-from segvote.run.classes.folders import list_class_images
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns, list_class_images
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.run.settings import Settings

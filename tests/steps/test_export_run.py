@@ -6,7 +6,7 @@ import pytest
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.io.masks import read_mask
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run

@@ -9,10 +9,11 @@ from segvote import update
 from segvote.errors import BadInputError
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
-from segvote.run.corrections import fix_segments, read_corrections
+from segvote.run.corrections import read_corrections
 from segvote.run.run import Run
+from segvote.run.strokes import fix_segments
 from segvote.steps.export import export
 from segvote.steps.importing import _list_known, import_corrections
 from segvote.types import Annotation, Part

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from segvote.errors import BadInputError
 from segvote.io.images import read_image
 from segvote.method.table import make_table
 from segvote.run.settings import Settings
-from segvote.steps.model import read_model
+from segvote.steps.model import measure_nearest, measure_strangeness, read_model
 from segvote.steps.predict import predict
 from segvote.steps.predictor import Predictor, fit_calibration, score_by_refits
 
@@ -98,3 +99,47 @@ def test_an_image_in_memory_is_judged_like_one_on_disk(finished_run, scenes, tmp
 def test_a_rate_that_is_no_share_is_refused(finished_run, rate):
     with pytest.raises(BadInputError, match="share of images"):
         Predictor(read_model(finished_run.folder.path), rate)
+
+
+def test_the_nearest_distance_is_that_of_the_formula():
+    rng = np.random.default_rng(0)
+    X, voters = rng.normal(size=(7, 3)), rng.normal(size=(20, 3))
+    distances = np.linalg.norm(X[:, None] - voters[None], axis=2)
+    weights = np.where(distances <= np.sort(distances, axis=1)[:, [4]], np.exp(-(distances**2)), 0.0)
+    weights[3] = 0.0  # no segment votes for this one
+    expected = np.where(np.arange(7) == 3, 0.0, distances.min(axis=1))
+    np.testing.assert_allclose(measure_nearest(X, voters, sparse.csr_matrix(weights)), expected)
+
+
+def test_unlike_is_what_is_farther_than_the_rate_allows(finished_run):
+    predictor = Predictor(read_model(finished_run.folder.path))
+    predictor.familiar = np.arange(1.0, 40.0)  # 39 images: one of forty may be as far
+    assert [predictor.is_unlike(distance) for distance in (0.0, 38.0, 38.5, 50.0)] == [False, False, True, True]
+    for too_few in (np.arange(18.0), np.empty(0)):
+        predictor.familiar = too_few
+        assert not predictor.is_unlike(1e9)
+
+
+def test_an_image_unlike_both_folders_has_no_mask(finished_run, scenes):
+    predictor = Predictor(read_model(finished_run.folder.path), 0.1)
+    predictor.threshold = -1.0  # whatever its score
+    predictor.familiar = np.repeat(predictor.familiar, 3)
+    known = predictor.judge(read_image(sorted((scenes / "with").iterdir())[0]))
+    noise = np.random.default_rng(0).integers(0, 2, (120, 160, 3), dtype=np.uint8) * 255
+    noise[..., 1] = 0
+    strange = predictor.judge(noise)
+    assert known.contains and not known.unlike and known.mask.any()
+    assert strange.unlike and not strange.contains and not strange.mask.any()
+
+
+def test_strangeness_is_the_mean_over_the_best_segments():
+    scores, distances = np.array([9.0, 1, 8, 7, 6, 5, 0]), np.array([1.0, 100, 2, 3, 4, 5, 100])
+    assert measure_strangeness(scores, distances) == 3.0
+    assert measure_strangeness(scores[:2], distances[:2]) == 50.5
+
+
+def test_the_model_of_a_run_opens_on_a_device(finished_run):
+    assert "device" not in read_model(finished_run.folder.path, "cpu").settings.feature_options
+    read_model(finished_run.folder.path, "auto")  # features without a network have none
+    with pytest.raises(BadInputError, match="device"):
+        read_model(finished_run.folder.path, "cuda")

@@ -25,9 +25,9 @@ from segvote.io.video.reading import VideoStream
 from segvote.kernels import Neighbours
 from segvote.run.bags import list_bags
 from segvote.run.correction_log import Action
-from segvote.run.corrections import fix_segments
 from segvote.run.run import Run
 from segvote.run.settings import Settings
+from segvote.run.strokes import fix_segments
 from segvote.run.videos import read_ahead, read_frame_labels
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote

@@ -31,12 +31,12 @@ from segvote.features.networks.onnx_graph import GraphBuilder
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.io import EXPORTS
 from segvote.io.exports.base import ExportOptions
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.io.masks import write_mask
 from segvote.io.tables import format_json
 from segvote.report import write_report
 from segvote.review.session import Session
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
 from segvote.types import Annotation, Part

@@ -16,7 +16,7 @@ from nonsense import survives
 from segvote.errors import SegvoteError
 from segvote.features.networks.backbone import BackboneFeatures
 from segvote.features.networks.torch_file import read_torch_file
-from segvote.io.imports.detect import read_any
+from segvote.io.imports import read_any
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.steps.export import export

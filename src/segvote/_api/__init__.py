@@ -15,7 +15,7 @@ from segvote.io.stores import open_folders
 from segvote.progress import Progress
 from segvote.report import write_report
 from segvote.report.classes_page import write_classes_report
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.steps.annotate import annotate_folders, update_run

@@ -17,7 +17,7 @@ from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
 from segvote.method.extents import N_LEVELS, Extents
 from segvote.report import write_report
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
 from segvote.steps.extent import change_extent, draw_extent, read_extents

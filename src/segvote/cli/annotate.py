@@ -28,11 +28,11 @@ from segvote.cli.terminal import show_progress
 from segvote.errors import BadInputError
 from segvote.features import FEATURES
 from segvote.features.networks.devices import CPU, DEVICES
-from segvote.io.picture_views import PAGES, WINDOWS
+from segvote.io.picture_formats import PAGES, WINDOWS
 from segvote.masks import WAYS
 from segvote.method import DECISIONS
 from segvote.plain_text import make_plain
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, N_LEVELS, Settings
 from segvote.run.videos import FRAMES

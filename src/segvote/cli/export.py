@@ -7,9 +7,8 @@ import typer
 from segvote.cli.app import app, format_examples
 from segvote.cli.options import RUN, PathOrUri, choice, format_path
 from segvote.cli.terminal import show_progress
-from segvote.io import EXPORTS
+from segvote.io import EXPORTS, format_next_step
 from segvote.io.exports.base import IMAGES, ExportOptions
-from segvote.io.exports.next_steps import format_next_step
 from segvote.io.stores import is_uri
 
 

@@ -37,6 +37,9 @@ def predict(
         FALSE_POSITIVE_RATE,
         help="Largest share of images without the object that may be predicted to show it.",
     ),
+    device: str | None = typer.Option(
+        None, help="Where the network runs: auto, cpu, cuda or another; as in the training run unless given."
+    ),
     jobs: int = typer.Option(N_JOBS, min=1, help="Number of processes; the answer does not depend on it."),
     scheduler: str | None = SCHEDULER,
     strict: bool = typer.Option(False, help="Stop at an unreadable image instead of reporting it."),
@@ -54,6 +57,7 @@ def predict(
             out,
             false_positive_rate=false_positive_rate,
             n_jobs=jobs,
+            device=device,
             scheduler=scheduler,
             strict=strict,
             progress=progress,
@@ -71,9 +75,10 @@ def predict(
 
 def format_predictions(found: Predictions) -> str:
     """How many images show the object, and where everything lies."""
-    n_contain = sum(one.contains for one in found.images)
+    n_contain, n_unlike = sum(one.contains for one in found.images), sum(one.unlike for one in found.images)
     lines = [
         f"shows it  {n_contain} of {len(found)} images (false-positive rate {found.rate:.3g})",
+        *([f"unlike    {n_unlike} of {len(found)} images are unlike both folders: no mask"] if n_unlike else []),
         f"masks     {format_path(found.path / 'masks')}",
         f"coco      {format_path(found.path / 'annotations.coco.json')}",
         f"table     {format_path(found.path / 'predictions.csv')}",

@@ -16,10 +16,10 @@ from xml.etree import ElementTree
 import numpy as np
 
 from segvote.errors import BadInputError, UnknownNameError
+from segvote.io.arrays import read_mat
 from segvote.io.decoding import open_picture
 from segvote.io.images import read_image
 from segvote.io.masks import BACKGROUND, IGNORE, OBJECT
-from segvote.io.matlab import read_mat
 from segvote.types import WITH, WITHOUT
 
 Reader = Callable[[], np.ndarray]  # called when the truth is needed

@@ -27,8 +27,8 @@ from segvote.datasets.base import (
     read_voc_boxes,
 )
 from segvote.errors import BadInputError
+from segvote.io.arrays import read_mat
 from segvote.io.images import list_images, read_image_size
-from segvote.io.matlab import read_mat
 from segvote.types import WITH, WITHOUT
 
 CLASSES = ("aeroplane", "bird", "boat", "car", "cat", "cow", "dog", "horse", "motorbike", "train")

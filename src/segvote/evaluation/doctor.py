@@ -23,11 +23,10 @@ from segvote.method.confidence import Confidence
 from segvote.method.mislabelled import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
-from segvote.run.bags import Bag, list_all_bags
+from segvote.run.bags import Bag, SegmentedImage, list_all_bags
 from segvote.run.record import make_record
 from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.extract import BagExtractor
 from segvote.steps.reopening import Voted, reopen, vote

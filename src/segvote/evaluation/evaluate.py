@@ -31,8 +31,8 @@ from segvote.metrics.instances import InstanceCounts, match_instances, sum_insta
 from segvote.metrics.overlap import IMAGE_THRESHOLD, VIDEO_THRESHOLD, measure_corloc, measure_iou
 from segvote.metrics.ranking import average_precision, precision_recall
 from segvote.progress import Progress, count_along
-from segvote.run.instances import label_instances
 from segvote.run.run import Run, open_run
+from segvote.run.strokes import label_instances
 from segvote.steps.export import Divisions, read_divisions
 from segvote.steps.extent import decide_extents
 from segvote.types import WITH

@@ -12,18 +12,19 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+from msgspec import Struct
 
 from segvote.datasets.base import order_corners, read_voc_boxes
 from segvote.errors import BadInputError
 from segvote.io.decoding import open_picture
 from segvote.io.encodings.rle import decode_rle, encode_rle
 from segvote.io.images import list_images
-from segvote.io.imports.base import clean_name, match_name, read_number
+from segvote.io.imports import read_any
+from segvote.io.imports.base import clean_name, match_name, read_schema
 from segvote.io.imports.coco import parse_coco_boxes
-from segvote.io.imports.detect import read_any
 from segvote.io.masks import IGNORE, OBJECT, read_mask
 from segvote.io.names import encode_name
-from segvote.io.tables import read_csv, read_json
+from segvote.io.tables import Finite, read_csv, read_json
 from segvote.types import Annotation
 
 VOC_CLASSES = [
@@ -193,16 +194,21 @@ def _unpack_mask(packed: dict[str, object], unsure: dict[str, object] | None) ->
     return Truth(mask=mask)
 
 
+class _BoxRow(Struct):
+    """A row of a CSV file of boxes."""
+
+    image: str
+    x0: Finite
+    y0: Finite
+    x1: Finite
+    y1: Finite
+
+
 def _list_csv_boxes(path: Path) -> dict[str, TruthReader]:
     by_image: dict[str, list[list[float]]] = {}
     for number, row in enumerate(read_csv(path), start=1):
-        try:
-            corners = [read_number(float(row[column]), f"{path}, row {number}") for column in CSV_COLUMNS[1:]]
-            by_image.setdefault(_cut_extension(clean_name(row["image"])), []).append(corners)
-        except (KeyError, ValueError) as error:
-            raise BadInputError(
-                f"{path}, row {number}: expected the columns {', '.join(CSV_COLUMNS)} with numbers ({error})"
-            ) from error
+        box = read_schema(row, _BoxRow, f"{path}, row {number} (columns {', '.join(CSV_COLUMNS)})", strict=False)
+        by_image.setdefault(_cut_extension(clean_name(box.image)), []).append([box.x0, box.y0, box.x1, box.y1])
     return _wrap_boxes(by_image)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segvote.run.classes.runs import ClassRuns, find_class_record
+from segvote.run.classes import ClassRuns, find_class_record
 from segvote.run.run_folder import RunFolder
 from segvote.steps.predict import open_model
 from segvote.steps.predictor import FALSE_POSITIVE_RATE, Predictor

@@ -22,7 +22,7 @@ import numpy as np
 from segvote import __version__
 from segvote.errors import BadInputError, MissingPartError
 from segvote.integrations import FALSE_POSITIVE_RATE, open_predictors
-from segvote.io.encodings.brush import encode_brush
+from segvote.io.encodings.rle import encode_brush
 from segvote.io.images import read_image
 from segvote.steps.predictor import Predictor
 

@@ -22,8 +22,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.picture_formats import list_formats
-from segvote.io.picture_views import BITS, PictureView, split_view
+from segvote.io.picture_formats import BITS, PictureView, list_formats, split_view
 from segvote.io.tiff_stacks import (
     ORIENTATION_TAG,
     has_tiff_signature,

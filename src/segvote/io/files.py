@@ -1,4 +1,4 @@
-"""Files and folders as they are opened: regular files only, and a folder for what is needed for a moment."""
+"""Regular files opened for reading, temporary folders, and folders held for writing by one process at a time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import contextlib
 import errno
 import io
 import os
+import re
+import socket
 import stat
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from segvote.errors import UnwritableFileError
+from segvote.errors import BadInputError, BusyRunError, UnwritableFileError
+from segvote.io.atomic import remove_leftovers
 
 
 def open_regular(path: Path | str) -> io.BufferedReader:
@@ -38,3 +43,90 @@ def open_scratch() -> Iterator[Path]:
         ) from error
     with folder as name:
         yield Path(name)
+
+
+NAME = ".lock"
+NO_LINK, NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)  # Windows has neither
+HOLDER = re.compile(r"(?P<pid>\d{1,9}) (?P<host>[\w.-]{1,64}) (?P<time>[\d :-]{19})\n", re.ASCII)
+MAX_NOTE = 200  # bytes
+
+
+@contextlib.contextmanager
+def hold_folder(path: Path) -> Iterator[None]:
+    """Hold a folder, which is made if need be; another process that tries meanwhile gets `BusyRunError`."""
+    with _open_lock(path / NAME) as file:
+        if not _try_lock(file.fileno()):
+            raise BusyRunError(
+                f"another segvote{_describe_holder(file)} is writing to {path}; wait for it, stop it, "
+                "or choose another -o folder"
+            )
+        folders = (Path(root, name) for root, names, _ in os.walk(path) for name in names)
+        refuse_links([*path.iterdir(), *folders], path)
+        remove_leftovers(path)
+        with _noted_holder(file):
+            yield
+
+
+def _open_lock(path: Path) -> BinaryIO:
+    """The lock's file itself: what a link in its place leads to is not ours to write to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | NO_WAIT, 0o644), "r+b", buffering=0)
+    except OSError as error:
+        raise BadInputError(f"cannot write to {path.parent} ({error.strerror}); choose another -o folder") from error
+
+
+@contextlib.contextmanager
+def _noted_holder(file: BinaryIO) -> Iterator[None]:
+    """Say in the lock's file who holds it, for the others to read."""
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:  # the same file has another name elsewhere
+        yield
+        return
+    _note(file, f"{os.getpid()} {socket.gethostname()} {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
+    try:
+        yield
+    finally:
+        _note(file, b"")  # equal runs are equal folders
+
+
+def _note(file: BinaryIO, text: bytes) -> None:
+    with contextlib.suppress(OSError):  # a full disk is reported by the next write
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+
+
+def _describe_holder(file: BinaryIO) -> str:
+    """Process that holds a lock, as written in it; empty where nothing valid is written."""
+    with contextlib.suppress(OSError):
+        found = HOLDER.fullmatch(file.read(MAX_NOTE).decode(errors="replace"))
+        if found:
+            where = "" if found["host"] == socket.gethostname() else f" on {found['host']}"
+            return f" (process {found['pid']}{where}, since {found['time']})"
+    return ""
+
+
+def refuse_links(entries: Iterable[Path], folder: Path) -> None:
+    """Raise for links: writing into an untrusted run must not write anywhere else."""
+    for entry in entries:
+        if entry.is_symlink() and not entry.resolve().is_relative_to(folder.resolve()):
+            raise BadInputError(f"{entry} is a link out of the run folder; put what it stands for in its place")
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

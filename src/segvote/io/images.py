@@ -2,8 +2,8 @@
 
 What cannot be read raises `UnreadableImageError` with a short reason. Rules for unusual files: transparency is laid on
 white; 16-bit channels keep their high byte, except that grey TIFF pages whose values all fit 12 bits count as 12-bit
-(cameras and microscopes write those); other widths follow `segvote.io.samples`; only the first page or frame is read.
-A path may ask for another page, other channels or another window: see `segvote.io.picture_views`.
+(cameras and microscopes write those); other widths follow `scale_to_bytes`; only the first page or frame is read.
+A path may ask for another page, other channels or another window: see `segvote.io.picture_formats`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from PIL import Image
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation, read_orientation
 from segvote.io.files import open_regular
-from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions
-from segvote.io.picture_views import split_view
-from segvote.io.samples import scale_to_bytes
+from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions, split_view
+from segvote.io.tiff_stacks import scale_to_bytes
 from segvote.kernels.pixels import resize_labels
 
 __all__ = [

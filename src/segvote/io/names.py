@@ -14,8 +14,11 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from segvote.errors import BadInputError
+from segvote.io.picture_formats import IMAGE_EXTENSIONS
+
 PERCENT = "segvote-percent"  # an error handler for `str.encode`, `open` and standard output
-MAX_STEP = 255  # bytes of a step of a path, on every usual disk
+MAX_STEP, MAX_PATH = 255, 4095  # bytes of a step of a path and of a path, on every usual disk
 N_KEPT = 48  # letters of a step that is too long
 
 # What UTF-8, XML or a line of text cannot hold.
@@ -92,6 +95,65 @@ def shorten_step(step: str, max_bytes: int, seed: str = "") -> str:
     suffix = suffix if len(suffix) <= 8 else ""
     number = hashlib.sha256(os.fsencode(f"{seed}{step}")).hexdigest()[:10]
     return f"{step[:N_KEPT]}~{number}{suffix}"
+
+
+def is_path_name(text: str) -> bool:
+    """Whether a system could have a file of that path.
+
+    Examples
+    --------
+    >>> is_path_name("photos/with/cow.jpg"), is_path_name("cow" * 100)
+    (True, False)
+    """
+    try:
+        path = os.fsencode(text)
+    except UnicodeEncodeError:  # half a character
+        return False
+    return b"\0" not in path and len(path) <= MAX_PATH and all(len(step) <= MAX_STEP for step in path.split(b"/"))
+
+
+_ENDINGS = {*IMAGE_EXTENSIONS, ".json", ".txt", ".xml"}
+# Bytes of a stem: what formats and this class put before and behind it must still fit into a file name.
+_MAX_STEM = 200
+
+
+class FileNamer:
+    """File names without extension, one per image: the image's own, made different where two would fall together."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def choose_stem(self, name: str) -> str:
+        """Path below the export's folder, with forward slashes and no extension, for an image name."""
+        path = PurePosixPath(check_name(name))
+        # A folder called a.png would be in the way of the file a.png for an image a.jpg.
+        folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
+        steps = [*(shorten_step(folder, MAX_STEP) for folder in folders), shorten_step(path.stem, _MAX_STEM, name)]
+        stem = PurePosixPath(*steps).as_posix()
+        if fold_name(stem) in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
+            stem = f"{stem}-{path.suffix.removeprefix('.')}"
+        wanted, number = stem, 2
+        while fold_name(stem) in self._taken:
+            stem, number = f"{wanted}-{number}", number + 1
+        self._taken.add(fold_name(stem))
+        return stem
+
+    def choose_flat_stem(self, name: str) -> str:
+        """The image's own file name without extension; of a second one with that name, its path with underscores."""
+        own = PurePosixPath(check_name(name))
+        is_free = fold_name(own.stem) not in self._taken
+        return self.choose_stem(own.name if is_free else name.replace("/", "_"))
+
+
+def check_name(name: str) -> str:
+    """The name itself, if it stays below the folder it is joined to."""
+    path = PurePosixPath(name)
+    leads_out = path.is_absolute() or ".." in path.parts or "\0" in name
+    if os.name == "nt":  # elsewhere a colon and a backslash are letters like any other
+        leads_out |= ":" in name or "\\" in name
+    if leads_out or not path.name:
+        raise BadInputError(f"expected an image name below its folder, with forward slashes, got {name!r}; rename it")
+    return name
 
 
 def _percent(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError, UnwritableFileError
-from segvote.io.locks import hold_folder
+from segvote.io.files import hold_folder
 from segvote.progress import Progress, ignore_progress
 
 CACHE_VARIABLE = "SEGVOTE_CACHE"

@@ -1,7 +1,8 @@
 """Small tables and records as CSV and JSON: the same content always gives the same bytes.
 
 Keys are sorted, line ends are one newline, floats are written with as many digits as they need to come back equal, and
-NaN and infinity are refused, because JSON has no word for them.
+NaN and infinity are refused, because JSON cannot hold them. Records are untrusted: each has a declared schema, a
+`msgspec.Struct`, and `convert_record` validates parsed JSON against it.
 """
 
 from __future__ import annotations
@@ -11,17 +12,32 @@ import io
 import json
 import math
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+import msgspec
 import numpy as np
 
-from segvote.errors import BadInputError, DamagedFileError
+from segvote.errors import BadInputError, DamagedFileError, SegvoteError
 from segvote.io.atomic import write_text
 from segvote.io.files import open_regular
 
 MAX_BYTES = 1 << 30
+MAX_MESSAGE = 300  # characters of a validation error, which quotes the file
+
+# Numbers of a schema: Python's JSON parser accepts any.
+MAX_WHOLE = 1 << 53  # JSON does not keep larger whole numbers
+Whole = Annotated[int, msgspec.Meta(ge=-MAX_WHOLE, le=MAX_WHOLE)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_WHOLE)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=MAX_WHOLE)]
+Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+_BOUNDED: dict[Any, Any] = {int: Whole, float: Finite}
+
+Kind = TypeVar("Kind")
 
 
 def format_json(data: Any, indent: int | None = 2) -> str:
@@ -44,6 +60,55 @@ def read_json(path: Path | str) -> Any:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"{path}: expected JSON, but {error}; restore or delete the file") from error
+
+
+def convert_record(
+    data: Any,
+    kind: type[Kind],
+    where: object,
+    error: type[SegvoteError] = DamagedFileError,
+    advice: str = "restore the file, or annotate again",
+    strict: bool = True,
+) -> Kind:
+    """Validate parsed JSON against a schema.
+
+    Parameters
+    ----------
+    data : object
+        What `read_json` returned.
+    kind : type
+        A `msgspec.Struct`, a dataclass of plain values, or any other type that msgspec knows.
+    where : object
+        Origin of the data, for the error.
+    error, advice : type, str
+        What is raised where the data do not fit, and the last words of its message.
+    strict : bool
+        Whether numbers may not be given as text.
+
+    Returns
+    -------
+    kind
+    """
+    try:
+        if hasattr(kind, "__dataclass_fields__"):
+            return kind(**msgspec.structs.asdict(msgspec.convert(data, _make_schema(kind))))  # type: ignore[arg-type]
+        return msgspec.convert(data, kind, strict=strict)
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as found:  # the last for half a character
+        message = " ".join(str(found).split()).replace(" - at `$", " at `")
+        raise error(f"{where}: {message[:1].lower()}{message[1:MAX_MESSAGE]}; {advice}") from found
+
+
+@cache
+def _make_schema(kind: Any) -> type[msgspec.Struct]:
+    """Schema of a dataclass: its fields, numbers bounded, and no others."""
+    types = get_type_hints(kind)
+    columns: list[Any] = []
+    for one in fields(kind):
+        default = {} if one.default is MISSING else {"default": one.default}
+        if one.default_factory is not MISSING:
+            default = {"default_factory": one.default_factory}
+        columns.append((one.name, _BOUNDED.get(types[one.name], types[one.name]), msgspec.field(**default)))
+    return msgspec.defstruct(kind.__name__, columns, forbid_unknown_fields=True)
 
 
 def format_csv(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> str:
@@ -87,6 +152,8 @@ def _read_text(path: Path) -> str:
 
 
 def _simplify(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

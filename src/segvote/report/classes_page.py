@@ -8,14 +8,14 @@ from statistics import median
 from urllib.parse import quote
 
 from segvote.io.atomic import write_text
-from segvote.io.exports.voc import make_voc_palette
+from segvote.io.exports.index_pictures import make_voc_palette
 from segvote.method.confidence import UNCERTAIN
 from segvote.report.experiment_tables import format_grid, format_page
 from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_share
 from segvote.report.summary import format_problems
 from segvote.report.thumbnails import make_triplet
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 from segvote.run.run import Run
 from segvote.types import WITH
 

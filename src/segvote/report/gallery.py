@@ -16,7 +16,7 @@ from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import draw_bar
 from segvote.report.markup import escape, format_number, format_share
 from segvote.report.thumbnails import PAGE_BYTES, Thumbnail, Triplet, choose_size, count_share, make_triplet
-from segvote.run.bag_record import BagRecord
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.steps.video.write import Moment, get_film_path, read_timeline
 from segvote.types import WITH

@@ -12,7 +12,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,11 +41,10 @@ from segvote.review.snapshot import (
 from segvote.review.strokes import PLACES, Stroke, draw_stroke, reshape_region, snap_to_superpixels, trace_outline
 from segvote.review.user_input import UserReader, find_written, read_written
 from segvote.review.voting import Voting, find_wider
-from segvote.run.correction_log import Action, CorrectionLog
+from segvote.run.correction_log import Action, CorrectionLog, rescue_log
 from segvote.run.corrections import Corrections, replay
-from segvote.run.instances import label_instances
-from segvote.run.log_rescue import rescue_log
 from segvote.run.run import Run
+from segvote.run.strokes import label_instances
 from segvote.steps.drawing.superpixels import fetch_superpixels
 from segvote.steps.extent import check_level
 from segvote.steps.reopening import Voted
@@ -128,7 +126,7 @@ class Engine:
             # The log keeps pixels of the key frame: what is carried to other frames follows from them.
             frame, labels = self.frames.find_key(bag, frame, segments[0])
             pixels = np.isin(labels, segments)
-        action = replace(self._make_stroke("set", bag, value, pixels), frame=frame)
+        action = self._make_stroke("set", bag, value, pixels, frame)
         return self._append_region(action, bag, labels, pixels)
 
     def paint(self, bag: int, stroke: Stroke, value: int) -> int:
@@ -282,12 +280,12 @@ class Engine:
         record = self.run.bags[self.check_bag(bag)]
         return Action(kind, record.digest, record.name, value, **pixels)
 
-    def _make_stroke(self, kind: str, bag: int, value: int, pixels: np.ndarray) -> Action:
+    def _make_stroke(self, kind: str, bag: int, value: int, pixels: np.ndarray, frame: int = -1) -> Action:
         if value not in (-1, 0, 1):
             raise BadInputError(f"expected 1 object, 0 background or -1 undecided; got {value}")
         height, width = pixels.shape
         counts = str(encode_rle(pixels)["counts"])
-        return self._make_action(kind, bag, value, height=height, width=width, counts=counts)
+        return self._make_action(kind, bag, value, height=height, width=width, counts=counts, frame=frame)
 
     def _show_actions(self) -> None:
         """Show what is in the log at once, and let the thread vote on it."""

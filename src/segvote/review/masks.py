@@ -17,9 +17,8 @@ from segvote.masks import Decided
 from segvote.review.encoding import scale_bag
 from segvote.review.snapshot import Snapshot
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas, lay_over
-from segvote.run.instances import label_instances
 from segvote.run.run import Run
+from segvote.run.strokes import Canvas, label_instances, lay_over
 from segvote.steps.drawing.superpixels import draw_stored
 
 # Longest sides of what the page is sent.

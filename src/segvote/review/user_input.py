@@ -8,9 +8,9 @@ import numpy as np
 
 from segvote.review.snapshot import UserInput, Written
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Canvas, Corrections, fix_video
-from segvote.run.record import make_result_key
+from segvote.run.corrections import Corrections, fix_video, make_result_key
 from segvote.run.run import Run
+from segvote.run.strokes import Canvas
 from segvote.steps.reopening import list_segmented_images
 from segvote.types import WITH
 

@@ -2,61 +2,53 @@
 
 Nothing is ever changed or deleted: undo is one more row. A row is on the disk before `append` returns, so that a
 process killed at any moment loses nothing that was answered; several processes may append to the same log. A log that
-was deleted or replaced while it is open refuses actions, see `segvote.run.log_rescue`.
+was deleted or replaced while it is open refuses actions, see `rescue_log`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import threading
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr, replace
 
 from segvote.errors import (
     BadInputError,
     BusyRunError,
     DamagedFileError,
     ReplacedFolderError,
-    UnwritableFileError,
 )
 from segvote.io.names import encode_name
-from segvote.run.log_checks import check_log_file, check_log_tables
+from segvote.io.tables import Count, convert_record
+from segvote.run.log_file import (
+    FORMAT,
+    SCHEMA,
+    WAIT_SECONDS,
+    check_format,
+    check_log_file,
+    connect,
+    explain_failure,
+    identify,
+    is_begun,
+    read_last,
+)
 
-# What a user can do; `undo` and `redo` speak of the last of the others.
+# What a user can do; `undo` and `redo` concern the last of the others.
 KINDS = ("cut", "extent", "join", "look", "move", "paint", "redo", "set", "undo")
 # Lowest and highest value of a kind; 0 and 1 of the others.
 VALUES = {"extent": (1, 9), "paint": (-1, 1), "set": (-1, 1)}
-FORMAT = 5
-WAIT_SECONDS = 10.0
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS actions (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    time   REAL NOT NULL,
-    kind   TEXT NOT NULL,
-    image  TEXT NOT NULL,
-    name   TEXT NOT NULL,
-    value  INTEGER NOT NULL,
-    height INTEGER NOT NULL,
-    width  INTEGER NOT NULL,
-    counts TEXT NOT NULL,
-    checksum TEXT NOT NULL,
-    batch  INTEGER NOT NULL,
-    frame  INTEGER NOT NULL
-);
-CREATE TRIGGER IF NOT EXISTS never_change BEFORE UPDATE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
-CREATE TRIGGER IF NOT EXISTS never_delete BEFORE DELETE ON actions BEGIN SELECT RAISE(ABORT, 'append only'); END;
-"""
 
 
-@dataclass(frozen=True)
-class Action:
-    """One action of the user.
+class Action(Struct, frozen=True):
+    """One action of the user: a row of the log, by its columns.
 
     Attributes
     ----------
@@ -83,17 +75,20 @@ class Action:
     image: str = ""
     name: str = ""
     value: int = 0
-    height: int = 0
-    width: int = 0
+    height: Count = 0
+    width: Count = 0
     counts: str = ""
     number: int = 0
-    batch: int = 0
-    frame: int = -1
+    batch: Count = 0
+    frame: Annotated[int, Meta(ge=-1)] = -1
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise BadInputError(f"expected an action of kind {', '.join(KINDS)}; got {self.kind!r}")
-        object.__setattr__(self, "name", encode_name(self.name))  # text of SQLite is UTF-8
+        lowest, highest = VALUES.get(self.kind, (0, 1))
+        if not lowest <= self.value <= highest:
+            raise BadInputError(f"expected a value from {lowest} to {highest} for {self.kind!r}; got {self.value}")
+        force_setattr(self, "name", encode_name(self.name))  # text of SQLite is UTF-8
 
 
 CONTENT = ("kind", "image", "name", "value", "height", "width", "counts")
@@ -116,24 +111,24 @@ class CorrectionLog:
         # Reading never waits for writing: each has its own connection.
         self._writing, self._reading = threading.Lock(), threading.Lock()
         check_log_file(self.path)
-        with _explain_failure(self.path), contextlib.ExitStack() as opened:
-            self._writer = opened.enter_context(contextlib.closing(_connect(self.path, patience)))
+        with explain_failure(self.path), contextlib.ExitStack() as opened:
+            self._writer = opened.enter_context(contextlib.closing(connect(self.path, patience)))
             # No write-ahead log: it shares memory between processes, which network file systems cannot.
             self._writer.execute("PRAGMA journal_mode=DELETE")
             # EXTRA: a commit waits for the disk, so that "saved" is true even if the power fails.
             self._writer.execute("PRAGMA synchronous=EXTRA")
-            _check_format(self._writer, self.path)
+            check_format(self._writer, self.path)
             self._writer.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
             self._writer.execute(f"PRAGMA user_version={FORMAT}")
-            self._reader = _connect(self.path, patience)
+            self._reader = connect(self.path, patience)
             opened.pop_all()  # closed here only where the file was refused
         # The open connections keep these numbers from being given to another file.
-        self._identity = _identify(self.path)
+        self._identity = identify(self.path)
         self._seen: list[Action] = []  # what was read last
 
     def is_in_place(self) -> bool:
         """Whether the path still leads to the file that was opened: SQLite goes on writing to a deleted one."""
-        return self._identity == _identify(self.path)
+        return self._identity == identify(self.path)
 
     def check_in_place(self) -> None:
         """Raise `ReplacedFolderError` where the file, or its folder, was deleted, moved or replaced."""
@@ -185,7 +180,7 @@ class CorrectionLog:
     def _write(self, batches: Sequence[Sequence[Action]], expected: int | None) -> list[Action]:
         """Write in one transaction; returns the actions with their numbers."""
         written: list[Action] = []
-        with _explain_failure(self.path):
+        with explain_failure(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 last = self._check_last(expected)
@@ -213,7 +208,7 @@ class CorrectionLog:
             self._writing.release()
 
     def _check_last(self, expected: int | None) -> int:
-        last = _read_last(self._writer)
+        last = read_last(self._writer)
         if expected is not None and last != expected:
             raise BusyRunError(
                 f"another page went on meanwhile (action {last}, not {expected}); look again, then repeat"
@@ -230,7 +225,7 @@ class CorrectionLog:
 
     def read(self) -> list[Action]:
         """All actions, the oldest first; of a log that is not in its place, those that were read last."""
-        with self._reading, _explain_failure(self.path):
+        with self._reading, explain_failure(self.path):
             # SQLite would take the journal of the file that lies there now for that of the deleted one.
             if self.is_in_place():
                 self._seen = _select(self._reader, self.path)
@@ -238,8 +233,8 @@ class CorrectionLog:
 
     def read_last(self) -> int:
         """Number of the last action; 0 in an empty log. Quick: for asking whether another process wrote something."""
-        with self._reading, _explain_failure(self.path):
-            return _read_last(self._reader) if self.is_in_place() else len(self._seen)
+        with self._reading, explain_failure(self.path):
+            return read_last(self._reader) if self.is_in_place() else len(self._seen)
 
     def adopt(self, other: CorrectionLog) -> None:
         """Go on with the file of another log, which must not be used any more; hold this one for writing."""
@@ -256,60 +251,34 @@ class CorrectionLog:
         self._reader.close()
 
 
-def _identify(path: Path) -> tuple[int, ...]:
-    """Device and inode of a file and of its folder; empty where there is none."""
-    try:
-        statuses = [os.stat(path), os.stat(path.parent)]
-    except OSError:
-        return ()
-    return tuple(number for status in statuses for number in (status.st_dev, status.st_ino))
-
-
-def _connect(path: Path, patience: float) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
-
-
-def _read_last(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT COALESCE(MAX(number), 0) FROM actions").fetchone()[0])
-
-
 def read_actions(path: Path | str) -> list[Action]:
     """All actions of a log that may not exist."""
     path = Path(path)
     if not path.exists():
         return []
     check_log_file(path)
-    with _explain_failure(path), contextlib.closing(_connect(path, WAIT_SECONDS)) as connection:
-        _check_format(connection, path)
+    with explain_failure(path), contextlib.closing(connect(path, WAIT_SECONDS)) as connection:
+        check_format(connection, path)
         return _select(connection, path)
 
 
 def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:
     """All actions, if each is as it was written and none is missing: SQLite itself does not notice a turned bit."""
-    if not _is_begun(connection):
+    if not is_begun(connection):
         return []
     rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM actions ORDER BY number").fetchall()
-    for place, row in enumerate(rows, start=1):
-        _check_row(row, place, path)
-    actions = [Action(*row[:-1]) for row in rows]
-    sums = [row[-1] for row in rows]
-    if any(noted != _sum(action) for noted, action in zip(sums, actions, strict=True)):
+    actions = [_read_row(row, place, path) for place, row in enumerate(rows, start=1)]
+    if any(row[-1] != _sum(action) for row, action in zip(rows, actions, strict=True)):
         raise DamagedFileError(f"{path}: an action is not as it was written; restore the file, or move it away")
     return actions
 
 
-def _check_row(row: tuple, place: int, path: Path) -> None:
-    kinds = (str, str, str, int, int, int, str, int, int, int, str)
-    whole = len(row) == len(kinds) and all(type(one) is kind for one, kind in zip(row, kinds, strict=True))
-    sizes = whole and min(*row[4:6], row[8], row[9] + 1) >= 0
-    lowest, highest = VALUES.get(row[0], (0, 1))
-    if not sizes or row[0] not in KINDS or row[7] != place or not lowest <= row[3] <= highest:
-        raise DamagedFileError(f"{path}: action {place} is missing or damaged; restore the file, or move it away")
-
-
-def _is_begun(connection: sqlite3.Connection) -> bool:
-    """Whether the log has its table: who is killed while making the file leaves it without table and format."""
-    return _read_format(connection) > 0 or bool(connection.execute("PRAGMA table_info(actions)").fetchall())
+def _read_row(row: tuple, place: int, path: Path) -> Action:
+    where, advice = f"{path}: action {place} is damaged", "restore the file, or move it away"
+    action: Action = convert_record(dict(zip(COLUMNS, row[:-1], strict=False)), Action, where, advice=advice)
+    if action.number != place:
+        raise DamagedFileError(f"{path}: action {place} is missing; {advice}")
+    return action
 
 
 def _sum(action: Action) -> str:
@@ -318,34 +287,34 @@ def _sum(action: Action) -> str:
     return f"{zlib.crc32(repr(content).encode()):08x}"
 
 
-def _read_format(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+def rescue_log(log: CorrectionLog) -> None:
+    """Write what the deleted file of `log` holds to the file at its path now, and go on with that.
+
+    It is written where the file there is a beginning of it, empty or a backup; a log with other actions stays as it is.
+
+    Parameters
+    ----------
+    log : CorrectionLog
+        The log that is no longer in its place.
+    """
+    if not (log.path.parent / "run.json").is_file():
+        raise ReplacedFolderError(
+            f"there is no run in {log.path.parent} to save to; put the folder back or annotate again, then save there"
+        )
+    with log.hold_for_writing():
+        found = CorrectionLog(log.path, log.patience)
+        try:
+            found.append_batches(_list_missing(log.read(), found.read()))
+        except BaseException:
+            found.close()
+            raise
+        log.adopt(found)
 
 
-def _check_format(connection: sqlite3.Connection, path: Path) -> None:
-    check_log_tables(connection, path, SCHEMA)
-    found = _read_format(connection)
-    if found not in (0, FORMAT):
-        raise DamagedFileError(f"{path} has format {found}, this segvote reads {FORMAT}; use the version that wrote it")
-
-
-@contextlib.contextmanager
-def _explain_failure(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code in (None, sqlite3.SQLITE_ERROR):  # what lies in the file is no text, or a column is missing
-            raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
-        if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-            raise UnwritableFileError(
-                f"cannot write {path} ({error}); this action was not saved: get permission to write to the run folder, "
-                "or copy it to a place of your own"
-            ) from error
-        if code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            raise UnwritableFileError(
-                f"cannot write {path} ({error}); this action was not saved, earlier ones are: make room, then repeat"
-            ) from error
-        raise BusyRunError(f"{path} cannot be used now ({error}); close what holds it and try again") from error
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise DamagedFileError(f"{path} is damaged ({error}); move it away and review again") from error
+def _list_missing(old: Sequence[Action], new: Sequence[Action]) -> list[list[Action]]:
+    """Actions of `old` that `new` lacks, those of one batch together; none where `new` went another way."""
+    if list(old[: len(new)]) != list(new):
+        return []
+    missing = old[len(new) :]
+    groups = groupby(missing, key=lambda action: (action.batch, 0 if action.batch else action.number))
+    return [list(group) for _, group in groups]

@@ -13,21 +13,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from segvote import __version__
 from segvote.io.arrays import read_arrays
 from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
-from segvote.run.bags import Bag
+from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.correction_log import Action, read_actions
+from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
+from segvote.run.settings import Settings
+from segvote.run.strokes import UNDECIDED, Canvas, fix_segments
 from segvote.run.videos import read_frame_labels
 from segvote.types import WITH, WITHOUT
 
-UNDECIDED = -1
-# Share of a segment that painted pixels of one value must cover to be its user label.
-COVERED = 0.8
-# A smaller share of a segment that was painted is a retouch, which says nothing about what is like the segment.
-LEAST_PAINTED = 0.1
+# Raised when the same corrections lead to other masks.
+CORRECTIONS_VERSION = 6
 BAG_LABELS = {1: WITH, 0: WITHOUT}
 
 
@@ -149,6 +149,13 @@ def read_corrections(run: RunFolder) -> Corrections:
     return replay(read_actions(run.corrections_path))
 
 
+def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
+    """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
+    bags = [(one.bag.name, one.features_key) for one in segmented]
+    corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
+    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
+
+
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
     """Give bags the bag label that the user gave them; name and file stay what they are."""
     return [replace(bag, bag_label=corrections.moved.get(bag.digest, bag.bag_label)) for bag in bags]
@@ -184,27 +191,6 @@ def measure_painted_shares(
     return flat if flat.any() else None
 
 
-def fix_segments(strokes: Sequence[Action], labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-    """User labels of the segments of one image.
-
-    Parameters
-    ----------
-    strokes
-        *set* and *paint* actions on one image, the oldest first; later ones lie above earlier ones.
-    labels
-        (h, w) segment ids 0 .. n-1, of any size.
-    n_segments
-        How many there are, where `labels` does not show the last ones: a frame of a video.
-
-    Returns
-    -------
-    (n,) int8: see `Canvas.label_segments`.
-    """
-    canvas = Canvas(labels.shape)  # type: ignore[arg-type]
-    canvas.show(strokes)
-    return canvas.label_segments(labels, n_segments)
-
-
 def fix_video(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
     """User labels of the segments of one video.
 
@@ -231,92 +217,3 @@ def fix_video(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: i
         covered = np.bincount(flat, weights=resize_labels(mask, labels.shape).ravel(), minlength=n_segments)  # type: ignore[arg-type]
         user_labels[2 * covered > np.bincount(flat, minlength=n_segments)] = stroke.value
     return user_labels
-
-
-class Canvas:
-    """Strokes on one image laid over each other; shows more of them, or fewer, without beginning anew where it can.
-
-    Parameters
-    ----------
-    size
-        (height, width) of the grid, laid over the displayed image.
-
-    Attributes
-    ----------
-    values
-        (h, w) int8: 1 object, 0 background, -1 undecided.
-    exact
-        (h, w) bool: painted, not clicked; False where undecided.
-    """
-
-    def __init__(self, size: tuple[int, int]) -> None:
-        self.size = size
-        self._clear()
-
-    def _clear(self) -> None:
-        self.values = np.full(self.size, UNDECIDED, dtype=np.int8)
-        self.exact = np.zeros(self.size, dtype=bool)
-        self._shown: list[Action] = []
-
-    def show(self, strokes: Sequence[Action]) -> None:
-        """Show these strokes, the oldest first, and no others."""
-        if list(strokes[: len(self._shown)]) != self._shown:
-            self._clear()
-        for stroke in strokes[len(self._shown) :]:
-            self._lay(stroke)
-        self._shown = list(strokes)
-
-    def _lay(self, stroke: Action) -> None:
-        mask = decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts})
-        pixels = resize_labels(mask, self.size)
-        self.values[pixels] = stroke.value
-        self.exact[pixels] = stroke.kind == "paint" and stroke.value != UNDECIDED
-
-    def label_segments(self, labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-        """(n,) int8 user labels of segments (h, w), of which a frame of a video need not show all.
-
-        0 or 1 where more than half of a segment's pixels have that value from clicked segments, or at least `COVERED`
-        of them have it at all; -1 elsewhere.
-        """
-        flat, values, exact = labels.ravel(), self.values.ravel(), self.exact.ravel()
-        areas = np.bincount(flat, minlength=n_segments)
-        user_labels = np.full(len(areas), UNDECIDED, dtype=np.int8)
-        for value in (0, 1):
-            covered = np.bincount(flat, weights=values == value, minlength=len(areas))
-            clicked = np.bincount(flat, weights=(values == value) & ~exact, minlength=len(areas))
-            user_labels[(2 * clicked > areas) | ((covered >= COVERED * areas) & (covered > 0))] = value
-        return user_labels
-
-    def measure_painted(self, labels: np.ndarray, n_segments: int = 0) -> np.ndarray:
-        """(n,) in [-1, 1]: share of each segment (h, w) painted object, less the share painted background.
-
-        0 where that is less than `LEAST_PAINTED`, and where clicked segments cover more than half.
-        """
-        flat, values, exact = labels.ravel(), self.values.ravel(), self.exact.ravel()
-        areas = np.bincount(flat, minlength=n_segments)
-        painted = np.bincount(flat, weights=np.where(exact, 2 * values - 1, 0), minlength=len(areas))
-        clicked = np.bincount(flat, weights=~exact & (values != UNDECIDED), minlength=len(areas))
-        shares = painted / np.maximum(areas, 1)
-        return np.where((np.abs(shares) < LEAST_PAINTED) | (2 * clicked > areas), 0.0, shares)
-
-    def override(self, mask: np.ndarray) -> np.ndarray:
-        """A mask (h, w) bool with the painted pixels as they were painted."""
-        return np.where(self.exact, self.values == 1, mask)
-
-
-def lay_over(mask: np.ndarray, strokes: Sequence[Action]) -> np.ndarray:
-    """A mask (h, w) bool of an image with the pixels that the user painted; the same mask where nothing was painted."""
-    if not any(stroke.kind == "paint" for stroke in strokes):
-        return mask
-    canvas = Canvas(mask.shape)  # type: ignore[arg-type]
-    canvas.show(strokes)
-    return canvas.override(mask)
-
-
-def find_painted(strokes: Sequence[Action], size: tuple[int, int]) -> np.ndarray:
-    """(h, w) bool: the pixels of an image of that size that the user painted."""
-    if not any(stroke.kind == "paint" for stroke in strokes):
-        return np.zeros(size, dtype=bool)
-    canvas = Canvas(size)
-    canvas.show(strokes)
-    return canvas.exact

@@ -7,24 +7,27 @@ a run on all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
-from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.names import encode_name
-from segvote.io.picture_views import Reading, split_view
-from segvote.io.records import is_path_name, read_fields
+from msgspec import Meta, Struct, field, structs, to_builtins
+
+from segvote.errors import BadInputError
+from segvote.io.names import encode_name, is_path_name
+from segvote.io.picture_formats import Reading, split_view
 from segvote.io.stores import find_local_path, name_path_or_uri
+from segvote.io.tables import convert_record
 from segvote.run.bags import Bag, check_shared, list_all_bags, list_names, list_unsorted_bags
 from segvote.types import WITH, WITHOUT
 
+BagLabel = Annotated[str, Meta(pattern=rf"^({WITH}|{WITHOUT})\Z")]
 
-@dataclass(frozen=True)
-class Addition:
+
+class Addition(Struct, frozen=True, forbid_unknown_fields=True):
     """A folder that was added to a run."""
 
-    bag_label: str  # what its images are
+    bag_label: BagLabel  # of its images
     folder: str
     prefix: str = ""  # put before their names, where they would meet others of the same name; usually empty
 
@@ -38,41 +41,42 @@ class Addition:
         return find_local_path(self.folder) / name.removeprefix(start) if name.startswith(start) else None
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """All sources of a run, as ``inputs`` of `run.json` keeps them."""
+class Inputs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All sources of a run: ``inputs`` of `run.json`.
 
-    folders: dict[str, str]  # bag label to the folder that `annotate` was given
-    added: tuple[Addition, ...] = ()  # in the order in which they came
-    removed: tuple[str, ...] = ()  # names of bags that are listed no more, sorted
+    Attributes
+    ----------
+    with_folder, without_folder : str
+        Those that `annotate` was given.
+    added : tuple of Addition
+        In the order in which they came.
+    removed : tuple of str
+        Names of bags that are listed no more, sorted.
+    """
+
+    with_folder: str = field(name=WITH)
+    without_folder: str = field(name=WITHOUT)
+    added: tuple[Addition, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for folder in (*self.folders.values(), *(one.folder for one in self.added)):
+            if not is_path_name(folder):
+                raise ValueError(f"{folder!r:.80} is a name that no folder can have")
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """Bag label to the folder that `annotate` was given."""
+        return {WITH: self.with_folder, WITHOUT: self.without_folder}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Inputs:
         """Read what `to_record` wrote."""
-        try:
-            added = tuple(
-                read_fields(Addition, entry, "run.json", {"tag": "bag_label"}) for entry in record.get("added", [])
-            )
-            folders, removed = (
-                {bag_label: record[bag_label] for bag_label in (WITH, WITHOUT)},
-                tuple(record.get("removed", [])),
-            )
-            if not all(isinstance(one, str) for one in (*folders.values(), *removed)):
-                raise TypeError("a name is no text")
-            if not all(map(is_path_name, (*folders.values(), *(one.folder for one in added)))):
-                raise TypeError("a folder has a name that no folder can have")
-            return cls(folders, added, removed)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DamagedFileError(f"the inputs of run.json are not whole ({error}); annotate again") from error
+        return convert_record(record, cls, "inputs of run.json")
 
     def to_record(self) -> dict[str, Any]:
-        """For `run.json`; two folders alone look as they always did."""
-        record: dict[str, Any] = dict(self.folders)
-        if self.added:
-            record["added"] = [asdict(one) for one in self.added]
-        if self.removed:
-            record["removed"] = list(self.removed)
-        return record
+        """For `run.json`; additions and removals only where there are any."""
+        return to_builtins(self)  # type: ignore[no-any-return]
 
     def find_source(self, name: str) -> Path:
         """The user's own file, or folder of frames."""
@@ -119,16 +123,16 @@ class Inputs:
         fitting = [one for one in tries if not taken & {one.name(name) for name in below}]
         if not fitting:
             raise BadInputError(f"{folder} holds images that are called like others of the run; rename the folder")
-        return replace(self, added=(*self.added, fitting[0]))
+        return structs.replace(self, added=(*self.added, fitting[0]))
 
     def remove(self, names: Iterable[str], frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same without some bags, by name, file name, or either without its extension."""
-        return replace(self, removed=tuple(sorted({*self.removed, *self._find_names(names, frames, reading)})))
+        return structs.replace(self, removed=tuple(sorted({*self.removed, *self._find_names(names, frames, reading)})))
 
     def restore(self, names: Iterable[str], frames: str = "auto", reading: Reading | None = None) -> Inputs:
         """The same with bags that were removed once."""
         found = self._find_names(names, frames, reading)
-        return replace(self, removed=tuple(name for name in self.removed if name not in found))
+        return structs.replace(self, removed=tuple(name for name in self.removed if name not in found))
 
     def _find_names(self, names: Iterable[str], frames: str, reading: Reading | None) -> set[str]:
         """Names of bags, removed or not: a command that was killed and is repeated finds them as it left them."""

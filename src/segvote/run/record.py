@@ -1,4 +1,7 @@
-"""Contents of `run.json`: settings, inputs, versions, and the name of the result."""
+"""Schemas of ``run.json`` and ``classes.json``, validated on reading: run folders may come from elsewhere.
+
+The written files hold the fields of `RunRecord` and `ClassesRecord`; those with a default may be missing.
+"""
 
 from __future__ import annotations
 
@@ -6,53 +9,170 @@ import platform
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from segvote import __version__
+from segvote.errors import BadInputError
+from segvote.io.names import check_name, is_path_name
+from segvote.io.tables import Count, Finite, Size, Whole
 from segvote.masks import Drawing
-from segvote.run.corrections import Corrections
-from segvote.run.run_folder import make_key
-from segvote.run.segmented_image import SegmentedImage
+from segvote.run.inputs import BagLabel, Inputs
 from segvote.run.settings import Settings
+from segvote.types import WITH, WITHOUT
 
 # Raised when the meaning of an array of a model changes; a reader refuses what it does not know.
-MODEL_VERSION = 5
-# Raised when the same corrections lead to other masks.
-CORRECTIONS_VERSION = 6
+MODEL_VERSION = 6
 # Packages whose version may change a mask.
 DECIDING_PACKAGES = (
     "numpy", "scipy", "scikit-learn", "scikit-image", "higra", "faiss-cpu", "onnxruntime", "opencv-python-headless",
     "Pillow",
 )  # fmt: skip
 
-
-def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], corrections: Corrections) -> str:
-    """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
-    bags = [(one.bag.name, one.features_key) for one in segmented]
-    corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
-    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
+Key = Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}\Z")]  # name of a file by content
 
 
-def describe_search(recall: float | None) -> dict[str, Any]:
-    """How a voter searched neighbours, and which part of them it found; empty if it searched none."""
-    if recall is None:
-        return {}
-    return {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
+class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """The entry of one bag in `run.json`.
+
+    Attributes
+    ----------
+    name, bag_label, stem
+        The bag's name; ``with`` or ``without``; the name of its output files.
+    digest, segments, features
+        SHA-256 of the image; keys of its segments and features.
+    height, width, n_segments
+        Displayed size; number of segments.
+    n_selected, area
+        Segments selected as object, and the share of the image that the mask covers.
+    score, threshold, uncertainty
+        Mean score of the selected segments (of the best segment for a *without* bag); the score above
+        which segments are selected; 0 certain to 1 uncertain.
+    n_frames
+        Frames of a video; 0 for an image.
+    excluded
+        Whether the bag was excluded from the vote: it is *without* and likely mislabelled.
+    """
+
+    name: str
+    bag_label: BagLabel
+    stem: str
+    digest: Key
+    segments: Key
+    features: Key
+    height: Size
+    width: Size
+    n_segments: Size
+    n_selected: Count
+    area: Finite
+    score: Finite
+    threshold: Finite
+    uncertainty: Finite
+    n_frames: Count = 0
+    excluded: bool = False
+
+    @property
+    def has_mask(self) -> bool:
+        """Whether the mask is not empty; pixels that a user painted need no selected segment."""
+        return bool(self.n_selected or self.area)
+
+
+class Problem(Struct, frozen=True):
+    """An image that was left out."""
+
+    name: str
+    reason: str
+
+
+class DrawingChoice(Struct, frozen=True):
+    """How the masks are drawn, for the report."""
+
+    way: str
+    reason: str
+
+
+class RunRecord(Struct, frozen=True):
+    """The content of ``run.json``."""
+
+    segvote: str  # version
+    versions: dict[str, str]
+    inputs: Inputs
+    settings: dict[str, Any]  # see `read_settings`
+    key: str
+    complete: bool
+    bags: list[BagRecord]
+    problems: list[Problem]
+    search: dict[str, Any] = {}
+    confidence: dict[str, Any] = {}
+    drawing: DrawingChoice | None = None
+    extent: Whole = 0
+    pending: Inputs | None = None  # inputs of an update that was not finished
+
+    def __post_init__(self) -> None:
+        for bag in self.bags:
+            if bag.name.split("/", 1)[0] not in (WITH, WITHOUT):
+                raise ValueError(f"{bag.name!r:.80} is not the name of a bag")
+            check_inside(bag.name, bag.stem)
+
+
+class ClassRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """The entry of one image in `classes.json`."""
+
+    name: str  # class folder and path below it
+    stem: str  # name of its index mask
+    classes: list[str]  # classes in whose folders it lies; empty for one of ``none``
+    height: Size  # displayed
+    width: Size
+    n_segments: Size
+    n_frames: Count = 0  # of a video; 0 for an image
+    # Class that was found to share of the image that its mask covers, before another class on top of it.
+    areas: dict[str, Finite] = {}
+    scores: dict[str, Finite] = {}  # the same to the mean score of its segments
+
+
+class ClassesRecord(Struct, frozen=True):
+    """The content of ``classes.json``."""
+
+    segvote: str
+    versions: dict[str, str]
+    input: str
+    complete: bool
+    classes: list[str]
+    images: list[ClassRecord]
+    settings: dict[str, Any] = {}
+    problems: list[Problem] = []
+
+    def __post_init__(self) -> None:
+        check_inside(*(step for image in self.images for step in (image.name, image.stem)), *self.classes)
+        if any("/" in name for name in self.classes):
+            raise ValueError("a class is not the name of a folder")
+
+
+def check_inside(*names: str) -> None:
+    """Raise `ValueError` for a name that is no path, or leads out of the folder it is joined to."""
+    for name in names:
+        try:
+            is_whole = is_path_name(check_name(name))
+        except BadInputError:
+            is_whole = False
+        if not is_whole:
+            raise ValueError(f"{name!r:.80} is not a path below a folder")
 
 
 def make_record(
-    inputs: dict[str, str],
+    inputs: dict[str, Any],
     settings: Settings,
     key: str,
     complete: bool,
-    bags: Sequence = (),
-    problems: Sequence = (),
+    bags: Sequence[BagRecord | dict[str, Any]] = (),
+    problems: Sequence[dict[str, str]] = (),
     search: dict[str, Any] | None = None,
     confidence: dict[str, Any] | None = None,
     drawing: Drawing | None = None,
     extent: int = 0,
 ) -> dict[str, Any]:
-    """The content of ``run.json``."""
+    """The content of ``run.json``; what is empty is left out."""
     return {
         "segvote": __version__,
         "versions": list_versions(),
@@ -67,6 +187,13 @@ def make_record(
         **({"drawing": {"way": drawing.way, "reason": drawing.reason}} if drawing else {}),
         **({"extent": extent} if extent else {}),
     }
+
+
+def describe_search(recall: float | None) -> dict[str, Any]:
+    """How a voter searched neighbours, and which part of them it found; empty if it searched none."""
+    if recall is None:
+        return {}
+    return {"neighbours": "exact" if recall == 1 else "approximate", "recall": round(float(recall), 4)}
 
 
 def list_versions() -> dict[str, str]:

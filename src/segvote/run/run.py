@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
-from segvote.errors import BadInputError, DamagedFileError, SegvoteError
+from segvote.errors import BadInputError, DamagedFileError, MissingPartError, SegvoteError
 from segvote.io.arrays import read_arrays
-from segvote.io.images import read_image
+from segvote.io.exports.base import measure_box
+from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
+from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
 from segvote.io.stores import fetch_folder, is_uri, open_folders
-from segvote.io.tables import read_json
+from segvote.io.tables import convert_record, read_json
 from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
-from segvote.run.bag_record import BagRecord, read_bag
-from segvote.run.drawing import read_drawing
-from segvote.run.handover import make_supervision_dataset
 from segvote.run.inputs import Inputs
-from segvote.run.notebook import format_run
-from segvote.run.run_folder import RunFolder
+from segvote.run.record import BagRecord
+from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import read_settings
 from segvote.run.videos import get_poster_path, list_frame_annotations
 from segvote.types import WITH, Annotation, Part
@@ -59,7 +59,7 @@ class Run:
         if not self.record.get("complete"):
             raise BadInputError(f"the run in {self.folder.path} is not finished; {self._advise()}")
         self.settings = read_settings(self.record.get("settings"), self.folder.record_path)
-        self.bags = [read_bag(entry, self.folder) for entry in self.record["bags"]]
+        self.bags = convert_record(self.record["bags"], list[BagRecord], self.folder.record_path)
 
     def _advise(self) -> str:
         """Which command finishes the run."""
@@ -214,3 +214,64 @@ def _list_sources(folder: Path) -> list[str]:
         root = read_json(folder / "classes.json")["input"]
         return [root] if is_uri(root) else []
     return []
+
+
+# For other tools: supervision, notebooks ------------------------------------------------------------------------------
+
+
+def make_supervision_dataset(annotations: Iterable[Annotation], labels: Sequence[str]) -> Any:
+    """A ``supervision.DetectionDataset``: pictures read when asked for, masks, boxes, scores and class numbers.
+
+    Labels are the names of the classes in the order of their numbers, from 0. Frames of film files have no picture of
+    their own and are left out.
+    """
+    try:
+        import supervision
+    except ImportError as error:
+        raise MissingPartError(f"supervision cannot be imported ({error}); pip install supervision") from error
+    names = list(labels)
+    found = {
+        str(one.image_path): _make_detections(supervision, one.parts, names)
+        for one in annotations
+        if one.image_path is not None
+    }
+    return supervision.DetectionDataset(classes=names, images=list(found), annotations=found)
+
+
+def _make_detections(supervision: Any, parts: Sequence[Part], names: list[str]) -> Any:
+    if not parts:
+        return supervision.Detections.empty()
+    boxes = np.array([measure_box(part.mask) for part in parts], dtype=np.float64)
+    boxes[:, 2:] += boxes[:, :2] - 1  # corners, both of them pixels of the object, as supervision measures masks
+    return supervision.Detections(
+        xyxy=boxes,
+        mask=np.stack([part.mask for part in parts]),
+        confidence=np.array([part.score for part in parts], dtype=np.float64),
+        class_id=np.array([names.index(part.label) for part in parts]),
+    )
+
+
+N_PICTURES = 8
+PICTURE_SIZE = 160
+
+
+def format_run(run: Run) -> str:
+    """HTML of a finished run: its counts and the masks with the least uncertainty.
+
+    A picture that is not where it was is left out.
+    """
+    chosen = [index for index, bag in enumerate(run.bags) if bag.bag_label == WITH]
+    surest = sorted(chosen, key=lambda index: run.bags[index].uncertainty)[:N_PICTURES]
+    pictures = "".join(_format_picture(run, index) for index in surest)
+    counts = f"{len(chosen)} with, {len(run) - len(chosen)} without, voter {run.settings.voter}"
+    return f"<div><p><b>{escape(str(run.folder.path))}</b>: {escape(counts)}</p>{pictures}</div>"
+
+
+def _format_picture(run: Run, index: int) -> str:
+    try:
+        picture = resize_image(run.read_image(index), PICTURE_SIZE)
+        mask = resize_labels(run.read_mask(index), picture.shape[:2])  # type: ignore[arg-type]
+    except (SegvoteError, OSError):
+        return ""
+    source, name = format_data_uri(encode_jpeg(blend_mask(picture, mask))), escape(run.bags[index].name, quote=True)
+    return f'<img src="{source}" alt="{name}" title="{name}" style="margin: 2px">'

@@ -11,15 +11,21 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
 from segvote.io.atomic import explain_failure, is_leftover
-from segvote.io.locks import hold_folder, refuse_links
-from segvote.io.records import CHECKSUM
-from segvote.io.tables import format_json, read_json, write_json
-from segvote.run.record_shape import RUN_RECORD, check_shape
+from segvote.io.files import hold_folder, refuse_links
+from segvote.io.tables import convert_record, format_json, read_json, write_json
+from segvote.masks import WAYS, Drawing
+from segvote.masks.lines import FILTERS
+from segvote.run.record import RunRecord
+
+CHECKSUM = "checksum"  # of a record, under this name in it
 
 
 def make_key(**parameters: Any) -> str:
@@ -72,7 +78,7 @@ class RunFolder:
                 f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
                 "if it was you who changed it"
             )
-        check_shape(record, RUN_RECORD, self.record_path)
+        convert_record(record, RunRecord, self.record_path)
         return record
 
     def _refuse_classes(self) -> None:
@@ -146,3 +152,47 @@ class RunFolder:
 
 def _sum(record: dict[str, Any]) -> str:
     return hashlib.sha256(format_json(record).encode()).hexdigest()
+
+
+# How the masks are drawn: model/drawing.json --------------------------------------------------------------------------
+
+FILE_NAME = "drawing.json"
+
+
+class _DrawingRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of the file: for which images and settings it was chosen, and a `Drawing`."""
+
+    key: str
+    drawing: dict[str, object]
+
+
+def write_drawing(run: RunFolder, key: str, drawing: Drawing) -> None:
+    """Keep what was chosen for the images and settings that `key` names."""
+    write_json(run.model_path / FILE_NAME, _DrawingRecord(key, asdict(drawing)))
+
+
+def read_drawing(folder: Path) -> Drawing:
+    """The drawing of a model folder."""
+    return _read(folder / FILE_NAME)[1]
+
+
+def find_drawing(run: RunFolder, key: str) -> Drawing | None:
+    """What was chosen for the same images and settings before, corrections aside; None if it was not."""
+    path = run.model_path / FILE_NAME
+    if not path.is_file():
+        return None
+    try:
+        known, drawing = _read(path)
+    except DamagedFileError:
+        return None
+    return drawing if known == key else None
+
+
+def _read(path: Path) -> tuple[str, Drawing]:
+    if not path.is_file():
+        raise DamagedFileError(f"{path} is missing; annotate again")
+    record = convert_record(read_json(path), _DrawingRecord, path)
+    drawing = convert_record(record.drawing, Drawing, path)
+    if drawing.way not in WAYS or drawing.way == "auto" or drawing.line_model.filter not in FILTERS:
+        raise DamagedFileError(f"{path} holds no way of drawing that this version knows; annotate again")
+    return record.key, drawing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from segvote.io.picture_views import Reading
-from segvote.io.records import read_fields
+from segvote.io.picture_formats import Reading
+from segvote.io.tables import convert_record
 from segvote.voters import METHOD
 
 READING = Reading()  # its defaults
@@ -59,7 +59,7 @@ class Settings:
     every, fps
         Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
     pages, channels, window
-        What of TIFF stacks, of many channels and of more than 8 bits is read; see `segvote.io.picture_views.Reading`.
+        What of TIFF stacks, of many channels and of more than 8 bits is read; see `segvote.io.picture_formats.Reading`.
 
     Examples
     --------
@@ -107,4 +107,4 @@ class Settings:
 
 def read_settings(data: Any, where: object) -> Settings:
     """Settings as a record keeps them; one that this version does not know is named."""
-    return read_fields(Settings, data, where)
+    return convert_record(data, Settings, where)

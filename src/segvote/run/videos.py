@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
 from segvote.io.masks import read_mask
 from segvote.io.video.reading import is_frame_folder, is_numbered_folder, is_video_file, list_frames
-from segvote.run.bag_record import BagRecord
 from segvote.run.output_names import name_frames
-from segvote.run.run_folder import RunFolder
 from segvote.types import Annotation, Part
+
+if TYPE_CHECKING:  # the record of a run names its bags, which may be videos
+    from segvote.run.record import BagRecord
+    from segvote.run.run_folder import RunFolder
 
 FRAMES = ("auto", "images", "video")
 TRACK = 1  # one object, one track

@@ -38,7 +38,7 @@ def annotate_folders(
 ) -> Run:
     """Find the object that the images of one folder show and those of the other do not; see `segvote.annotate`."""
     run, folders = RunFolder(out), {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
-    inputs = Inputs({bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()})
+    inputs = Inputs(name_path_or_uri(folders[WITH]), name_path_or_uri(folders[WITHOUT]))
     job = Job(run, inputs, settings, resources, LabelMaps.open(segments), strict)
     _check_owner(run, inputs)
     bags = list_bags(folders[WITH], folders[WITHOUT], settings.frames, settings.reading)

@@ -10,14 +10,16 @@ import numpy as np
 from PIL import Image
 
 from segvote.io.atomic import write_bytes
-from segvote.io.exports.voc import make_voc_palette
+from segvote.io.exports.index_pictures import make_voc_palette
 from segvote.io.images import resize_labels
 from segvote.io.masks import encode_png
-from segvote.run.classes.runs import ClassRecord, list_joined
-from segvote.run.corrections import find_painted, read_corrections
+from segvote.run.classes import list_joined
+from segvote.run.corrections import read_corrections
 from segvote.run.output_names import name_frames
+from segvote.run.record import ClassRecord
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
+from segvote.run.strokes import find_painted
 from segvote.types import Annotation
 
 

@@ -28,15 +28,13 @@ from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.progress import count_along
-from segvote.run.bags import name_bags
-from segvote.run.classes.folders import ClassFolders, ClassImage, list_class_images
-from segvote.run.classes.runs import ClassRecord, ClassRuns, find_class_record
-from segvote.run.corrections import Corrections, move_bags, read_corrections
+from segvote.run.bags import SegmentedImage, name_bags
+from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, find_class_record, list_class_images
+from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
-from segvote.run.record import list_versions, make_record, make_result_key
+from segvote.run.record import ClassRecord, list_versions, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.run.videos import get_poster_path
 from segvote.steps.class_masks import IndexWriter
@@ -149,7 +147,7 @@ class _Job:
             key=key,
             settings=self.settings.to_dict(),
             classes=list(names),
-            images=[vars(record) for record in records],
+            images=records,
             problems=problems,
         )
 

@@ -18,12 +18,12 @@ from segvote.io.names import encode_name, encode_names
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import open_folders
 from segvote.progress import Progress, count_along
-from segvote.run.classes.runs import ClassRuns, find_class_record
+from segvote.run.classes import ClassRuns, find_class_record
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Corrections, find_painted, fix_segments, read_corrections
-from segvote.run.instances import label_instances
+from segvote.run.corrections import Corrections, read_corrections
 from segvote.run.run import Run, open_run
 from segvote.run.run_folder import RunFolder
+from segvote.run.strokes import find_painted, fix_segments, label_instances
 from segvote.steps.video.write import add_frame_pictures
 from segvote.types import WITH, Annotation
 

@@ -13,12 +13,13 @@ from segvote.io.images import resize_labels
 from segvote.masks import Decided
 from segvote.method.extents import N_LEVELS, Extents, decide_levels
 from segvote.method.table import apply_labels
+from segvote.run.bags import SegmentedImage
 from segvote.run.correction_log import Action, CorrectionLog
-from segvote.run.corrections import Corrections, fix_table, lay_over, read_corrections
-from segvote.run.record import make_record, make_result_key
+from segvote.run.corrections import Corrections, fix_table, make_result_key, read_corrections
+from segvote.run.record import make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
+from segvote.run.strokes import lay_over
 from segvote.steps.annotate import update_run
 from segvote.steps.drawing.superpixels import draw_stored
 from segvote.steps.model import write_model_extent
@@ -124,8 +125,7 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     records = write_pictures(folder, tasks, settings, run.drawing, resources)
     write_model_extent(folder, extent)
     found = record["problems"], record.get("search"), record.get("confidence"), run.drawing, extent
-    bags_written = [vars(one) for one in records]
-    folder.write_record(make_record(record["inputs"], settings, key, True, bags_written, *found))
+    folder.write_record(make_record(record["inputs"], settings, key, True, records, *found))
 
 
 def _read_areas(run: Run) -> np.ndarray:

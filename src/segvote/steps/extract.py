@@ -13,9 +13,8 @@ from segvote.features.base import check_outputs
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import SEEN, hash_file, read_enough, resize_image
 from segvote.kernels.pixels import convert_to_lab
-from segvote.run.bags import Bag
+from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.hierarchy import crop_segmentation

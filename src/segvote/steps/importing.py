@@ -17,8 +17,8 @@ import numpy as np
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
+from segvote.io.imports import read_any
 from segvote.io.imports.base import NameIndex, clean_name
-from segvote.io.imports.detect import read_any
 from segvote.io.names import encode_names
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.correction_log import Action, CorrectionLog

@@ -9,14 +9,13 @@ from typing import Any
 from segvote import __version__
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.kernels import Neighbours
-from segvote.run.bags import Bag
-from segvote.run.corrections import Corrections, move_bags, read_corrections
+from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.inputs import Inputs
 from segvote.run.output_names import remove_stale
-from segvote.run.record import describe_search, make_record, make_result_key
+from segvote.run.record import describe_search, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.drawing.choosing import fetch_drawing
 from segvote.steps.extract import BagExtractor
@@ -169,11 +168,10 @@ def write_run(voted: Voted, inputs: dict[str, Any], problems: Sequence[dict[str,
     with run.time_step("model"):
         write_model(voted, extent)
     remove_stale(run.path, [record.stem for record in records])
-    bags = [vars(record) for record in records]
     search = describe_search(voted.held.recall)
     confidence = _describe_confidence(voted.held, [bag.bag.name for bag in opened.bags])
     found = search, confidence, drawing, extent
-    run.write_record(make_record(inputs, settings, opened.key, True, bags, problems, *found))
+    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, *found))
 
 
 def _describe_confidence(held: Held, names: Sequence[str]) -> dict[str, Any]:

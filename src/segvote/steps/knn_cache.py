@@ -16,9 +16,9 @@ from segvote import __version__
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.kernels import Neighbours
 from segvote.method.table import SegmentTable
+from segvote.run.bags import SegmentedImage
 from segvote.run.record import list_versions
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.vote import count_neighbours
 from segvote.voters import keeps_lengths

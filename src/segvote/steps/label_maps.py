@@ -9,9 +9,9 @@ from tokenize import TokenError
 import numpy as np
 
 from segvote.errors import BadInputError
+from segvote.io.arrays import read_ucm
 from segvote.io.decoding import MAX_PIXELS, open_picture
 from segvote.io.images import hash_file
-from segvote.io.matlab import read_ucm
 from segvote.run.bags import Bag
 from segvote.segmentation.hierarchy import build_segmentation
 from segvote.segmentation.labels import check_labels

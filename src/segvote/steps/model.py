@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
+from scipy import sparse
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
+from segvote.features.choose import list_feature_options
+from segvote.features.networks.devices import AUTO, CPU
 from segvote.io.atomic import write_bytes
 from segvote.io.files import open_regular
-from segvote.io.tables import format_json, read_json, write_json
+from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
@@ -22,9 +26,8 @@ from segvote.method.held_out import score_held_out
 from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table
 from segvote.method.vote import Vote
-from segvote.run.drawing import read_drawing
 from segvote.run.record import MODEL_VERSION
-from segvote.run.run_folder import RunFolder
+from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import Settings, read_settings
 from segvote.steps.reopening import Voted
 
@@ -32,6 +35,8 @@ from segvote.steps.reopening import Voted
 N_FOLDS = 10
 STEPS = 127  # of int8, on either side of zero
 ROWS_AT_ONCE = 16_384
+# Segments of an image whose distances tell whether it is unlike the training images: its evidence, not all of it.
+N_BEST = 5
 SEGMENT_ARRAYS = ("bags", "levels", "prior", "user_labels")
 
 
@@ -65,7 +70,7 @@ def write_model(voted: Voted, extent: int) -> None:
     data, folder = save(arrays), opened.folder.model_path
     write_bytes(folder / "model.safetensors", data)
     words = {"version": MODEL_VERSION, "settings": opened.settings.to_dict(), "features": opened.extractor.get_key()}
-    write_json(folder / "model.json", {**words, "extent": extent, **_sum(data)})
+    write_json(folder / "model.json", {**words, "extent": extent, "sha256": _sum(data)})
 
 
 def write_model_extent(run: RunFolder, extent: int) -> None:
@@ -111,6 +116,8 @@ def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
     """What scoring unseen segments needs beside the training segments; another voter is fitted again instead."""
     table = found.table
     held_out = table.smooth(score_held_out(found, make_folds(table, N_FOLDS)), found.params.smoothing)
+    distances = measure_nearest(table.X, table.X, found.graph)
+    spans = [slice(*span) for span in zip(table.bag_offsets[:-1], table.bag_offsets[1:], strict=True)]
     return {
         "labels": found.labels.astype(np.uint8),
         "excluded": (table.average_by_bag(found.excluded) > 0.5).astype(np.uint8),
@@ -119,7 +126,26 @@ def _pack_vote(found: Vote) -> dict[str, np.ndarray]:
         "direction": found.posterior.direction.astype(np.float64),
         "offset": np.array([found.posterior.offset]),
         "held_out": np.maximum.reduceat(held_out, table.bag_offsets[:-1]),
+        "nearest": np.array([measure_strangeness(held_out[own], distances[own]) for own in spans]),
     }
+
+
+def measure_strangeness(scores: np.ndarray, distances: np.ndarray) -> float:
+    """Mean of the distances (n_segments,) to the nearest voter over the `N_BEST` highest scores of an image."""
+    return float(distances[np.argsort(-scores, kind="stable")[:N_BEST]].mean())
+
+
+def measure_nearest(X: np.ndarray, voters: np.ndarray, graph: sparse.csr_matrix) -> np.ndarray:
+    """(n,) distance of each segment (n, d) to its nearest voter (n_voters, d).
+
+    The nearest is the one with the largest weight in `graph` (n, n_voters); 0 where no segment votes.
+    """
+    nearest, has_voter = np.asarray(graph.argmax(axis=1)).ravel(), np.diff(graph.indptr) > 0
+    distances = np.zeros(len(X))
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        distances[rows] = np.linalg.norm(X[rows] - voters[nearest[rows]], axis=1)
+    return np.where(has_voter, distances, 0.0)
 
 
 @dataclass(frozen=True)
@@ -143,25 +169,43 @@ class Model:
         return make_table(X, positive, arrays["bags"].astype(np.int64), places)
 
 
-def read_model(path: Path | str) -> Model:
-    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder."""
+def read_model(path: Path | str, device: str | None = None) -> Model:
+    """Open the model of a run: its ``model`` folder, wherever it lies now, or the run folder.
+
+    Its network runs on `device`, or on that of the run.
+    """
     folder = _find_model(Path(path))
-    words = _read_words(folder / "model.json")
-    arrays = _unpack(_read_arrays(folder / "model.safetensors", words))
+    record = _read_record(folder / "model.json")
+    arrays = _unpack(_read_arrays(folder / "model.safetensors", record.sha256))
     _check_arrays(arrays, folder)
     try:
-        settings = read_settings(words["settings"], folder / "model.json")
+        settings = read_settings(record.settings, folder / "model.json")
         standardiser = Standardiser.from_state(select_arrays(arrays, "standardiser"))
     except (TypeError, ValueError, KeyError) as error:
         raise DamagedFileError(f"{folder} is not a whole model ({error}); annotate again") from error
+    settings = replace(settings, feature_options=_choose_device(settings, device))
     extractor = make_features(settings.features, **settings.feature_options)
-    if format_json(extractor.get_key()) != format_json(words.get("features")):
+    if format_json(_drop_device(extractor.get_key())) != format_json(_drop_device(record.features)):
         raise BadInputError(
             f"{folder} was learned with other features than {settings.features!r} gives here; "
             "install the same version, or put the same network where it was"
         )
     extractor.set_state(select_arrays(arrays, "features"))
-    return Model(settings, extractor, standardiser, arrays, read_drawing(folder), words["extent"])
+    return Model(settings, extractor, standardiser, arrays, read_drawing(folder), record.extent)
+
+
+def _choose_device(settings: Settings, device: str | None) -> dict[str, Any]:
+    """Options of the features with another device; the CPU is the default, and ``auto`` needs a network."""
+    options = settings.feature_options
+    if device is None or (device == AUTO and "device" not in list_feature_options(settings.features)):
+        return options
+    return {**_drop_device(options), **({} if device == CPU else {"device": device})}
+
+
+def _drop_device(options: Any) -> Any:
+    return (
+        {name: value for name, value in options.items() if name != "device"} if isinstance(options, dict) else options
+    )
 
 
 def select_arrays(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
@@ -176,25 +220,35 @@ def _find_model(path: Path) -> Path:
     raise BadInputError(f"no model in {path}; give the -o folder of a finished `segvote annotate`, or its model folder")
 
 
-def _read_words(path: Path) -> dict[str, Any]:
-    words = read_json(path)
-    found = words.get("version") if isinstance(words, dict) else None
-    if not isinstance(found, int) or not isinstance(words.get("settings"), dict):
-        raise DamagedFileError(f"{path} is not the description of a model; annotate again")
-    if found > MODEL_VERSION:
-        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; install a newer segvote")
-    if found < MODEL_VERSION:
-        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; annotate again")
-    if type(words.get("extent")) is not int or not 1 <= words["extent"] <= N_LEVELS:
-        raise DamagedFileError(f"{path}: expected an extent from 1 to {N_LEVELS}; annotate again")
-    return words
+class _Version(Struct):
+    """What all versions of ``model.json`` have."""
+
+    version: int
 
 
-def _sum(data: bytes) -> dict[str, str]:
-    return {"sha256": hashlib.sha256(data).hexdigest()}
+class _ModelRecord(_Version, forbid_unknown_fields=True):
+    """The content of ``model.json``."""
+
+    settings: dict[str, Any]
+    features: Any  # key of the extractor
+    extent: Annotated[int, Meta(ge=1, le=N_LEVELS)]
+    sha256: str = ""  # of the arrays
 
 
-def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
+def _read_record(path: Path) -> _ModelRecord:
+    data, advice = read_json(path), "annotate again"
+    found = convert_record(data, _Version, path, advice=advice).version
+    if found != MODEL_VERSION:
+        advice = "install a newer segvote" if found > MODEL_VERSION else advice
+        raise BadInputError(f"{path} has version {found}, this segvote reads {MODEL_VERSION}; {advice}")
+    return convert_record(data, _ModelRecord, path, advice=advice)
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read_arrays(path: Path, sha256: str) -> dict[str, np.ndarray]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -203,7 +257,7 @@ def _read_arrays(path: Path, words: dict[str, Any]) -> dict[str, np.ndarray]:
             # A sparse file may claim any size: what it takes on the disk is allowed.
             check_budget(os.fstat(file.fileno()).st_size, path, at_least=measure_on_disk(path))
             data = file.read()
-        if words.get("sha256", _sum(data)["sha256"]) != _sum(data)["sha256"]:
+        if sha256 and sha256 != _sum(data):
             raise BadInputError("its bytes are not those that model.json speaks of")
         return load(data)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
@@ -239,5 +293,6 @@ def _is_state_whole(state: dict[str, np.ndarray], n_segments: int, n_bags: int, 
         "direction": (n_dims,),
         "offset": (1,),
         "held_out": (n_bags,),
+        "nearest": (n_bags,),
     }
     return not state or {name: array.shape for name, array in state.items()} == shapes

@@ -17,16 +17,15 @@ from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folders
 from segvote.io.tables import read_json, write_csv, write_json
 from segvote.progress import Progress, count_along
-from segvote.run.bag_record import BagRecord
-from segvote.run.bags import list_unsorted_bags, name_bags
-from segvote.run.classes.runs import find_class_record
+from segvote.run.bags import SegmentedImage, list_unsorted_bags, name_bags
+from segvote.run.classes import find_class_record
 from segvote.run.output_names import remove_stale
+from segvote.run.record import BagRecord
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
 from segvote.steps.extract import BagExtractor
 from segvote.steps.model import Model, read_model
-from segvote.steps.predictor import FALSE_POSITIVE_RATE, Predictor
+from segvote.steps.predictor import FALSE_POSITIVE_RATE, Choice, Predictor
 from segvote.steps.prepare import check_strict, extract_missing
 from segvote.steps.table import gather_table
 from segvote.steps.workers import N_JOBS, Resources, name_in_full
@@ -49,6 +48,8 @@ class Prediction:
         Path below the folder; name of its mask and heat map without extension.
     contains
         Whether it shows the object, at the false-positive rate asked for; only then it has a mask.
+    unlike
+        Whether it would be called so, but its best segments are unlike those of either folder: a third answer.
     probability
         That it shows the object, if the object is as common as in the training folders.
     p_value
@@ -63,6 +64,7 @@ class Prediction:
     name: str
     stem: str
     contains: bool
+    unlike: bool
     probability: float
     p_value: float
     score: float
@@ -112,6 +114,7 @@ def predict(
     *,
     false_positive_rate: float = FALSE_POSITIVE_RATE,
     n_jobs: int = N_JOBS,
+    device: str | None = None,
     scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
@@ -128,6 +131,9 @@ def predict(
         Where to write masks, heat maps, ``annotations.coco.json``, ``predictions.json`` and ``predictions.csv``.
     false_positive_rate : float
         Largest share of images without the object that may be predicted to show it.
+    device : str, optional
+        Where the network runs, ``auto``, ``cpu``, ``cuda`` or another; as in the training run where it is not given. A
+        `Model` stays where it is.
     n_jobs, scheduler, strict, progress
         As for `annotate`.
 
@@ -149,7 +155,7 @@ def predict(
     ):
         if is_uri(model):
             model = fetch_folder(str(model), report, NOT_OF_MODEL)
-        predictor = Predictor(model if isinstance(model, Model) else open_model(model), false_positive_rate)
+        predictor = Predictor(model if isinstance(model, Model) else open_model(model, device), false_positive_rate)
         resources = Resources(n_jobs, scheduler, report)
         return _predict_folder(predictor, Path(images), RunFolder(target), resources, strict)
 
@@ -170,13 +176,14 @@ def _predict_folder(
 
 @dataclass(frozen=True)
 class ScoredImage:
-    """An image with the scores and areas of its segments, those adjacent, and shares as `Predictor.vote` gives them."""
+    """An image with scores and areas of its segments, those adjacent, shares and distances as of `Predictor.vote`."""
 
     image: SegmentedImage
     scores: np.ndarray
     areas: np.ndarray
     edges: np.ndarray
     shares: np.ndarray
+    distances: np.ndarray
 
 
 class _Job:
@@ -189,14 +196,16 @@ class _Job:
         self, good: list[SegmentedImage], segmented: Sequence[SegmentedImage], resources: Resources
     ) -> Predictions:
         stems = name_bags([one.bag for one in good])
-        tasks, best = [], []
+        tasks, best, unlike = [], [], []
         scored = count_along(self._score(good), "vote", len(good), resources.progress)
         for one in scored:
-            tasks.append(self._make_task(one, stems[one.image.bag.name]))
+            choice = self.predictor.choose(one.scores, one.areas, one.edges, one.shares, one.distances)
+            tasks.append(self._make_task(one, choice, stems[one.image.bag.name]))
             best.append(float(one.scores.max()))
+            unlike.append(choice.unlike)
         records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources)
         problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
-        images = tuple(self._predict(record, score) for record, score in zip(records, best, strict=True))
+        images = tuple(self._predict(*found) for found in zip(records, best, unlike, strict=True))
         predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
         remove_stale(self.target.path, stems.values())
         self._write(predictions)
@@ -207,24 +216,24 @@ class _Job:
         for start in range(0, len(good), N_AT_ONCE):
             some = good[start : start + N_AT_ONCE]
             table, _ = gather_table(self.target, some, model.extractor, model.settings, model.standardiser)
-            votes, shares = self.predictor.vote(table.X)
+            votes, shares, distances = self.predictor.vote(table.X)
             scores = self.predictor.scorer.smooth(votes, table.adjacency)
             edge_bags = table.bags[table.edges[:, 0]]
             for number, one in enumerate(some):
                 own = slice(*table.bag_offsets[number : number + 2])
                 edges = table.edges[edge_bags == number] - own.start
-                yield ScoredImage(one, scores[own], table.areas[own], edges, shares[own])
+                yield ScoredImage(one, scores[own], table.areas[own], edges, shares[own], distances[own])
 
-    def _make_task(self, one: ScoredImage, stem: str) -> WriteTask:
-        choice, bag = self.predictor.choose(one.scores, one.areas, one.edges, one.shares), one.image.bag
+    def _make_task(self, one: ScoredImage, choice: Choice, stem: str) -> WriteTask:
+        bag = one.image.bag
         labelled = replace(one.image, bag=replace(bag, bag_label=WITH if choice.contains else WITHOUT))
         record = record_bag(labelled, stem, one.scores, choice.decisions, one.areas, choice.threshold)
         free = np.full(len(one.scores), -1, dtype=np.int8)
         return WriteTask(record, bag.path, choice.heat, choice.decisions, free)
 
-    def _predict(self, record: BagRecord, score: float) -> Prediction:
-        probability, p_value = self.predictor.measure(score)
-        return Prediction(record.name, record.stem, record.bag_label == WITH, probability, p_value, score, record.area)
+    def _predict(self, record: BagRecord, score: float, unlike: bool) -> Prediction:
+        contains, figures = record.bag_label == WITH, self.predictor.measure(score)
+        return Prediction(record.name, record.stem, contains, unlike, *figures, score, record.area)
 
     def _write(self, predictions: Predictions) -> None:
         rows = predictions.to_table()
@@ -243,14 +252,14 @@ class _Job:
         write_json(_get_record_path(self.target), record)
 
 
-def open_model(path: Path | str) -> Model:
-    """The model of a run folder, which must be finished, or a model folder wherever it lies now."""
+def open_model(path: Path | str, device: str | None = None) -> Model:
+    """The model of a run folder, which must be finished, or a model folder wherever it lies now; see `read_model`."""
     path = Path(path)
     if find_class_record(RunFolder(path)).is_file():
         raise BadInputError(f"{path} holds several classes, each with a model of its own; give {path / 'classes'}/NAME")
     if (path / "run.json").is_file():
         Run(path)  # a run that is not finished has no model, or an old one
-    return read_model(path)
+    return read_model(path, device)
 
 
 def _name_state(model: Model) -> str:

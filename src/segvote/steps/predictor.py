@@ -28,7 +28,7 @@ from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.labels import list_edges, measure_areas, measure_means
 from segvote.steps.drawing.superpixels import draw_image
-from segvote.steps.model import N_FOLDS, Model, select_arrays
+from segvote.steps.model import N_FOLDS, Model, measure_nearest, measure_strangeness, select_arrays
 from segvote.steps.table import measure_adjacency
 from segvote.steps.vote import make_params
 from segvote.voters import METHOD, make_voter
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # Of images without the object, the share that may be predicted to show it where a call does not say.
 FALSE_POSITIVE_RATE = 0.01
+# Share of images like the training images that may be called unlike both folders.
+UNLIKE_RATE = 0.05
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Choice:
     """Which segments of one image are the object."""
 
     contains: bool  # whether the image shows it at all
+    unlike: bool  # whether it would, but for its best segments, which are unlike those of either folder
     decisions: np.ndarray  # (n_segments,) bool; all False where it does not
     threshold: float  # the score above which segments are selected
     heat: np.ndarray  # (n_segments,) float32 in [0, 1]
@@ -56,6 +59,7 @@ class Judgement:
 
     mask: np.ndarray  # (h, w) bool at the size of the image; empty where it does not show the object
     contains: bool
+    unlike: bool
     probability: float
     p_value: float
     score: float
@@ -91,6 +95,7 @@ class Predictor:
         self._reach = find_reach(arrays["levels"], arrays["edges"], model.extent).astype(np.float64)
         self.rate = max(false_positive_rate, self.calibration.lowest_rate)
         self.threshold = self.calibration.find_threshold(self.rate)
+        self.familiar = _list_familiar(arrays)
 
     def judge(self, image: np.ndarray) -> Judgement:
         """Judge one image, (h, w, 3) uint8 as displayed."""
@@ -99,52 +104,65 @@ class Predictor:
             resize_image(image, settings.size), n_segments=settings.n_segments
         ).labels
         edges, lengths = list_edges(labels)
-        scores, shares = self._score(image, labels, edges, lengths)
-        choice = self.choose(scores, measure_areas(labels), edges, shares)
+        scores, shares, distances = self._score(image, labels, edges, lengths)
+        choice = self.choose(scores, measure_areas(labels), edges, shares, distances)
         free = np.full(len(scores), -1, dtype=np.int8)
         mask = draw_image(image, Decided(labels, choice.heat, choice.decisions, free), self.model.drawing)
         probability, p_value = self.measure(float(scores.max()))
-        return Judgement(mask, choice.contains, probability, p_value, float(scores.max()))
+        return Judgement(mask, choice.contains, choice.unlike, probability, p_value, float(scores.max()))
 
     def _score(
         self, image: np.ndarray, labels: np.ndarray, edges: np.ndarray, lengths: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(n_segments,) scores and shares of an image in memory, see `vote`."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(n_segments,) scores, shares and distances of an image in memory, see `vote`."""
         model = self.model
         features = model.extractor.extract(image, labels.astype(np.int32)).astype(np.float32)
-        votes, shares = self.vote(model.standardiser.apply(features))
+        votes, shares, distances = self.vote(model.standardiser.apply(features))
         working = resize_image(image, model.settings.size)
         colours = measure_means(convert_to_lab(working), labels, measure_areas(labels))
         geometry = {"edges": edges, "lengths": lengths, "colours": colours}
         adjacency = measure_adjacency(geometry, model.settings.second_voting)
-        return self.scorer.smooth(votes, weigh_adjacent(len(votes), edges, *adjacency)), shares
+        return self.scorer.smooth(votes, weigh_adjacent(len(votes), edges, *adjacency)), shares, distances
 
-    def vote(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n_segments,) scores by standardised features, and the share of their neighbours in reach of the extent.
+    def vote(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(n_segments,) scores by standardised features, share of neighbours in reach of the extent, nearest distance.
 
         A model whose numbers lead to no finite scores is refused.
         """
-        votes, shares = np.array([np.nan]), np.zeros(len(X))
+        votes, shares, distances = np.array([np.nan]), np.zeros(len(X)), np.zeros(len(X))
         if np.isfinite(X).all():
             votes, graph = self.scorer.score(X)
             shares = graph @ self._reach
+            distances = measure_nearest(X, self.scorer.vote.table.X, graph)
         if not np.isfinite(votes).all():
             raise DamagedFileError(
                 "the scales or votes of the model are no numbers that features could have given; annotate again"
             )
-        return votes, shares
+        return votes, shares, distances
 
-    def choose(self, scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray) -> Choice:
+    def choose(
+        self, scores: np.ndarray, areas: np.ndarray, edges: np.ndarray, shares: np.ndarray, distances: np.ndarray
+    ) -> Choice:
         """Select the segments of an image that are the object by their scores; see `select_unseen`."""
         low, top = self.model.arrays["range"]
-        contains = bool(scores.max() > self.threshold)
+        is_called = bool(scores.max() > self.threshold)
+        unlike = is_called and self.is_unlike(measure_strangeness(scores, distances))
+        contains = is_called and not unlike
         decisions, threshold = scores > np.inf, self.threshold
         if contains:
             own = self._decide(scores, areas)
             decisions, scores, threshold = select_unseen(scores, areas, edges, shares, own, self.model.extent)
         high = float(scores.max()) if contains else max(float(top), self.threshold)
         heat = scale_heat(scores, threshold, min(float(low), float(scores.min())), high)
-        return Choice(contains, decisions, threshold, heat.astype(np.float32))
+        return Choice(contains, unlike, decisions, threshold, heat.astype(np.float32))
+
+    def is_unlike(self, distance: float) -> bool:
+        """Whether the best segments of an image, at a mean distance to their nearest voters, are unlike both folders.
+
+        By a conformal p-value: so far are at most `UNLIKE_RATE` of the training images from the other images. Fewer
+        than 19 training images allow no such answer.
+        """
+        return float(measure_p_value(np.array([distance]), self.familiar)[0]) <= UNLIKE_RATE
 
     def _decide(self, scores: np.ndarray, areas: np.ndarray) -> float:
         """The threshold by the rule of the training run; a global threshold is that run's."""
@@ -155,6 +173,13 @@ class Predictor:
         """Probability and p-value of an image by the score of its best segment."""
         best = np.array([score])
         return float(self.calibration.measure_probability(best)[0]), float(self.calibration.measure_p_value(best)[0])
+
+
+def _list_familiar(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Distances of the best segments of training images to other images, ascending; none where a voter has no graph."""
+    if "method.nearest" not in arrays:
+        return np.empty(0)
+    return np.sort(arrays["method.nearest"][~arrays["method.excluded"].astype(bool)])
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from segvote.io.video.reading import VideoStream
 from segvote.masks import check_way
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along
-from segvote.run.bags import Bag
+from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder, make_key
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.steps.extract import BagExtractor

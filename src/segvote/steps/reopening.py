@@ -13,12 +13,10 @@ from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.method.extents import Extents, apply_levels, find_extents
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote
-from segvote.run.bags import Bag
-from segvote.run.corrections import Corrections, fix_table, measure_painted_shares, read_corrections
-from segvote.run.record import make_result_key
+from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.corrections import Corrections, fix_table, make_result_key, measure_painted_shares, read_corrections
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.steps.knn_cache import fetch_neighbours
 from segvote.steps.table import gather_table

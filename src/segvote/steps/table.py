@@ -12,8 +12,8 @@ from segvote.errors import TooLargeError
 from segvote.features import FeatureExtractor, Standardiser, fit_standardiser
 from segvote.io.arrays import read_arrays
 from segvote.method.table import Geometry, SegmentTable, make_table
+from segvote.run.bags import SegmentedImage
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
 from segvote.types import WITH
 from segvote.voters import keeps_lengths

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from segvote.errors import UnreadableImageError
 from segvote.io.arrays import read_arrays, write_arrays
@@ -18,15 +19,15 @@ from segvote.io.images import read_light, resize_labels
 from segvote.io.masks import read_mask, write_mask
 from segvote.io.names import encode_names
 from segvote.io.overlays import count_degrees, paint_heat, write_jpeg
-from segvote.io.picture_views import split_name
+from segvote.io.picture_formats import split_name
 from segvote.masks import Decided, Drawing, scale_heat
-from segvote.run.bag_record import BagRecord
-from segvote.run.bags import name_bags
+from segvote.run.bags import SegmentedImage, name_bags
 from segvote.run.correction_log import Action
-from segvote.run.corrections import Corrections, lay_over
+from segvote.run.corrections import Corrections
+from segvote.run.record import BagRecord
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.settings import Settings
+from segvote.run.strokes import lay_over
 from segvote.run.videos import list_frame_images
 from segvote.steps.drawing.superpixels import draw_stored, get_superpixels_path
 from segvote.steps.video.write import report_frames, write_video

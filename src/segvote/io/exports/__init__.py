@@ -1,1 +1,1 @@
-"""One file per export format; their names are the keys of `segvote.io.EXPORTS`."""
+"""Writers of export formats; their names are the keys of `segvote.io.EXPORTS`."""

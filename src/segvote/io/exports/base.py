@@ -1,4 +1,4 @@
-"""What all export formats share: the options, the numbering of labels, the choice of parts and the naming of files.
+"""What all export formats share: options, parts of an annotation, the split, pictures, JSON files written as a stream.
 
 A writer has the signature ``write_<format>(annotations, folder, options) -> Path``. It takes the annotations one at a
 time, so that a million images need hardly more memory than one, and returns the file or folder to open in the other
@@ -7,17 +7,24 @@ tool.
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path
+from typing import Any, TextIO
 
 import cv2
 import numpy as np
+from PIL import ExifTags, Image
 
-from segvote.errors import BadInputError
-from segvote.io.images import IMAGE_EXTENSIONS
-from segvote.io.names import MAX_STEP, fold_name, shorten_step
+from segvote.errors import BadInputError, UnreadableImageError
+from segvote.io.atomic import atomic_path
+from segvote.io.decoding import open_picture, orient, read_orientation
+from segvote.io.picture_formats import split_view
 from segvote.types import Annotation, Part
 
 IMAGES = ("link", "copy", "none")
@@ -64,50 +71,6 @@ class LabelTable:
         return self.names.index(label)
 
 
-_ENDINGS = {*IMAGE_EXTENSIONS, ".json", ".txt", ".xml"}
-# Bytes of a stem: what formats and this class put before and behind it must still fit into a file name.
-_MAX_STEM = 200
-
-
-class FileNamer:
-    """File names without extension, one per image: the image's own, made different where two would fall together."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-
-    def choose_stem(self, name: str) -> str:
-        """Path below the export's folder, with forward slashes and no extension, for an image name."""
-        path = PurePosixPath(check_name(name))
-        # A folder called a.png would be in the way of the file a.png for an image a.jpg.
-        folders = [f"{part}~" if PurePosixPath(part).suffix.lower() in _ENDINGS else part for part in path.parts[:-1]]
-        steps = [*(shorten_step(folder, MAX_STEP) for folder in folders), shorten_step(path.stem, _MAX_STEM, name)]
-        stem = PurePosixPath(*steps).as_posix()
-        if fold_name(stem) in self._taken:  # photo.jpg beside photo.png, or beside Photo.jpg on some systems
-            stem = f"{stem}-{path.suffix.removeprefix('.')}"
-        wanted, number = stem, 2
-        while fold_name(stem) in self._taken:
-            stem, number = f"{wanted}-{number}", number + 1
-        self._taken.add(fold_name(stem))
-        return stem
-
-    def choose_flat_stem(self, name: str) -> str:
-        """The image's own file name without extension; of a second one with that name, its path with underscores."""
-        own = PurePosixPath(check_name(name))
-        is_free = fold_name(own.stem) not in self._taken
-        return self.choose_stem(own.name if is_free else name.replace("/", "_"))
-
-
-def check_name(name: str) -> str:
-    """The name itself, if it stays below the folder it is joined to."""
-    path = PurePosixPath(name)
-    leads_out = path.is_absolute() or ".." in path.parts or "\0" in name
-    if os.name == "nt":  # elsewhere a colon and a backslash are letters like any other
-        leads_out |= ":" in name or "\\" in name
-    if leads_out or not path.name:
-        raise BadInputError(f"expected an image name below its folder, with forward slashes, got {name!r}; rename it")
-    return name
-
-
 def split_instances(annotation: Annotation, min_area: int = 1) -> Annotation:
     """Every instance of at least `min_area` pixels as a part of its own, from top to bottom.
 
@@ -148,11 +111,175 @@ def measure_box(mask: np.ndarray) -> tuple[int, int, int, int]:
     return left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top
 
 
-def number_instances(annotation: Annotation, parts: Iterable[Part], numbers: Iterable[int], unsure: int) -> np.ndarray:
-    """(h, w) int32 with each part's number on its pixels, 0 elsewhere; later parts and then `unsure` pixels win."""
-    indices = np.zeros((annotation.height, annotation.width), np.int32)
-    for part, number in zip(parts, numbers, strict=True):
-        indices[part.mask] = number
-    if annotation.unsure is not None:
-        indices[annotation.unsure] = unsure
-    return indices
+# Split ----------------------------------------------------------------------------------------------------------------
+
+TRAIN, VAL = "train", "val"
+
+
+class Split:
+    """Deals annotations to ``train`` and ``val``, images with and without objects each in the same proportion.
+
+    Frames of a video stay together: its neighbouring frames are nearly the same picture.
+
+    Parameters
+    ----------
+    share : float
+        Share of the images for ``val``, at least 0 and less than 1; 0: no split.
+    whole : str
+        Name of the only subset where there is no split.
+    """
+
+    def __init__(self, share: float, whole: str = TRAIN) -> None:
+        self.names = (TRAIN, VAL) if share else (whole,)
+        self.counts = dict.fromkeys(self.names, 0)
+        self._share = share
+        self._n_seen = {True: 0, False: 0}
+        self._videos: dict[str, str] = {}
+
+    def choose(self, annotation: Annotation) -> str:
+        """The subset of the next annotation."""
+        video = str(annotation.properties.get("video", ""))
+        subset = self._videos.get(video) or self._deal(bool(annotation.parts))
+        if video:
+            self._videos[video] = subset
+        self.counts[subset] += 1
+        return subset
+
+    def _deal(self, has_objects: bool) -> str:
+        """For a share of 0.2 the third, the eighth, …: three images are enough for one to validate."""
+        number = self._n_seen[has_objects]
+        self._n_seen[has_objects] += 1
+        is_next = math.floor((number + 1) * self._share + 0.5) > math.floor(number * self._share + 0.5)
+        return self.names[int(is_next)]
+
+
+# Pictures -------------------------------------------------------------------------------------------------------------
+
+JPEG_END = b"\xff\xd9"
+
+
+def place_image(annotation: Annotation, target: Path, options: ExportOptions) -> None:
+    """Put the picture at `target` as ``options.images`` asks: a hard link, a copy, or nothing.
+
+    A picture that relies on EXIF orientation, is a page or channel of a file, or has another format than `target`, is
+    written anew: not every tool reads these.
+    """
+    if options.images == "none":
+        return
+    source = find_picture(annotation)
+    if _is_same(target, source):
+        return  # renaming a file onto a link of itself would leave both names
+    try:
+        turned, kind, profile = _turn(source, target)
+    except UnreadableImageError as error:
+        raise UnreadableImageError(f"{error}; images 'none' exports the masks alone") from error
+    # A link must not be flushed: the picture may be read-only, and it is on the disk.
+    with _named_if_gone(source), atomic_path(target, durable=turned is not None) as temporary:
+        if turned is not None:
+            turned.save(temporary, format=kind, quality=95, icc_profile=profile)
+        elif options.images == "copy" or _may_be_repaired(source) or not _link(source, temporary):
+            shutil.copyfile(source, temporary)
+
+
+@contextlib.contextmanager
+def _named_if_gone(source: Path) -> Iterator[None]:
+    """Name a picture that was removed since it was opened first."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise UnreadableImageError(
+            f"{source} is not there any more; put it back, or use images 'none' to export the masks alone"
+        ) from error
+
+
+def _is_same(target: Path, source: Path) -> bool:
+    """Whether both names lead to one file; not where one of them leads to none."""
+    try:
+        return target.samefile(source)
+    except OSError:
+        return False
+
+
+def find_picture(annotation: Annotation) -> Path:
+    """The picture of an annotation on disk; `BadInputError` where there is none."""
+    if annotation.image_path is None:
+        raise BadInputError(f"{annotation.name}: there is no picture on disk; export with images 'none'")
+    return annotation.image_path
+
+
+def _link(source: Path, target: Path) -> bool:
+    """Whether a hard link could be made: not across file systems, and not on every one."""
+    try:
+        os.link(source.resolve(), target)  # of what a symbolic link leads to
+    except OSError:
+        return False
+    return True
+
+
+def _may_be_repaired(source: Path) -> bool:
+    """Whether a trainer would write into the picture: Ultralytics saves a JPEG without its end mark again, in place."""
+    if find_kind(source.suffix) != "JPEG":
+        return False
+    with source.open("rb") as file:
+        file.seek(-len(JPEG_END), os.SEEK_END)
+        return file.read() != JPEG_END
+
+
+def _turn(source: Path, target: Path) -> tuple[Image.Image | None, str, bytes | None]:
+    """The upright picture with its format and colour profile; None for a file that is upright as it is."""
+    path, view = split_view(source)
+    kind = find_kind(target.suffix)
+    is_same = not str(view) and find_kind(path.suffix) == kind
+    with open_picture(source) as picture:
+        # A plain copy has none of the tags that the writers would carry over.
+        turned = None if is_same and _is_upright(picture) else orient(picture).copy()
+        return turned, kind, picture.info.get("icc_profile")
+
+
+def find_kind(suffix: str) -> str:
+    """Pillow's name of the format that an extension stands for."""
+    return Image.registered_extensions().get(suffix.lower(), "PNG")
+
+
+def _is_upright(picture: Image.Image) -> bool:
+    tags = getattr(picture, "tag_v2", {})  # TIFF, which Pillow turns itself
+    return read_orientation(picture) == 1 and tags.get(ExifTags.Base.Orientation, 1) == 1
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+
+
+class RecordFile:
+    """A JSON file that begins with a list of records; `tail` holds the other keys, written when the file is closed."""
+
+    def __init__(self, file: TextIO, key: str | None) -> None:
+        self.tail: dict[str, Any] = {}
+        self._file, self._key = file, key
+        self._n_records = 0
+        file.write("[" if key is None else f"{{{_format(key)}: [")
+
+    def add(self, record: Any) -> None:
+        """Write one more record, on a line of its own."""
+        self._file.write((",\n" if self._n_records else "\n") + _format(record))
+        self._n_records += 1
+
+    def close(self) -> None:
+        """Write the rest: the other keys, sorted."""
+        rest = [f",\n{_format(key)}: {_format(self.tail[key])}" for key in sorted(self.tail)]
+        self._file.write("\n]" + "".join(rest) + ("\n" if self._key is None else "}\n"))
+
+
+@contextlib.contextmanager
+def open_records(path: Path, key: str | None = None) -> Iterator[RecordFile]:
+    """Open a list of records for writing, whole or not at all.
+
+    `key` is that under which the list stands; None if the list is the whole file.
+    """
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        records = RecordFile(file, key)
+        yield records
+        records.close()
+
+
+def _format(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False)

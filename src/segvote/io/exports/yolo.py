@@ -12,9 +12,8 @@ import numpy as np
 
 from segvote.io.atomic import write_text
 from segvote.io.encodings.polygons import list_outlines
-from segvote.io.exports.base import ExportOptions, FileNamer, LabelTable, list_parts, measure_box
-from segvote.io.exports.pictures import find_kind, place_image
-from segvote.io.exports.subsets import Split
+from segvote.io.exports.base import ExportOptions, LabelTable, Split, find_kind, list_parts, measure_box, place_image
+from segvote.io.names import FileNamer
 from segvote.types import Annotation
 
 # Extensions that Ultralytics lists, of those segvote reads.

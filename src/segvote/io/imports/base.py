@@ -1,14 +1,14 @@
-"""What all importers share: limits, the cleaning and matching of names, and errors that say where.
+"""What all importers share: validation, limits, the cleaning and matching of names, the joining of shapes.
 
-Files are untrusted: a name can never lead outside a folder, and anything but a mask or a polygon is rejected by name.
+Files are untrusted: each format has a declared schema, a name can never lead outside a folder, and anything but a mask
+or a polygon is rejected by name.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
@@ -17,20 +17,21 @@ from segvote.errors import BadInputError
 from segvote.io.decoding import MAX_PIXELS
 from segvote.io.encodings.polygons import rasterise
 from segvote.io.names import encode_name
+from segvote.io.tables import convert_record
 from segvote.memory_budget import check_budget
 from segvote.types import Part
+
+Kind = TypeVar("Kind")
 
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")  # Label Studio puts it before the name of every uploaded file
 
 
-def clean_name(address: object) -> str:
+def clean_name(address: str) -> str:
     """An image name below some folder, from a path or an address of any kind: never absolute, never with ``..``."""
-    if not isinstance(address, str):
-        raise BadInputError(f"an image name must be text, got {type(address).__name__}; export the file again")
     path = re.sub(r"^[A-Za-z]:(?=[\\/])", "", _find_path(address).replace("\0", "")).replace("\\", "/")
     steps = [step for step in path.split("/") if step not in ("", ".", "..")]
     if not steps:
-        raise BadInputError(f"expected the name of an image, got {_shorten(address)}; export the file again")
+        raise BadInputError(f"expected the name of an image, got {address!r:.60}; export the file again")
     return encode_name("/".join(steps))
 
 
@@ -78,36 +79,26 @@ def match_name(name: str, known: Iterable[str]) -> str | None:
     return NameIndex(known).match(name)
 
 
-def need(record: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:
-    """``record[key]``, if it is there and of the right kind."""
-    value = record.get(key) if isinstance(record, dict) else None
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        kinds = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
-        raise BadInputError(f"{where}: expected {key!r} to be {kinds}, got {_shorten(value)}; export the file again")
-    return value
+def read_schema(data: Any, kind: type[Kind], where: str, strict: bool = True) -> Kind:
+    """Validate parsed data against a schema; see `segvote.io.tables.convert_record`."""
+    return convert_record(data, kind, where, BadInputError, "export the file again", strict)
 
 
-def check_size(height: Any, width: Any, where: str, max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
-    """(height, width), if they are those of a picture we would read."""
-    for side in (height, width):
-        if not isinstance(side, int) or isinstance(side, bool) or side < 1:
-            raise BadInputError(f"{where}: expected a size in pixels, got {_shorten(side)}; export the file again")
-    if height * width > max_pixels:
-        raise BadInputError(f"{where}: {width} x {height} pixels are more than {max_pixels}; make the image smaller")
+def check_size(height: int, width: int, where: str) -> tuple[int, int]:
+    """(height, width), if they are those of a picture that segvote would read."""
+    if height * width > MAX_PIXELS:
+        raise BadInputError(f"{where}: {width} x {height} pixels are more than {MAX_PIXELS}; make the image smaller")
     return height, width
 
 
 def fill_polygons(rings: Iterable[Any], height: int, width: int, where: str) -> np.ndarray:
-    """(height, width) bool: the union of closed rings, each an (n, 2) list of points or a flat list of x, y, x, y, …"""
+    """(height, width) bool: the union of closed rings, each a list of points or a flat list x, y, x, y, …"""
     mask = np.zeros((height, width), bool)
     for ring in rings:
-        try:
-            points = np.array(ring, dtype=np.float64).reshape(-1, 2)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise BadInputError(
-                f"{where}: a polygon must be pairs of numbers ({error}); export the file again"
-            ) from error
-        mask |= rasterise([points], height, width)
+        points = np.array(ring, dtype=np.float64)
+        if points.size % 2:
+            raise BadInputError(f"{where}: a polygon needs pairs of numbers, got {points.size}; export it again")
+        mask |= rasterise([points.reshape(-1, 2)], height, width)
     return mask
 
 
@@ -120,13 +111,13 @@ class PartJoiner:
         self._scores: dict[str, list[float]] = {}
         self._last = ""
 
-    def add(self, label: str, mask: np.ndarray, score: float = 1.0) -> None:
-        """Join one more shape, (height, width) bool."""
+    def add(self, label: str, mask: np.ndarray, score: float | None = None) -> None:
+        """Join one more shape, (height, width) bool; without a score it counts as 1."""
         if label not in self._masks:
             check_budget((len(self._masks) + 1) * mask.size, f"{self._where}, {len(self._masks) + 1} labels")
             self._masks[label] = np.zeros(self._shape, bool)
         self._masks[label] |= mask
-        self._scores.setdefault(label, []).append(score)
+        self._scores.setdefault(label, []).append(1.0 if score is None else score)
         self._last = label
 
     def rate(self, score: float) -> None:
@@ -137,22 +128,3 @@ class PartJoiner:
     def join(self) -> tuple[Part, ...]:
         """One part a label, in the order in which they came, with the highest of its scores."""
         return tuple(Part(label, mask, max(self._scores[label])) for label, mask in self._masks.items())
-
-
-def read_score(value: Any, where: str) -> float:
-    """The score of a shape, 1 where there is none."""
-    if value is None:
-        return 1.0
-    return read_number(value, where, "a score")
-
-
-def read_number(value: Any, where: str, what: str = "a number") -> float:
-    """A finite number; whole numbers too long for a float are rejected."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-        raise BadInputError(f"{where}: expected {what}, got {_shorten(value)}; export the file again")
-    return float(value)
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -3,15 +3,72 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, to_builtins
 
 from segvote.errors import BadInputError
 from segvote.io.encodings.rle import decode_rle
-from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, need, read_number, read_score
+from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, read_schema
+from segvote.io.tables import Finite, Size, Whole
 from segvote.types import Annotation
+
+Id = Whole | str
+
+
+class _Category(Struct):
+    id: Id
+    name: str
+
+
+class _Named(Struct):
+    id: Id
+    file_name: str
+
+
+class _Image(_Named):
+    height: Size
+    width: Size
+
+
+class _Runs(Struct):
+    size: tuple[Size, Size]
+    counts: str | list[Whole]
+
+
+class _Shape(Struct):
+    image_id: Id
+    category_id: Id
+    segmentation: _Runs | list[list[Finite]] | None = None
+    score: Finite | None = None
+
+
+class _CocoFile(Struct):
+    images: list[_Image]
+    annotations: list[_Shape]
+    categories: list[_Category]
+
+
+class _AnyShape(Struct):
+    segmentation: Any = None
+
+
+class _AnyFile(Struct):
+    annotations: list[_AnyShape]
+
+
+class _Box(Struct):
+    image_id: Id
+    bbox: tuple[Finite, Finite, Finite, Finite]  # x, y, width, height
+    category_id: Id | None = None
+
+
+class _BoxFile(Struct):
+    images: list[_Named]
+    annotations: list[_Box]
+    categories: list[_Category] | None = None
 
 
 def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
@@ -20,97 +77,70 @@ def parse_coco(data: Any, where: str) -> Iterator[Annotation]:
     Several polygons of one annotation are joined, and so are images of one name: merged files list an image under two
     ids. Names are cleaned by `clean_name`.
     """
-    labels = _index(need(data, "categories", list, where), "name", str, where)
-    objects = defaultdict(list)
-    for record in need(data, "annotations", list, where):
-        objects[need(record, "image_id", (int, str), f"{where}, an annotation")].append(record)
-    images = _index(need(data, "images", list, where), "file_name", str, where)
-    if strays := objects.keys() - images.keys():
-        raise BadInputError(f"{where}: annotations of images that are not listed: {sorted(map(str, strays))[:5]}")
-    for records in _group_images(data["images"], where):
-        found = [one for record in records for one in objects[record["id"]]]
-        yield _read_image(records[0], found, labels, f"{where}, {records[0]['file_name']}")
+    file = read_schema(data, _CocoFile, where)
+    labels = {category.id: category.name for category in file.categories}
+    shapes = defaultdict(list)
+    for shape in file.annotations:
+        shapes[shape.image_id].append(shape)
+    _check_listed(shapes.keys(), file.images, where)
+    for images in _group_images(file.images, where):
+        found = [shape for image in images for shape in shapes[image.id]]
+        yield _read_image(images[0], found, labels, f"{where}, {images[0].file_name}")
 
 
-def _group_images(records: list[Any], where: str) -> list[list[Any]]:
-    """Records of images, those of one name together, in the order of their first."""
-    groups: dict[str, list[Any]] = defaultdict(list)
-    for record in records:
-        groups[clean_name(record["file_name"])].append(record)
+def _check_listed(ids: Any, images: Sequence[_Named], where: str) -> None:
+    if strays := ids - {image.id for image in images}:
+        raise BadInputError(f"{where}: annotations of images that are not listed: {sorted(map(str, strays))[:5]!s:.80}")
+
+
+def _group_images(images: list[_Image], where: str) -> list[list[_Image]]:
+    """Images of one name together, in the order of their first."""
+    groups: dict[str, list[_Image]] = defaultdict(list)
+    for image in images:
+        groups[clean_name(image.file_name)].append(image)
     for name, same in groups.items():
-        sizes = {(record.get("width"), record.get("height")) for record in same if _is_hashable_size(record)}
-        if len(sizes) > 1:
+        if len({(image.width, image.height) for image in same}) > 1:
             raise BadInputError(f"{where}: {name} is listed with several sizes; export the file again")
     return list(groups.values())
 
 
-def _is_hashable_size(record: Any) -> bool:
-    return all(isinstance(record.get(side), int) for side in ("width", "height"))  # others are refused when read
+def _read_image(image: _Image, shapes: list[_Shape], labels: dict[Id, str], where: str) -> Annotation:
+    height, width = check_size(image.height, image.width, where)
+    joiner = PartJoiner(height, width, where)
+    for shape in shapes:
+        if shape.category_id not in labels:
+            raise BadInputError(f"{where}: category {shape.category_id!r:.60} is not listed; export the file again")
+        joiner.add(labels[shape.category_id], _read_mask(shape, height, width, where), shape.score)
+    return Annotation(clean_name(image.file_name), height, width, joiner.join())
+
+
+def _read_mask(shape: _Shape, height: int, width: int, where: str) -> np.ndarray:
+    if not shape.segmentation:
+        raise BadInputError(f"{where}: an annotation has a box but no mask or polygon; delete it or draw its outline")
+    if isinstance(shape.segmentation, list):
+        return fill_polygons(shape.segmentation, height, width, where)
+    if shape.segmentation.size != (height, width):
+        raise BadInputError(
+            f"{where}: a mask of {shape.segmentation.size} in an image of {(height, width)}; export it again"
+        )
+    return decode_rle(to_builtins(shape.segmentation))
 
 
 def parse_coco_boxes(data: Any, where: str, label: str | None = None) -> dict[str, list[list[float]]]:
-    """Boxes of a COCO file in which no annotation has a mask, for the sake of those that count by boxes.
+    """Boxes of a COCO file in which no annotation has a mask, for evaluation by boxes.
 
     Image name to x0, y0, x1, y1 with the ends left out, of one class or (None) of all; empty where a mask is found, or
     no annotation.
     """
-    records = need(data, "annotations", list, where)
-    if any(isinstance(record, dict) and record.get("segmentation") for record in records):
+    if any(shape.segmentation for shape in read_schema(data, _AnyFile, where).annotations):
         return {}
-    names = _index(need(data, "images", list, where), "file_name", str, where)
-    labels = _index(data.get("categories") or [], "name", str, where) if label is not None else {}
+    file = read_schema(data, _BoxFile, where)
+    _check_listed({box.image_id for box in file.annotations}, file.images, where)
+    names = {image.id: clean_name(image.file_name) for image in file.images}
+    wanted = {category.id for category in file.categories or () if category.name == label}
     boxes = defaultdict(list)
-    for number, record in enumerate(records, start=1):
-        place = f"{where}, annotation {number}"
-        image = need(record, "image_id", (int, str), place)
-        if image not in names:
-            raise BadInputError(f"{place}: its image {image!r:.60} is not listed; export the file again")
-        if label is None or labels.get(need(record, "category_id", (int, str), place)) == label:
-            boxes[clean_name(names[image])].append(_read_box(record, place))
+    for box in file.annotations:
+        if label is None or box.category_id in wanted:
+            x, y, width, height = box.bbox
+            boxes[names[box.image_id]].append([x, y, x + width, y + height])
     return dict(boxes)
-
-
-def _read_box(record: Any, where: str) -> list[float]:
-    numbers = need(record, "bbox", list, where)
-    if len(numbers) != 4:
-        raise BadInputError(f"{where}: expected 'bbox' to be x, y, width, height, got {len(numbers)} of them")
-    x, y, width, height = (read_number(number, where) for number in numbers)
-    return [x, y, x + width, y + height]
-
-
-def _index(records: Any, key: str, kind: type, where: str) -> dict[int | str, Any]:
-    if not isinstance(records, list):
-        raise BadInputError(f"{where}: expected a list, got {type(records).__name__}; export the file again")
-    return {need(record, "id", (int, str), where): need(record, key, kind, where) for record in records}
-
-
-def _read_image(image: Any, objects: list[Any], labels: dict[int | str, str], where: str) -> Annotation:
-    height, width = check_size(image.get("height"), image.get("width"), where)
-    joiner = PartJoiner(height, width, where)
-    for record in objects:
-        mask = _read_mask(record.get("segmentation"), height, width, where)
-        joiner.add(_find_label(record, labels, where), mask, read_score(record.get("score"), where))
-    return Annotation(clean_name(image["file_name"]), height, width, joiner.join())
-
-
-def _find_label(record: Any, labels: dict[int | str, str], where: str) -> str:
-    category = need(record, "category_id", (int, str), where)
-    if category not in labels:
-        raise BadInputError(f"{where}: category {category!r} is not listed; export the file again")
-    return labels[category]
-
-
-def _read_mask(segmentation: Any, height: int, width: int, where: str) -> np.ndarray:
-    if isinstance(segmentation, dict):
-        check_size(*_list_two(segmentation.get("size")), where)
-        mask = decode_rle(segmentation)
-        if mask.shape != (height, width):
-            raise BadInputError(f"{where}: a mask of {mask.shape} in an image of {(height, width)}; export it again")
-        return mask
-    if isinstance(segmentation, list) and segmentation:
-        return fill_polygons(segmentation, height, width, where)
-    raise BadInputError(f"{where}: an annotation has a box but no mask or polygon; delete it or draw its outline")
-
-
-def _list_two(size: Any) -> tuple[Any, Any]:
-    return (size[0], size[1]) if isinstance(size, list) and len(size) == 2 else (None, None)

@@ -6,18 +6,19 @@ so a file that declares one is refused.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 from xml.parsers import expat
 
 import numpy as np
+from msgspec import Struct
 
 from segvote.errors import BadInputError, SegvoteError
 from segvote.io.encodings.rle import fill_runs
 from segvote.io.files import open_regular
-from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons
+from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_polygons, read_schema
+from segvote.io.tables import Count, Finite, Size
 from segvote.types import Annotation
 
 _CHUNK = 1 << 20
@@ -52,6 +53,20 @@ def _parse(file: BinaryIO, builder: _Builder) -> Iterator[Annotation]:
     yield from builder.take()
     if not builder.has_root:
         raise BadInputError(f"{builder.where}: expected <annotations>; export it as 'CVAT for images 1.1'")
+
+
+class _Image(Struct):
+    name: str
+    height: Size
+    width: Size
+
+
+class _Mask(Struct):
+    left: Count
+    top: Count
+    width: Size
+    height: Size
+    rle: str  # lengths of runs along the rows of the crop, the first one background
 
 
 class _Builder:
@@ -91,17 +106,15 @@ class _Builder:
 
     def end(self, tag: str) -> None:
         if tag == "attribute" and self._score is not None:
-            self._set_score("".join(self._score))
+            text = "".join(self._score).strip()
+            if text and self._joiner is not None:
+                self._joiner.rate(self._read(text, Finite))
             self._score = None
         if tag == "image" and self._image is not None:
             height, width = self._read_size()
             parts = self._joiner.join() if self._joiner else ()
-            self._finished.append(Annotation(clean_name(self._image.get("name")), height, width, parts))
+            self._finished.append(Annotation(clean_name(self._read(self._image, _Image).name), height, width, parts))
             self._image = None
-
-    def _set_score(self, text: str) -> None:
-        if self._joiner is not None and text.strip():
-            self._joiner.rate(self._read_number(text, float))
 
     def _add_shape(self, tag: str, attributes: dict[str, str]) -> None:
         height, width = self._read_size()
@@ -110,37 +123,27 @@ class _Builder:
         self._joiner.add(attributes.get("label", ""), mask)
 
     def _read_mask(self, attributes: dict[str, str], height: int, width: int) -> np.ndarray:
-        left, top, n_columns, n_rows = (
-            self._read_number(attributes.get(key), int) for key in ("left", "top", "width", "height")
-        )
-        if not (0 <= left <= left + n_columns <= width and 0 <= top <= top + n_rows <= height):
+        crop = self._read(attributes, _Mask)
+        if crop.left + crop.width > width or crop.top + crop.height > height:
             raise BadInputError(f"{self._place()}: a mask reaches over the image's edge; export the file again")
-        counts = [self._read_number(count, int) for count in attributes.get("rle", "").split(",")]
+        counts = self._read([count.strip() for count in crop.rle.split(",")], list[Count], ", rle of a mask")
         mask = np.zeros((height, width), bool)
-        mask[top : top + n_rows, left : left + n_columns] = fill_runs(counts, n_rows * n_columns).reshape(
-            n_rows, n_columns
-        )
+        rows, columns = slice(crop.top, crop.top + crop.height), slice(crop.left, crop.left + crop.width)
+        mask[rows, columns] = fill_runs(counts, crop.height * crop.width).reshape(crop.height, crop.width)
         return mask
 
     def _read_polygon(self, attributes: dict[str, str], height: int, width: int) -> np.ndarray:
-        points = [pair.split(",") for pair in attributes.get("points", "").split(";")]
+        pairs = [pair.split(",") for pair in attributes.get("points", "").split(";")]
+        points = self._read(pairs, list[tuple[Finite, Finite]], ", points of a polygon")
         return fill_polygons([points], height, width, self._place())
 
     def _read_size(self) -> tuple[int, int]:
-        image = self._image or {}
-        height, width = (self._read_number(image.get(key), int) for key in ("height", "width"))
-        return check_size(height, width, self._place())
+        image = self._read(self._image, _Image)
+        return check_size(image.height, image.width, self._place())
 
-    def _read_number(self, text: str | None, kind: type) -> Any:
-        try:
-            number = kind(text)
-            if not abs(number) <= sys.float_info.max:
-                raise ValueError("beyond all numbers")
-            return number
-        except (TypeError, ValueError) as error:
-            raise BadInputError(
-                f"{self._place()}: expected a number, got {text!r:.60}; export the file again"
-            ) from error
+    def _read(self, texts: Any, kind: Any, what: str = "") -> Any:
+        """Attributes and parts of them, which are texts, as values of a schema."""
+        return read_schema(texts, kind, self._place() + what, strict=False)
 
     def _place(self) -> str:
         return f"{self.where}, {self._image.get('name')}" if self._image else self.where

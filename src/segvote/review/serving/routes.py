@@ -29,7 +29,7 @@ from segvote.errors import (
 )
 from segvote.io.names import PERCENT
 from segvote.review.session import Session
-from segvote.run.classes.runs import ClassRuns
+from segvote.run.classes import ClassRuns
 
 KEEP = {"Cache-Control": "private, max-age=86400, immutable"}
 FRESH = {"Cache-Control": "no-store"}

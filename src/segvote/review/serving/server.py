@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from segvote.errors import BadInputError, MissingPartError, SegvoteError
-from segvote.run.classes.runs import ClassRuns, find_class_record
+from segvote.run.classes import ClassRuns, find_class_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 

@@ -14,8 +14,7 @@ from segvote.masks import Drawing
 from segvote.masks.choice import MAX_WIDTH, LineEvidence, choose_filter, measure_elongation, measure_width
 from segvote.masks.lines import LINE_SIZE, LineModel, count_responses, draw_lines
 from segvote.progress import Progress, count_along
-from segvote.run.drawing import find_drawing, write_drawing
-from segvote.run.run_folder import RunFolder, make_key
+from segvote.run.run_folder import RunFolder, find_drawing, make_key, write_drawing
 from segvote.run.settings import Settings
 from segvote.steps.drawing.superpixels import read_picture
 from segvote.steps.workers import Resources, run_on_all

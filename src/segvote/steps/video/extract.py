@@ -14,9 +14,8 @@ from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
 from segvote.kernels.pixels import convert_to_lab
-from segvote.run.bags import Bag
+from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder
-from segvote.run.segmented_image import SegmentedImage
 from segvote.run.videos import get_poster_path, name_key_frame, read_ahead, read_frame_labels, read_key_labels
 from segvote.segmentation.hierarchy import join_trees, link_ward
 from segvote.segmentation.labels import measure_segments

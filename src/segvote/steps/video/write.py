@@ -15,7 +15,7 @@ from PIL import Image
 
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.exports.coco import Shape, measure_shape
-from segvote.io.exports.cvat_tracks import open_track_file
+from segvote.io.exports.cvat import open_track_file
 from segvote.io.files import open_scratch
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.masks import write_mask

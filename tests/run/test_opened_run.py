@@ -1,16 +1,21 @@
-"""Hand-over to supervision: by its own measure of masks where it is installed, by a stand-in everywhere.
+"""A finished run for Python: supervision, notebooks, tables, the log.
 
-It brings another OpenCV, so it lives in an environment of its own, with segvote: ``pip install supervision``.
+supervision brings another OpenCV, so its own measure of masks is used in an environment of its own (``pip install
+supervision``), and a stand-in everywhere else.
 """
 
+import shutil
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from segvote import annotate
 from segvote.errors import MissingPartError
 from segvote.io.images import read_image
+from segvote.run.run import N_PICTURES, Run
+from segvote.run.run_folder import RunFolder
 
 
 class Detections(SimpleNamespace):
@@ -63,3 +68,41 @@ def test_without_the_package_it_says_what_to_install(finished_run, monkeypatch):
     monkeypatch.setitem(sys.modules, "supervision", None)
     with pytest.raises(MissingPartError, match="pip install supervision"):
         finished_run.to_supervision()
+
+
+def test_a_notebook_shows_counts_and_pictures(finished_run):
+    page = finished_run._repr_html_()
+    assert "6 with, 6 without, voter ekde" in page
+    assert page.count("data:image/jpeg;base64,") == min(N_PICTURES, 6)
+
+
+def test_missing_pictures_are_left_out_and_names_escaped(finished_run, scenes, tmp_path):
+    for bag_label in ("with", "without"):
+        shutil.copytree(scenes / bag_label, tmp_path / "<b>" / bag_label)
+    run = annotate(
+        tmp_path / "<b>" / "with", tmp_path / "<b>" / "without", tmp_path / "<i>", finished_run.settings, n_jobs=1
+    )
+    shutil.rmtree(tmp_path / "<b>")
+    page = Run(run.folder.path)._repr_html_()
+    assert "<img" not in page
+    assert "&lt;i&gt;" in page
+
+
+def test_tables_have_one_row_per_bag(finished_run):
+    rows = finished_run.to_table()
+    assert [row["name"] for row in rows] == [bag.name for bag in finished_run.bags]
+    assert rows[0].keys() >= {"bag_label", "score", "area", "uncertainty"}
+
+
+def test_coco_lists_every_image_and_the_masks_found(finished_run):
+    coco = finished_run.to_coco()
+    assert len(coco["images"]) == len(finished_run)
+    assert len(coco["annotations"]) == sum(bag.n_selected > 0 for bag in finished_run.bags)
+
+
+def test_lines_that_are_no_json_are_passed_over(tmp_path):
+    run = RunFolder(tmp_path)
+    run.log(step="start")
+    with run.log_path.open("a") as file:
+        file.write("[" * 100_000 + "\n" + "9" * 5000 + "\ncut")
+    assert [line["step"] for line in run.read_log()] == ["start"]

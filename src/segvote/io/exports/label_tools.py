@@ -1,0 +1,155 @@
+"""Label Studio and labelme: masks (exact) or polygons, as a person corrects them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from PIL import Image
+
+from segvote.io.atomic import write_text
+from segvote.io.encodings.polygons import list_outlines
+from segvote.io.encodings.rle import encode_brush
+from segvote.io.exports.base import ExportOptions, LabelTable, list_parts, measure_box, open_records, place_image
+from segvote.io.masks import encode_png
+from segvote.io.names import FileNamer, check_name
+from segvote.io.tables import write_json
+from segvote.types import Annotation, Part
+
+# Label Studio ---------------------------------------------------------------------------------------------------------
+
+
+def write_label_studio(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
+    """Write ``tasks.json``, which is returned, ``config.xml``, and the pictures under ``images/``."""
+    labels = LabelTable(options.labels)
+    path = folder / "tasks.json"
+    with open_records(path) as tasks:
+        for annotation in annotations:
+            place_image(annotation, folder / "images" / check_name(annotation.name), options)
+            tasks.add(_describe_task(annotation, labels, options))
+    write_text(folder / "config.xml", _format_config(labels.names, options))
+    return path
+
+
+def _describe_task(annotation: Annotation, labels: LabelTable, options: ExportOptions) -> dict[str, Any]:
+    results: list[dict[str, Any]] = []
+    scores = []
+    for part in list_parts(annotation, options):
+        labels.find(part.label)
+        scores.append(float(part.score))
+        values = _outline(part) if options.polygons else [{"format": "rle", "rle": encode_brush(part.mask)}]
+        results += [_describe_result(annotation, part, value, len(results) + i) for i, value in enumerate(values)]
+    prediction = {"model_version": options.model_version, "result": results, "score": max(scores, default=0.0)}
+    data = {
+        "height": annotation.height,
+        "image": options.image_prefix + quote(os.fsencode(annotation.name)),
+        "name": annotation.name,
+    }
+    return {"data": {**data, "width": annotation.width}, "predictions": [prediction]}
+
+
+def _describe_result(annotation: Annotation, part: Part, value: dict[str, Any], number: int) -> dict[str, Any]:
+    kind = "polygonlabels" if "points" in value else "brushlabels"
+    return {
+        "from_name": "label",
+        "id": hashlib.sha256(f"{annotation.name}/{number}".encode("utf-8", "replace")).hexdigest()[:10],
+        "image_rotation": 0,
+        "original_height": annotation.height,
+        "original_width": annotation.width,
+        "score": float(part.score),
+        "to_name": "image",
+        "type": kind,
+        "value": {**value, kind: [part.label]},
+    }
+
+
+def _outline(part: Part) -> list[dict[str, Any]]:
+    height, width = part.mask.shape
+    percent = 100 / np.array([width, height])
+    return [{"closed": True, "points": (ring * percent).tolist()} for ring in list_outlines(part.mask)]
+
+
+def _format_config(names: list[str], options: ExportOptions) -> str:
+    tag = "PolygonLabels" if options.polygons else "BrushLabels"
+    lines = [f"    <Label value={quoteattr(name)}/>\n" for name in names]
+    return (
+        '<View>\n  <Image name="image" value="$image" zoom="true"/>\n'
+        f'  <{tag} name="label" toName="image">\n{"".join(lines)}  </{tag}>\n</View>\n'
+    )
+
+
+# labelme --------------------------------------------------------------------------------------------------------------
+
+VERSION = "5.4.1"  # of the layout; labelme 6.3.1 reads it and does not compare
+
+
+def write_labelme(annotations: Iterable[Annotation], folder: Path, options: ExportOptions) -> Path:
+    """Write ``<image>.json`` for each image, beside its picture unless it is not wanted; returns `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    namer = FileNamer()
+    for annotation in annotations:
+        path = folder / f"{namer.choose_stem(annotation.name)}.json"
+        picture = path.with_suffix("").with_name(path.stem + PurePosixPath(annotation.name).suffix)
+        place_image(annotation, picture, options)
+        if options.images == "none" and annotation.image_path is not None:
+            picture = annotation.image_path
+        write_json(path, _describe(annotation, _find_way(picture, path.parent), options))
+    return folder
+
+
+def _find_way(picture: Path, start: Path) -> str:
+    """The picture as labelme looks for it, from the folder of the JSON file."""
+    try:
+        return Path(os.path.relpath(picture.resolve(), start.resolve())).as_posix()
+    except ValueError:  # another drive on Windows
+        return picture.resolve().as_posix()
+
+
+def _describe(annotation: Annotation, image_path: str, options: ExportOptions) -> dict[str, Any]:
+    shapes: list[dict[str, Any]] = []
+    for number, part in enumerate(list_parts(annotation, options), start=1):
+        shapes += _outline_shapes(part, number) if options.polygons else [_crop(part, number)]
+    return {
+        "version": VERSION,
+        "flags": {},
+        "shapes": shapes,
+        "imagePath": image_path,
+        "imageData": None,
+        "imageHeight": annotation.height,
+        "imageWidth": annotation.width,
+        "segvote_name": annotation.name,  # labelme keeps keys it does not know
+    }
+
+
+def _crop(part: Part, number: int) -> dict[str, Any]:
+    left, top, width, height = measure_box(part.mask)
+    crop = part.mask[top : top + height, left : left + width]
+    # Both corners belong to the crop. The picture holds 0 and 1, as labelme itself writes it.
+    corners = [[left, top], [left + width - 1, top + height - 1]]
+    picture = base64.b64encode(encode_png(Image.fromarray(crop.astype(np.uint8)))).decode("ascii")
+    return _describe_shape(part, number, "mask", corners, picture)
+
+
+def _outline_shapes(part: Part, number: int) -> list[dict[str, Any]]:
+    rings = [ring.tolist() for ring in list_outlines(part.mask)]
+    return [_describe_shape(part, number, "polygon", ring, None) for ring in rings]
+
+
+def _describe_shape(part: Part, number: int, kind: str, points: list[list[int]], mask: str | None) -> dict[str, Any]:
+    return {
+        "label": part.label,
+        "points": points,
+        "group_id": number,  # the outlines of one object belong together
+        "description": "",
+        "shape_type": kind,
+        "flags": {},
+        "mask": mask,
+        "score": float(part.score),
+    }

@@ -1,0 +1,225 @@
+"""Runs on several classes: the folders of their images, and the finished run with scores of all classes.
+
+An image that lies in several class folders shows several objects; it is one image, and no negative of any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec.structs import asdict
+from PIL import Image
+
+from segvote.errors import BadInputError
+from segvote.io.arrays import read_arrays
+from segvote.io.images import IMAGE_EXTENSIONS, read_image
+from segvote.io.picture_formats import Reading
+from segvote.io.tables import convert_record, read_json
+from segvote.run.bags import Bag, list_unsorted_bags
+from segvote.run.record import ClassesRecord, ClassRecord
+from segvote.run.run import Run, make_supervision_dataset
+from segvote.run.run_folder import RunFolder
+from segvote.run.settings import Settings, read_settings
+from segvote.types import WITH, WITHOUT, Annotation
+
+# Finished runs --------------------------------------------------------------------------------------------------------
+
+
+class ClassRuns:
+    """The folder of `annotate --classes` as Python sees it.
+
+    Parameters
+    ----------
+    folder
+        Its ``-o`` folder.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = RunFolder(folder)
+        self.record = _read_record(self.folder)
+        self.names: tuple[str, ...] = tuple(self.record["classes"])
+        self.images = convert_record(self.record["images"], list[ClassRecord], self.folder.path)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __repr__(self) -> str:
+        return f"<ClassRuns {self.folder.path}: {len(self)} images of {', '.join(self.names)}>"
+
+    def format_confidence(self) -> str:
+        """How far to trust each class, a line each; empty where nothing is known."""
+        lines = {name: run.format_confidence() for name, run in self.runs.items()}
+        return "\n".join(f"{name}: {line}" for name, line in lines.items() if line)
+
+    @cached_property
+    def runs(self) -> Mapping[str, Run]:
+        """Class to its run; image i of this folder is bag i of each."""
+        return {name: Run(self.folder.path / "classes" / name) for name in self.names}
+
+    @cached_property
+    def settings(self) -> Settings:
+        return read_settings(self.record.get("settings"), find_class_record(self.folder))
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """(n_images + 1,) where each image's segments begin."""
+        return np.concatenate([[0], np.cumsum([image.n_segments for image in self.images])]).astype(np.int64)
+
+    @cached_property
+    def votes(self) -> dict[str, np.ndarray]:
+        """(n_classes, n_segments) scores, weights and decisions of every segment for every class."""
+        return read_arrays(self.folder.votes_path)
+
+    def read_scores(self, index: int) -> np.ndarray:
+        """(n_classes, n_segments) of one image; rows in the order of `names`, 0 is each class's threshold."""
+        return self.votes["scores"][:, self.offsets[index] : self.offsets[index + 1]]
+
+    def read_segments(self, index: int) -> dict[str, np.ndarray]:
+        """Label map, tree and geometry of an image; the same for all classes."""
+        return self._any_run.read_segments(index)
+
+    def read_mask(self, index: int) -> np.ndarray:
+        """(h, w) uint8: 0 background, otherwise the number of the class, 1 for the first of `names`."""
+        with Image.open(self.folder.mask_path(self.images[index].stem)) as picture:
+            return np.array(picture)
+
+    def read_image(self, index: int) -> np.ndarray:
+        return read_image(self._any_run.find_image(index))
+
+    @property
+    def _any_run(self) -> Run:
+        return self.runs[self.names[0]]
+
+    def to_coco(self) -> dict[str, Any]:
+        """The COCO file with all classes, parsed."""
+        return read_json(self.folder.coco_path)  # type: ignore[no-any-return]
+
+    def to_supervision(self) -> Any:
+        """A ``supervision.DetectionDataset`` of all images and classes, if that package is installed."""
+        return make_supervision_dataset(self.list_annotations(), self.names)
+
+    def to_table(self) -> list[dict[str, Any]]:
+        """One row per image, the fields of `ClassRecord`; ``pandas.DataFrame`` takes it as it is."""
+        return [asdict(image) for image in self.images]
+
+    def list_annotations(self) -> Iterator[Annotation]:
+        """One annotation per image and frame; one part for each class that was found, whether or not they overlap."""
+        for index in range(len(self)):
+            yield from list_joined(self.runs, index, self.images[index].name)
+
+
+def list_joined(runs: Mapping[str, Run], index: int, name: str) -> Iterator[Annotation]:
+    """Annotations of one image, or of the frames of one video, called `name`, with the parts of all classes."""
+    found = [run for run in runs.values() if run.bags[index].has_mask] or [next(iter(runs.values()))]
+    for several in zip(*(run.list_bag_annotations(index) for run in found), strict=True):
+        rest = several[0].name.removeprefix(found[0].bags[index].name)  # of a frame, its name below the video
+        parts = tuple(part for annotation in several for part in annotation.parts)
+        properties = {**several[0].properties}
+        if "video" in properties:
+            properties["video"] = name
+        yield replace(several[0], name=name + rest, parts=parts, properties=properties)
+
+
+def find_class_record(folder: RunFolder) -> Path:
+    """The file that marks a folder of several classes."""
+    return folder.path / "classes.json"
+
+
+def _read_record(folder: RunFolder) -> dict[str, Any]:
+    path = find_class_record(folder)
+    if not path.is_file():
+        raise BadInputError(
+            f"{folder.path} holds no run on classes (no classes.json); give the -o folder of `annotate --classes`"
+        )
+    record = read_json(path)
+    convert_record(record, ClassesRecord, path)
+    if not record.get("complete"):
+        raise BadInputError(f"the run in {folder.path} is not finished; repeat the same `segvote annotate --classes`")
+    return record
+
+
+# Folders --------------------------------------------------------------------------------------------------------------
+
+NONE = "none"  # the folder of images that show nothing of all that
+MOST_CLASSES = 254  # numbers of an index mask: 0 is background, 255 is unsure in most formats
+
+
+@dataclass(frozen=True)
+class ClassImage:
+    """One image or video and what it shows."""
+
+    bag: Bag  # the first of its copies; named by class and path below it (``cows/a.jpg``), without bag label
+    names: dict[str, str]  # class to the name of the copy in that class's folder; empty for an image of ``none``
+
+    def make_bag(self, name: str) -> Bag:
+        """The bag as the run of one class sees it: *with* below the class's folder, or *without* below the root."""
+        if name in self.names:
+            return replace(self.bag, name=f"{WITH}/{self.names[name].split('/', 1)[1]}", bag_label=WITH)
+        return replace(self.bag, name=f"{WITHOUT}/{self.bag.name}", bag_label=WITHOUT)
+
+
+@dataclass(frozen=True)
+class ClassFolders:
+    """What lies below a root."""
+
+    names: tuple[str, ...]  # the classes, sorted; their numbers in masks and files start at 1
+    images: tuple[ClassImage, ...]  # each image once, sorted by class folder and name
+    problems: tuple[tuple[str, str], ...]  # name and reason of each copy that is left out
+
+
+def list_class_images(root: Path, frames: str = "auto", reading: Reading | None = None) -> ClassFolders:
+    """All images below a folder that holds one for each class, and perhaps ``none``; hidden ones do not count."""
+    folders = _list_folders(root)
+    names = tuple(folder for folder in folders if folder != NONE)
+    images: dict[str, ClassImage] = {}
+    problems: list[tuple[str, str]] = []
+    for folder in folders:
+        for bag in list_unsorted_bags(root / folder, frames, reading):
+            _add(images, replace(bag, name=f"{folder}/{bag.name}"), folder, problems)
+    ordered = sorted(images.values(), key=lambda image: image.bag.name)
+    _check_negatives(names, ordered)
+    return ClassFolders(names, tuple(ordered), tuple(problems))
+
+
+def _list_folders(root: Path) -> list[str]:
+    if not root.is_dir():
+        raise BadInputError(f"expected a folder with one folder for each class at {root}; check --classes")
+    entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
+    stray = [entry.name for entry in entries if entry.is_file() and entry.suffix.lower() in IMAGE_EXTENSIONS]
+    if stray:
+        raise BadInputError(f"{stray[0]} lies in {root} itself; put it into the folder of its class, or into {NONE}/")
+    folders = [entry.name for entry in entries if entry.is_dir()]
+    n_classes = len(folders) - (NONE in folders)
+    if n_classes == 0 or len(folders) < 2:
+        raise BadInputError(
+            f"expected two class folders in {root}, or one and {NONE}/; found {', '.join(folders) or 'none'}"
+        )
+    if n_classes > MOST_CLASSES:
+        raise BadInputError(f"an index mask holds at most {MOST_CLASSES} classes, {root} has {n_classes}; split it")
+    return folders
+
+
+def _add(images: dict[str, ClassImage], bag: Bag, folder: str, problems: list[tuple[str, str]]) -> None:
+    """File a copy of an image under its content."""
+    known = images.get(bag.digest or bag.name)  # what cannot be read has no content, and is reported later
+    own = {} if folder == NONE else {folder: bag.name}
+    if known is None:
+        images[bag.digest or bag.name] = ClassImage(bag, own)
+    elif NONE in (folder, known.bag.name.split("/", 1)[0]) and bool(own) != bool(known.names):
+        raise BadInputError(f"{known.bag.name} and {bag.name} are the same image; remove it from one folder")
+    elif folder in known.names or not own:
+        problems.append((bag.name, f"{bag.name}: the same image as {known.names.get(folder, known.bag.name)}"))
+    else:
+        images[bag.digest] = replace(known, names={**known.names, **own})
+
+
+def _check_negatives(names: Sequence[str], images: Sequence[ClassImage]) -> None:
+    """Every class needs images that do not show it."""
+    for name in names:
+        if all(name in image.names for image in images):
+            raise BadInputError(f"every image shows {name!r}; add images without it to {NONE}/")
