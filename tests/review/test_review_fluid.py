@@ -11,7 +11,7 @@ from segvote.review import masks
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
 from segvote.review.strokes import Stroke
-from segvote.run import corrections
+from segvote.run import strokes
 from segvote.run.run import Run
 
 N_IMAGES = 10  # of the small run that are repeated
@@ -57,7 +57,7 @@ def count_work(monkeypatch, folder, times):
     with monkeypatch.context() as patch:
         count_calls(patch, counts, Run, "read_segments")
         count_calls(patch, counts, masks, "draw_segments")
-        count_calls(patch, counts, corrections, "decode_rle")
+        count_calls(patch, counts, strokes, "decode_rle")
         counts["bags sent"] = sum(act(engine, bag) for bag in range(N_ACTIONS))
     engine.log.close()
     return counts
@@ -74,7 +74,7 @@ def test_an_action_lays_no_stroke_of_other_images_again(monkeypatch, run_copy, n
     engine, counts = Engine(repeat_images(run_copy, 2)), Counter()
     for bag in range(n_before):
         engine.set_segments(bag, [0], 1)
-    count_calls(monkeypatch, counts, corrections, "decode_rle")
+    count_calls(monkeypatch, counts, strokes, "decode_rle")
     engine.set_segments(9, [0], 1)
     assert counts["decode_rle"] == 1
     engine.log.close()
