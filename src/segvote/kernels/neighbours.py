@@ -21,8 +21,8 @@ from segvote.kernels.points import centre_points, check_finite, keep_nearest, li
 # Candidates beyond k, so that rounding in float32 cannot hide a true neighbour.
 SPARE_CANDIDATES = 8
 QUERIES_PER_BLOCK = 4096
-# Bags of at least so many segments, as videos are, are searched one by one, in what lies before and behind them; smaller
-# ones together, which is quicker for them, and what is of the query's own bag is passed over.
+# Bags of at least so many segments, as videos are, are searched one by one, in what lies before and behind them.
+# Smaller ones are searched together, which is quicker for them, and what is of the query's own bag is passed over.
 LEAST_RUN = 1000
 # Up to here the exact search takes seconds on two cores.
 EXACT_PAIRS = 25_000**2
