@@ -1,9 +1,9 @@
 import copy
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from segvote import annotate
 from segvote.errors import BadInputError
