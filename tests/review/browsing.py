@@ -9,7 +9,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions"]
 NEEDS_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 NEEDS_BROWSER = [pytest.mark.browser, NEEDS_CHROMIUM]
-PATIENCE = 600_000  # milliseconds; a busy machine is slow, not wrong
+PATIENCE = 180_000  # milliseconds; a busy machine is slow, not wrong
 INTERVAL = 50
 
 

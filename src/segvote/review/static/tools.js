@@ -12,7 +12,7 @@ const MOVED = 3; // CSS pixels from which on a click on a corner drags it
 
 let stroke = null; // being drawn
 let grabbed = null, lastGrabbed = null; // the corner of a polygon under the pressed pointer; the one before it
-let closedAt = 0; // when a click closed the last polygon
+let closed = null; // where and when a click closed the last polygon
 let panning = null, space = false, exact = false;
 const fingers = new Map();
 
@@ -100,11 +100,11 @@ function dragCorner(x, y) {
 }
 
 function dropCorner() {
-  const { at, isNew, isMoved } = grabbed;
+  const { at, isNew, from, isMoved } = grabbed;
   lastGrabbed = { at, isNew, before: lastGrabbed && { ...lastGrabbed, before: null } };
   grabbed = null;
   const closes = at === 0 && !isNew && !isMoved && !stroke.isClosed && stroke.points.length > 2;
-  if (closes) { closedAt = performance.now(); finish(); }
+  if (closes) { closed = { place: from, time: performance.now() }; finish(); }
 }
 
 // A second finger: the first one did not mean a corner.
@@ -121,16 +121,21 @@ function markCorner(x, y) {
 }
 
 // A double click on a corner deletes it; on the mask, before there is a polygon, it takes the outline there; elsewhere it closes.
-function doubleClick() {
+function doubleClick(event) {
   if (!stroke?.clicked) return;
   const { at, before } = lastGrabbed ?? {};
   if (stroke.points.length === 1) {
-    const isRest = performance.now() - closedAt < DOUBLE_MS; // of a double click that closed a polygon
-    if (!isRest && isMaskAt(...stroke.points[0])) tell("outline", stroke.points[0]);
+    if (!isRestOfClosing(...toCanvas(event)) && isMaskAt(...stroke.points[0])) tell("outline", stroke.points[0]);
     cancel();
   }
   else if (before && !before.isNew && before.at === at) deleteCorner(at);
   else if (stroke.points.length > 2) finish();
+}
+
+// Whether a double click is the one whose first click closed a polygon.
+function isRestOfClosing(x, y) {
+  if (!closed || performance.now() - closed.time > DOUBLE_MS) return false;
+  return Math.hypot(x - closed.place[0], y - closed.place[1]) <= MOVED;
 }
 
 function deleteCorner(at) {
