@@ -20,6 +20,7 @@ from msgspec import Struct
 from segvote.errors import BadInputError, DamagedFileError, UnwritableFileError
 from segvote.io.atomic import explain_failure, is_leftover
 from segvote.io.files import hold_folder, refuse_links
+from segvote.io.stores import name_path_or_uri
 from segvote.io.tables import convert_record, format_json, read_json, write_json
 from segvote.masks import WAYS, Drawing
 from segvote.masks.lines import FILTERS
@@ -113,6 +114,14 @@ class RunFolder:
                 f"{self.path} is not empty and {otherwise} (it holds {others[0]}); choose another -o folder"
             )
         return False
+
+    def check_input(self, record_path: Path, source: Path | str, otherwise: str, conflict: str) -> None:
+        """Refuse a folder of something else, see `is_claimed`, or of another input than `source`: a `conflict`."""
+        if not self.is_claimed(record_path, otherwise):
+            return
+        owner = read_json(record_path)
+        if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(source):
+            raise BadInputError(f"{self.path} {conflict}; choose another -o folder")
 
     def log(self, **message: Any) -> None:
         """Append one line with the time; the one file that may differ between equal runs."""

@@ -61,10 +61,10 @@ def annotate_class_folders(
     settings = list_levels(settings)[0]  # one look: what one class wants another may not
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)
-    _check_owner(folder, root)
+    _check_input(folder, root)
     found = list_class_images(root, settings.frames, settings.reading)
     with folder.lock():
-        _check_owner(folder, root)  # again: another process may have begun there meanwhile
+        _check_input(folder, root)  # again: another process may have begun there meanwhile
         if not find_class_record(folder).exists():
             _write_record(folder, root, complete=False)
         job.carry_out(found, LabelMaps.open(segments), strict)
@@ -202,13 +202,9 @@ def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
     return False
 
 
-def _check_owner(folder: RunFolder, root: Path) -> None:
-    path = find_class_record(folder)
-    if not folder.is_claimed(path, "holds no run on classes"):
-        return
-    owner = read_json(path)
-    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(root):
-        raise BadInputError(f"{folder.path} belongs to a run on other classes; choose another -o folder")
+def _check_input(folder: RunFolder, root: Path) -> None:
+    texts = "holds no run on classes", "belongs to a run on other classes"
+    folder.check_input(find_class_record(folder), root, *texts)
 
 
 def share_parts(source: RunFolder, target: RunFolder, bags: list[SegmentedImage]) -> None:

@@ -164,10 +164,10 @@ def _predict_folder(
     predictor: Predictor, folder: Path, target: RunFolder, resources: Resources, strict: bool
 ) -> Predictions:
     model = predictor.model
-    _check_owner(target, folder)
+    _check_input(target, folder)
     bags = list_unsorted_bags(folder, model.settings.frames, model.settings.reading)
     with target.lock():
-        _check_owner(target, folder)  # again: another process may have begun there meanwhile
+        _check_input(target, folder)  # again: another process may have begun there meanwhile
         _claim(target, folder)
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
         segmented = extract_missing(bag_extractor, bags, resources)
@@ -279,13 +279,9 @@ def _claim(target: RunFolder, folder: Path) -> None:
     write_json(_get_record_path(target), record)
 
 
-def _check_owner(target: RunFolder, folder: Path) -> None:
-    path = _get_record_path(target)
-    if not target.is_claimed(path, "holds no predictions"):
-        return
-    owner = read_json(path)
-    if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(folder):
-        raise BadInputError(f"{target.path} holds predictions of another folder; choose another -o folder")
+def _check_input(target: RunFolder, folder: Path) -> None:
+    texts = "holds no predictions", "holds predictions of another folder"
+    target.check_input(_get_record_path(target), folder, *texts)
 
 
 def _keep_good(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:
