@@ -185,7 +185,7 @@ def show_predictions(run: Path) -> None:
 
 
 def describe(image) -> str:
-    """What a prediction says of an image, in a few words."""
+    """The prediction for an image in a few words."""
     answer = "shows it" if image.contains else "unlike both" if image.unlike else "does not"
     return f"{answer}, p {image.p_value:.2f}"
 

@@ -2,7 +2,7 @@
 From clicks to masks
 ====================
 
-``segvote review`` shows masks in the browser. A click says of one segment that it is the object, or that it is not, and
+``segvote review`` shows masks in the browser. A click labels one segment as object or as background, and
 everything votes again at once. Here the clicks come from a script that knows the truth.
 
 The default network finds these cups without help. So that there is something to click, the features of a segment are its

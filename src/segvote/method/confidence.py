@@ -28,8 +28,9 @@ LOW, HIGH = 0.35, 0.65
 UNSURE = 0.75
 # From here on the mask of an image should be looked at.
 UNCERTAIN = 0.5
-# Contrast of an outline, in units of that of all boundaries, that counts in full.
-FULL_CONTRAST = 1.5
+# Contrast of an outline, in units of that of all boundaries, from which it clearly follows edges. The vote compares
+# outlines up to a higher one, `VoteParams.full_contrast`.
+CLEAR_CONTRAST = 1.5
 # Votes of *without* images for the background of *with* images, as a share of all: from here on scenes are shared; and
 # the factor that is left where none is.
 SHARED, NOT_SHARED = 0.03, 0.5
@@ -236,12 +237,12 @@ def _find_cause(value: float, signs: dict[str, float], size: float, caps: dict[s
 
 
 def measure_contrast_sign(table: SegmentTable, selected: np.ndarray) -> float:
-    """0 where the outline has the contrast of any boundary, 1 from `FULL_CONTRAST` times that on, or where unknown."""
+    """0 where the outline has the contrast of any boundary, 1 from `CLEAR_CONTRAST` times that on, or where unknown."""
     inside = table.is_candidate[table.edges[:, 0]]
     if np.isnan(table.contrasts[inside]).all():
         return 1.0
     contrast = max(measure_outline_contrast(table, selected), 1e-9)
-    return float(np.clip(np.log(contrast) / np.log(FULL_CONTRAST), 0.0, 1.0))
+    return float(np.clip(np.log(contrast) / np.log(CLEAR_CONTRAST), 0.0, 1.0))
 
 
 def _measure_size(table: SegmentTable, selected: np.ndarray) -> float:

@@ -36,7 +36,7 @@ ICON = (
     "rx='4' fill='%23141852'/%3E%3Cpath d='M3 10l4-6 6 3-3 6z' fill='%23f8d350'/%3E%3C/svg%3E"
 )
 STATIC = ("report.css", "theme.js", "report.js", "dialog.html", "controls.html")
-HEAD_BYTES = 4096  # what the page says of itself stands within these
+HEAD_BYTES = 4096  # the name of the result that a page shows stands within these
 
 
 def write_report(run: Run) -> Path:
@@ -69,7 +69,7 @@ def _name_page(run: Run) -> str:
 
 
 def _is_current(path: Path, run: Run) -> bool:
-    """Whether a page is there that says of itself that it shows this result."""
+    """Whether there is a page that shows this result, by the name in its head."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
