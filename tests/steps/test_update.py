@@ -1,8 +1,6 @@
 """Images that come and go: the same bytes as a fresh run on what is there."""
 
-import os
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -10,11 +8,10 @@ from PIL import Image
 
 from segvote import annotate, update
 from segvote.datasets import write_scenes
-from segvote.errors import BadInputError, BusyRunError, UnreadableImageError
+from segvote.errors import BadInputError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
 from segvote.io.tables import read_json
-from segvote.run.inputs import Inputs
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
@@ -122,16 +119,6 @@ def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder,
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
-@pytest.mark.parametrize("step", ["extract_bags", "hold_vote"])
-def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch, step):
-    with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["segvote.steps.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            update(old, add_with=[parts / "new/with"], add_without=[parts / "new/without"], n_jobs=1)
-    assert_same(update(old, n_jobs=1), fresh)
-    assert "pending" not in read_json(old / "run.json")
-
-
 def test_an_update_that_failed_is_not_tried_again(old, parts, tmp_path):
     before = read_json(old / "run.json")
     (tmp_path / "more").mkdir()
@@ -151,22 +138,6 @@ def test_images_called_like_others_get_the_name_of_their_folder(old, parts, tmp_
     assert run.find_source(index) == more / "with-001.png"
     assert run.find_source(run.find("with/with-001.png")) == parts / "old/with/with-001.png"
     assert len(run) == 11
-
-
-def test_an_update_meanwhile_is_refused_and_not_lost(old, parts, monkeypatch):
-    """The record is read under the lock: otherwise the second update would drop the images of the first."""
-    original = Inputs.list_bags
-
-    def meanwhile(inputs, *asked):
-        monkeypatch.setattr(Inputs, "list_bags", original)
-        with pytest.raises(BusyRunError, match=f"process {os.getpid()}"):
-            update(old, add_without=[parts / "new/without"], n_jobs=1)
-        return original(inputs, *asked)
-
-    monkeypatch.setattr(Inputs, "list_bags", meanwhile)
-    update(old, add_with=[parts / "new/with"], n_jobs=1)
-    run = update(old, add_without=[parts / "new/without"], n_jobs=1)
-    assert [addition.bag_label for addition in Inputs.from_record(run.record["inputs"]).added] == ["with", "without"]
 
 
 def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import COMMANDS, EVERY_COMMAND, World, list_outputs, read_outputs
+from commands import COMMANDS, EVERY_COMMAND, World, grow_run, list_outputs, read_outputs
 
 from segvote.io.arrays import read_arrays
 from segvote.io.atomic import remove_leftovers
@@ -122,6 +122,22 @@ def test_a_command_survives_many(stage, world, ledger, command, name):
     n_times = ATTACKS[name].n_times
     lost = attack(stage, world, command, [ATTACKS[name]] * n_times, name)
     ledger(f"`{command}` {name}, repeated", n_times, lost)
+
+
+@pytest.mark.parametrize(
+    "command", ["annotate", "export", "export COPY --format png -o OUT/copy --instances", "extent", "import", "update"]
+)
+def test_late_corrections_are_not_ignored(stage, world, ledger, command):
+    """The log of corrections is not visible at first: the outputs have the corrections, or the command ends in a line."""
+    calm, late = world.make_another("calm"), world.make_another("late")
+    for place in (calm, late):
+        grow_run(place)
+        assert stage.run(*place.type("import OUT CORRECTED --label object"))["code"] == 0
+    fault = {"kind": "late", "moment": 0, "below": str(late.out / "review.sqlite"), "n_looks": 3}
+    done = [stage.run(*place.type(command), **extra) for place, extra in ((calm, {}), (late, fault))]
+    assert done[0]["code"] == 0, done[0]["errors"]
+    same = done[1]["code"] == 0 and read_outputs(late) == read_outputs(calm)
+    ledger("commands on a run whose `review.sqlite` becomes visible late", 1, not (same or is_one_clear_line(done[1])))
 
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)
