@@ -194,11 +194,8 @@ def holder(tmp_path):
         process.stdin.close()
 
 
-def test_the_error_names_the_process_with_the_lock(holder, tmp_path):
-    with (
-        pytest.raises(BusyRunError, match=rf"process {holder.pid}, since .* wait for it, stop it"),
-        hold_folder(tmp_path / "run"),
-    ):
+def test_a_folder_that_another_process_holds_is_refused(holder, tmp_path):
+    with pytest.raises(BusyRunError, match=r"another segvote .* wait for it, stop it"), hold_folder(tmp_path / "run"):
         pass
 
 
@@ -207,13 +204,6 @@ def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
     holder.wait()
     with hold_folder(tmp_path / "run"):
         pass
-    assert (tmp_path / "run" / ".lock").read_bytes() == b""
-
-
-def test_a_folder_that_was_held_is_as_before(tmp_path):
-    with hold_folder(tmp_path / "run"):
-        assert (tmp_path / "run" / ".lock").read_text().startswith(f"{os.getpid()} ")
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
     assert (tmp_path / "run" / ".lock").read_bytes() == b""
 
 
@@ -236,13 +226,6 @@ def test_a_pipe_for_a_lock_is_not_waited_for(tmp_path):
     (tmp_path / "run").mkdir()
     os.mkfifo(tmp_path / "run" / ".lock")
     with hold_folder(tmp_path / "run"):
-        pass
-
-
-@pytest.mark.parametrize("text", ["", "nonsense", "1 \x1b[31mred 2026-01-01 00:00:00\n", "9" * 5000])
-def test_an_invalid_note_in_a_lock_is_not_repeated(holder, tmp_path, text):
-    (tmp_path / "run" / ".lock").write_text(text)
-    with pytest.raises(BusyRunError, match="another segvote is writing"), hold_folder(tmp_path / "run"):
         pass
 
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from PIL import Image
 
 from segvote import annotate
@@ -101,7 +102,7 @@ def test_a_damaged_cache_file_is_made_again(scenes, finished_run, run_copy):
     (run_copy / "run.json").unlink()
     shutil.rmtree(run_copy / "masks")
     # With a fresh claim the rest is found again by content.
-    RunFolder(run_copy).write_record({**finished_run.record, "complete": False})
+    RunFolder(run_copy).write_record(structs.replace(finished_run.record, complete=False))
     run_quick(scenes, run_copy)
     assert read_outputs(run_copy) == read_outputs(finished_run.folder.path)
 
@@ -115,7 +116,7 @@ def test_masks_lie_on_the_planted_object(scenes, tmp_path):
 def test_an_unreadable_image_is_named_and_does_not_stop_the_rest(own_scenes, tmp_path):
     (own_scenes / "with" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
     run = run_quick(own_scenes, tmp_path / "run")
-    assert [problem["name"] for problem in run.record["problems"]] == ["with/broken.png"]
+    assert [problem.name for problem in run.record.problems] == ["with/broken.png"]
     assert len(run) == 12
     with pytest.raises(UnreadableImageError, match=r"broken\.png"):
         run_quick(own_scenes, tmp_path / "strict", strict=True)
@@ -194,7 +195,7 @@ def test_a_folder_taken_meanwhile_is_refused(scenes, tmp_path, monkeypatch):
     monkeypatch.setattr("segvote.steps.annotate.list_bags", list_meanwhile)
     with pytest.raises(BadInputError, match="belongs to a run on"):
         annotate(scenes / "with", scenes / "without", tmp_path / "out", QUICK, n_jobs=1)
-    assert Run(tmp_path / "out").record["inputs"]["with"] == str(other)
+    assert Run(tmp_path / "out").inputs.with_folder == str(other)
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "/dev/zero"])

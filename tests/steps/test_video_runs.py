@@ -270,7 +270,7 @@ def test_a_damaged_frame_is_told_and_the_rest_used(data, tmp_path):
     (tmp_path / "with/v/00004.png").write_bytes(b"x")
     settings = Settings(features="color", n_segments=20, size=96, frames="video")
     damaged = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)
-    assert "00004.png" in damaged.record["problems"][0]["reason"]
+    assert "00004.png" in damaged.record.problems[0].reason
     assert len(list((tmp_path / "out/masks/with/v").iterdir())) == N_FRAMES - 1
 
 
@@ -310,8 +310,8 @@ def test_a_video_of_a_codec_that_nobody_knows_is_left_out_with_its_reason(data, 
         shutil.copytree(data / folder / name, tmp_path / folder / name)
     (tmp_path / "with/strange.mp4").write_bytes(film.replace(b"avc1", b"zzzz"))
     run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", SETTINGS, n_jobs=1)
-    (problem,) = run.record["problems"]
-    assert problem["name"] == "with/strange.mp4" and "codec" in problem["reason"]
+    (problem,) = run.record.problems
+    assert problem.name == "with/strange.mp4" and "codec" in problem.reason
 
 
 def test_stress_on_videos_has_results(data, tmp_path):
