@@ -101,7 +101,7 @@ def test_masks_lie_on_the_planted_object(scenes, tmp_path):
 def test_an_unreadable_image_is_named_and_does_not_stop_the_rest(own_scenes, tmp_path):
     (own_scenes / "with" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
     run = run_quick(own_scenes, tmp_path / "run")
-    assert [problem["name"] for problem in run.record["problems"]] == ["with/broken.png"]
+    assert [problem.name for problem in run.record.problems] == ["with/broken.png"]
     assert len(run) == 12
     with pytest.raises(UnreadableImageError, match=r"broken\.png"):
         run_quick(own_scenes, tmp_path / "strict", strict=True)
@@ -173,4 +173,4 @@ def test_a_folder_taken_meanwhile_is_refused(scenes, tmp_path, monkeypatch):
     monkeypatch.setattr("segvote.steps.annotate.list_bags", list_meanwhile)
     with pytest.raises(BadInputError, match="belongs to a run on"):
         annotate(scenes / "with", scenes / "without", tmp_path / "out", QUICK, n_jobs=1)
-    assert Run(tmp_path / "out").record["inputs"]["with"] == str(other)
+    assert Run(tmp_path / "out").inputs.with_folder == str(other)

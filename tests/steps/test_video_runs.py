@@ -233,7 +233,7 @@ def test_a_damaged_frame_is_told_and_the_rest_used(data, tmp_path):
     (tmp_path / "with/v/00004.png").write_bytes(b"x")
     settings = Settings(features="color", n_segments=20, size=96, frames="video")
     damaged = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)
-    assert "00004.png" in damaged.record["problems"][0]["reason"]
+    assert "00004.png" in damaged.record.problems[0].reason
     assert len(list((tmp_path / "out/masks/with/v").iterdir())) == N_FRAMES - 1
 
 
