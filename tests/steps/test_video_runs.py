@@ -14,10 +14,8 @@ pytest.importorskip("numba")
 
 from segvote import annotate
 from segvote.errors import BadInputError
-from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.explain import explain_segment
-from segvote.evaluation.stress import STRESSES, stress
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
@@ -312,14 +310,6 @@ def test_a_video_of_a_codec_that_nobody_knows_is_left_out_with_its_reason(data, 
     run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", SETTINGS, n_jobs=1)
     (problem,) = run.record["problems"]
     assert problem["name"] == "with/strange.mp4" and "codec" in problem["reason"]
-
-
-def test_stress_on_videos_has_results(data, tmp_path):
-    """Bags drawn from videos keep their key frames."""
-    plan, kind = Plan(voters=("ekde",), features=("color",)), replace(STRESSES["images"], levels=(2, 3))
-    folders = (data / "with", data / "without", data / "masks", tmp_path / "out")
-    (curve,) = stress(*folders, plan, SETTINGS, kinds=[kind], n_draws=1, n_jobs=1)
-    assert [point.reason for point in curve.points] == ["", ""]
 
 
 def test_a_run_on_videos_predicts(run, data, tmp_path):
