@@ -1,6 +1,7 @@
 """Images that come and go: the same bytes as a fresh run on what is there."""
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
