@@ -12,8 +12,7 @@ from segvote.errors import UnknownNameError
 from segvote.evaluation.compare import Plan, compare
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.compare_stage import RULES
-from segvote.evaluation.stress import STRESSES, StressCurve, StressPoint
-from segvote.report.experiment_pages import draw_stress, format_comparison_page, write_comparison
+from segvote.report.experiment_pages import format_comparison_page, write_comparison
 from segvote.report.experiment_tables import (
     Bold,
     format_latex,
@@ -99,19 +98,11 @@ def test_curves_are_well_formed_and_names_are_escaped():
     assert all(float(text.get("y")) <= height for text in root.iter("{http://www.w3.org/2000/svg}text"))
 
 
-def test_a_missing_point_leaves_a_gap_not_a_zero():
-    points = [StressPoint(0.9, 0.8, 0.7), StressPoint(reason="too slow"), StressPoint(0.5, 0.4, 0.3), StressPoint(0.1)]
-    svg = draw_stress([StressCurve(STRESSES["labels"], "ekde", points)])
-    assert svg.count("<circle") == 3
-    assert "20 %" in svg
-
-
 def test_the_page_is_one_file(comparison):
-    curve = StressCurve(STRESSES["labels"], "ekde", [StressPoint(0.5, 0.5, 0.5)] * 4)
-    page = format_comparison_page(comparison, [curve], "<title>")
+    page = format_comparison_page(comparison, "<title>")
     assert "&lt;title&gt;" in page
     assert page.count("data:image/jpeg") == 6 * 3
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 1
     assert "unknown feature" in page
     assert "\\begin{tabular}" in page
     assert "http" not in re.sub(r'xmlns="[^"]*"|http-equiv', "", page)

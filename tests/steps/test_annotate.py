@@ -9,13 +9,14 @@ import pytest
 from PIL import Image
 
 from segvote import annotate
-from segvote.errors import BadInputError, UnknownNameError, UnreadableImageError
+from segvote.errors import BadInputError, BusyRunError, UnknownNameError, UnreadableImageError
 from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.run.bags import list_bags
 from segvote.run.run import Run
+from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 from segvote.steps.write import MaskWriter
 
@@ -100,7 +101,7 @@ def test_masks_lie_on_the_planted_object(scenes, tmp_path):
 def test_an_unreadable_image_is_named_and_does_not_stop_the_rest(own_scenes, tmp_path):
     (own_scenes / "with" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
     run = run_quick(own_scenes, tmp_path / "run")
-    assert [problem["name"] for problem in run.record["problems"]] == ["with/broken.png"]
+    assert [problem.name for problem in run.record.problems] == ["with/broken.png"]
     assert len(run) == 12
     with pytest.raises(UnreadableImageError, match=r"broken\.png"):
         run_quick(own_scenes, tmp_path / "strict", strict=True)
@@ -154,6 +155,11 @@ def test_unknown_names_are_refused_before_any_work(scenes, tmp_path, choice):
     assert not (tmp_path / "out").exists()
 
 
+def test_two_runs_on_one_folder_are_refused(scenes, tmp_path):
+    with RunFolder(tmp_path / "out").lock(), pytest.raises(BusyRunError, match="another segvote"):
+        run_quick(scenes, tmp_path / "out")
+
+
 def test_a_folder_taken_meanwhile_is_refused(scenes, tmp_path, monkeypatch):
     """Two commands, one new folder: the second looked before the first was there."""
     other = tmp_path / "other"
@@ -167,4 +173,4 @@ def test_a_folder_taken_meanwhile_is_refused(scenes, tmp_path, monkeypatch):
     monkeypatch.setattr("segvote.steps.annotate.list_bags", list_meanwhile)
     with pytest.raises(BadInputError, match="belongs to a run on"):
         annotate(scenes / "with", scenes / "without", tmp_path / "out", QUICK, n_jobs=1)
-    assert Run(tmp_path / "out").record["inputs"]["with"] == str(other)
+    assert Run(tmp_path / "out").inputs.with_folder == str(other)

@@ -12,6 +12,7 @@ import segvote
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, UnwritableFileError
 from segvote.io.stores import CACHE_VARIABLE, find_local_path
+from segvote.run.record import Inputs
 from segvote.run.run import open_run
 from segvote.run.settings import Settings
 
@@ -87,7 +88,7 @@ def test_a_run_in_a_store_has_the_bytes_of_a_run_on_disk(any_store, finished_run
 
 def test_a_run_in_a_store_is_not_done_twice_on_any_machine(store, monkeypatch, tmp_path):
     run, _ = annotate(store)
-    assert run.record["inputs"] == {"with": f"{store}/with", "without": f"{store}/without"}
+    assert run.inputs == Inputs(f"{store}/with", f"{store}/without")
     assert run.read_image(0).shape == (120, 160, 3)
     before = read_store(f"{store}/out")
     assert not {"get", "vote"} & annotate(store)[1].keys()

@@ -205,7 +205,7 @@ def test_unreadable_images_and_copies_are_left_out_and_reported(own_root, tmp_pa
     (own_root / "red/broken.png").write_bytes(b"no picture")
     runs = annotate_classes(own_root, tmp_path / "run", replace(QUICK, voter="negmin", voter_options={}), n_jobs=1)
     assert len(runs) == 12
-    assert [one["name"] for one in runs.record["problems"]] == ["red/broken.png", "red/zcopy.png"]
+    assert [one.name for one in runs.record.problems] == ["red/broken.png", "red/zcopy.png"]
     with pytest.raises(UnreadableImageError, match="--strict"):
         annotate_classes(own_root, tmp_path / "strict", QUICK, n_jobs=1, strict=True)
 

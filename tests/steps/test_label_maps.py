@@ -61,7 +61,7 @@ def test_images_without_a_fitting_map_are_left_out(scenes, contours, tmp_path):
     (contours / f"{first.stem}.mat").unlink()
     savemat(contours / f"{second.stem}.mat", {"ucm2": np.zeros((321, 241))})
     run = annotate_quick(scenes, tmp_path / "run", contours)
-    reasons = {problem["name"]: problem["reason"] for problem in run.record["problems"]}
+    reasons = {problem.name: problem.reason for problem in run.record.problems}
     assert f"expected {first.stem} with" in reasons[f"with/{first.name}"]
     assert "cannot be of an image" in reasons[f"with/{second.name}"]
     assert len(run.bags) == 10

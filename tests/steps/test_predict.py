@@ -101,7 +101,7 @@ def test_a_bad_image_does_not_stop_the_others(finished_run, new_scenes, tmp_path
     shutil.copytree(new_scenes / "images", tmp_path / "images")
     (tmp_path / "images" / "broken.png").write_bytes(b"no picture")
     found = predict(finished_run.folder.path, tmp_path / "images", tmp_path / "new", n_jobs=1)
-    assert [name for name, _ in found.problems] == ["broken.png"]
+    assert [one.name for one in found.problems] == ["broken.png"]
     assert found.rate == pytest.approx(1 / 7)  # six images without the object allow no lower rate
     assert len(found) == 8
     with pytest.raises(UnreadableImageError, match="1 of 9"):

@@ -21,7 +21,7 @@ from segvote.io.video.reading import VideoStream
 from segvote.run.bags import list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.videos import read_ahead, read_frame_labels
+from segvote.run.videos import KeyFrames, read_ahead
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
 from segvote.steps.video import write
@@ -145,9 +145,8 @@ def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
     assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
     segments = found.read_segments(found.find("with/v0"))
     assert (segments["frames"] == 0).all() and len(reopen(found).table.groups) == len(found)
-    maps = [
-        read_frame_labels(found.folder, found.bags[1].segments, frame, segments) for frame in segments["key_indices"]
-    ]
+    keys = KeyFrames.open(found.folder, found.bags[1].segments, found.bags[1].features)
+    maps = [keys.read_labels(number) for number in range(len(segments["key_indices"]))]
     np.testing.assert_array_equal(segments["areas"], np.bincount(np.ravel(maps)))
     assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1
 
@@ -233,7 +232,7 @@ def test_a_damaged_frame_is_told_and_the_rest_used(data, tmp_path):
     (tmp_path / "with/v/00004.png").write_bytes(b"x")
     settings = Settings(features="color", n_segments=20, size=96, frames="video")
     damaged = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)
-    assert "00004.png" in damaged.record["problems"][0]["reason"]
+    assert "00004.png" in damaged.record.problems[0].reason
     assert len(list((tmp_path / "out/masks/with/v").iterdir())) == N_FRAMES - 1
 
 

@@ -190,7 +190,7 @@ def test_the_second_command_on_a_folder_is_refused(stage, world, ledger, command
     second = stage.run(*world.type(command))
     os.kill(started["pid"], signal.SIGCONT)
     first = stage.wait(started)
-    refused = is_one_clear_line(second) and "another segvote (process" in second["errors"]
+    refused = is_one_clear_line(second) and "another segvote is writing" in second["errors"]
     ledger("a second command on the same folder", 1, first["code"] != 0 or not refused)
 
 

@@ -165,7 +165,7 @@ def test_finished_votes_score_new_segments_the_same_way(planted):
 def test_annotate_and_predict_finish_a_voter(scenes, tmp_path):
     settings = replace(QUICK, voter="f-neg", finish=True)
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
-    assert run.record["settings"]["finish"] is True
+    assert run.record.settings["finish"] is True
     assert predict(tmp_path / "run", scenes / "with", tmp_path / "new", n_jobs=1).images
     with pytest.raises(BadInputError, match="expected a voter with --finish, got ekde"):
         annotate(scenes / "with", scenes / "without", tmp_path / "no", replace(settings, voter="ekde"), n_jobs=1)
