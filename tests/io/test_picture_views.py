@@ -95,6 +95,13 @@ def test_many_samples_in_a_page_are_channels(tmp_path):
         assert read_image(Reading(channels="4,0,2").view(tmp_path / name))[0, 0].tolist() == [40, 0, 20]
 
 
+def test_pages_compressed_in_a_way_only_pillow_knows_are_read(tmp_path):
+    first, *rest = [Image.fromarray(page) for page in make_pages(3)]
+    first.save(tmp_path / "a.tif", save_all=True, append_images=rest, compression="tiff_lzw")
+    assert measure_stack(tmp_path / "a.tif").n_slices == 3
+    assert read_image(name_view(tmp_path / "a.tif", PictureView("2"))).max() == 30
+
+
 def test_a_window_of_percentiles_spreads_what_few_bits_hold(tmp_path):
     values = np.linspace(30_000, 30_400, 200 * 200).reshape(200, 200).astype(np.uint16)
     tifffile.imwrite(tmp_path / "a.tif", values)
