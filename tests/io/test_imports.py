@@ -245,12 +245,6 @@ def test_cvat_masks_are_rows_of_a_crop(tmp_path):
     assert np.argwhere(annotation.parts[0].mask).tolist() == [[1, 4], [2, 3]]
 
 
-def test_cvat_files_longer_than_a_chunk_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("segvote.io.imports.cvat._CHUNK", 7)
-    wanted, path = export("cvat", tmp_path, MASKS)
-    assert_same(list(read_cvat_xml(path)), wanted)
-
-
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
 
 
