@@ -15,6 +15,7 @@ from segvote.cli.annotate import print_outcome
 from segvote.evaluation.explain import VOTE, SegmentExplanation, VoteLine, format_explanation
 from segvote.io.progress_bar import RateColumn
 from segvote.report.summary import format_figures, format_tiles
+from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 
@@ -123,7 +124,7 @@ def test_the_report_explains_empty_masks_and_thresholds(finished_run):
 
 def test_a_stack_of_which_one_page_was_read_is_not_left_out(capsys):
     bag = SimpleNamespace(name="with/a.tif", bag_label="with", excluded=False, n_frames=0)
-    problems = [{"name": "with/a.tif", "reason": "one page"}, {"name": "with/b.tif", "reason": "damaged"}]
+    record = SimpleNamespace(problems=[Problem("with/a.tif", "one page"), Problem("with/b.tif", "damaged")])
     folder = RunFolder("out")
-    print_outcome(SimpleNamespace(bags=[bag], record={"problems": problems}, folder=folder, format_confidence=str))
+    print_outcome(SimpleNamespace(bags=[bag], record=record, folder=folder, format_confidence=str))
     assert capsys.readouterr().err.splitlines()[:2] == ["read in part: one page", "left out: damaged"]
