@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import PurePath
 from statistics import median
 from typing import Any
 
@@ -82,7 +83,10 @@ def format_drawing(run: Run) -> str:
     if not found:
         return ""
     way, reason = escape(found["way"]), escape(found["reason"])
-    return f'<p class="drawing"><b>Masks drawn as {way}:</b> {reason}.</p>\n'
+    network = escape(PurePath(found.get("refine", "")).name)
+    is_refined = network and way != "lines"
+    refined = f" Regions redrawn by {network} where it agreed with the vote." if is_refined else ""
+    return f'<p class="drawing"><b>Masks drawn as {way}:</b> {reason}.{refined}</p>\n'
 
 
 def format_figures(run: Run) -> str:

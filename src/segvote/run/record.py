@@ -90,6 +90,8 @@ class DrawingChoice(Struct, frozen=True):
 
     way: str
     reason: str
+    refine: str = ""
+    refine_sha256: str = ""
 
 
 class RunRecord(Struct, frozen=True):
@@ -184,9 +186,14 @@ def make_record(
         "problems": list(problems),
         **({"search": search} if search else {}),
         **({"confidence": confidence} if confidence else {}),
-        **({"drawing": {"way": drawing.way, "reason": drawing.reason}} if drawing else {}),
+        **({"drawing": _describe_drawing(drawing)} if drawing else {}),
         **({"extent": extent} if extent else {}),
     }
+
+
+def _describe_drawing(drawing: Drawing) -> dict[str, str]:
+    refined = {"refine": drawing.refine, "refine_sha256": drawing.refine_sha256} if drawing.refine else {}
+    return {"way": drawing.way, "reason": drawing.reason, **refined}
 
 
 def describe_search(recall: float | None) -> dict[str, Any]:
