@@ -210,8 +210,8 @@ def refined(models, tmp_path_factory):
 def test_run_records_the_refiner_and_its_hash(refined, models):
     folder, settings = refined
     run = Run(folder / "run")
-    assert run.record["drawing"]["refine"] == settings.refine == run.drawing.refine
-    assert run.record["drawing"]["refine_sha256"] == hash_refiner(models["red"])
+    assert run.record.drawing.refine == settings.refine == run.drawing.refine
+    assert run.record.drawing.refine_sha256 == hash_refiner(models["red"])
     assert "Regions redrawn by red.onnx" in (folder / "run" / "report.html").read_text()
 
 
@@ -247,4 +247,4 @@ def test_other_weights_are_another_run(refined, models, tmp_path):
     make_decoder(decoder, "all")
     with pytest.raises(BadInputError, match="not those of the run"):
         predict(tmp_path / "run", folder / "with", tmp_path / "predicted", n_jobs=1)
-    assert annotate(folder / "with", folder / "without", tmp_path / "run", own, n_jobs=1).record["key"] != key
+    assert annotate(folder / "with", folder / "without", tmp_path / "run", own, n_jobs=1).record.key != key

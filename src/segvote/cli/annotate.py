@@ -254,9 +254,9 @@ def print_outcome(run: Any) -> None:
     # A run on classes has no bags of its own.
     bags: Sequence[BagRecord] = getattr(run, "bags", ())
     used = {one.name for one in bags or run.images}
-    for problem in run.record["problems"]:
-        what = "read in part" if problem["name"] in used else "left out"
-        typer.echo(f"{what}: {make_plain(problem['reason'])}", err=True)
+    for problem in run.record.problems:
+        what = "read in part" if problem.name in used else "left out"
+        typer.echo(f"{what}: {make_plain(problem.reason)}", err=True)
     if sum(bag.bag_label == WITH for bag in bags) == 1:  # an object that occurs once is like any clutter
         typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
     if n_videos := sum(bag.n_frames > 0 for bag in bags):

@@ -68,12 +68,6 @@ def list_unsorted_bags(folder: Path, frames: str = "auto", reading: Reading | No
     return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
 
 
-def list_names(folder: Path, frames: str = "auto", reading: Reading | None = None) -> list[str]:
-    """Paths below a folder of all its images and videos, with forward slashes, sorted; none of them is read."""
-    _check_folder(folder)
-    return [source.name for source in list_sources(folder, frames, reading)]
-
-
 def _check_folder(folder: Path) -> None:
     if not folder.is_dir():
         what = "a file" if folder.exists() else "nothing"

@@ -24,9 +24,9 @@ from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
 from segvote.method.held_out import score_held_out
-from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table
 from segvote.method.vote import Vote
+from segvote.method.walk import measure_border_prior
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import Settings, read_settings

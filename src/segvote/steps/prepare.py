@@ -16,6 +16,7 @@ from segvote.masks import check_way
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along
 from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
@@ -130,7 +131,6 @@ def check_strict(segmented: Sequence[SegmentedImage], strict: bool) -> None:
         )
 
 
-def list_problems(segmented: Sequence[SegmentedImage]) -> list[dict[str, str]]:
+def list_problems(segmented: Sequence[SegmentedImage]) -> list[Problem]:
     """Name and reason of each bag that was left out, wholly or in part, as `run.json` keeps them."""
-    found = [one for one in segmented if one.problem or one.warning]
-    return [{"name": one.bag.name, "reason": one.problem or one.warning} for one in found]
+    return [Problem(one.bag.name, one.problem or one.warning) for one in segmented if one.problem or one.warning]
