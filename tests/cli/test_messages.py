@@ -9,6 +9,7 @@ from calling import call
 
 from segvote import annotate_classes
 from segvote.cli.annotate import print_outcome
+from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 
@@ -78,7 +79,7 @@ def test_one_with_image_warns(scenes, tmp_path):
 
 def test_a_stack_of_which_one_page_was_read_is_not_left_out(capsys):
     bag = SimpleNamespace(name="with/a.tif", bag_label="with", excluded=False, n_frames=0)
-    problems = [{"name": "with/a.tif", "reason": "one page"}, {"name": "with/b.tif", "reason": "damaged"}]
+    record = SimpleNamespace(problems=[Problem("with/a.tif", "one page"), Problem("with/b.tif", "damaged")])
     folder = RunFolder("out")
-    print_outcome(SimpleNamespace(bags=[bag], record={"problems": problems}, folder=folder, format_confidence=str))
+    print_outcome(SimpleNamespace(bags=[bag], record=record, folder=folder, format_confidence=str))
     assert capsys.readouterr().err.splitlines()[:2] == ["read in part: one page", "left out: damaged"]

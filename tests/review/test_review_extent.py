@@ -93,10 +93,10 @@ def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finishe
     change_extent(by_command, 4)
     change_extent(by_command, 1, run.bags[2].name)
     assert read_files(by_command) == written
-    inputs = Run(by_command).inputs.folders
+    inputs = Run(by_command).inputs
     for name in ("masks", "votes", "model"):
         shutil.rmtree(by_command / name)
-    annotate(inputs["with"], inputs["without"], by_command, run.settings)
+    annotate(inputs.with_folder, inputs.without_folder, by_command, run.settings)
     assert read_files(by_command) == written
     update(by_command)
     assert read_files(by_command) == written

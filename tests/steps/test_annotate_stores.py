@@ -152,7 +152,8 @@ def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path)
 def test_a_run_is_updated_where_it_lies(memory, scenes, monkeypatch, tmp_path):
     annotate(memory)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    run = segvote.update(f"{memory}/out", remove=["with/with-000.png"], n_jobs=1)
+    fsspec.filesystem("memory").rm("/bucket/with/with-000.png")
+    run = segvote.update(f"{memory}/out", n_jobs=1)
     assert len(run) == 11
     assert "masks/with/with-000.png" not in read_store(f"{memory}/out")
 

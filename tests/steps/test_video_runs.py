@@ -110,10 +110,10 @@ def test_folders_of_frames_films_and_images_are_bags_side_by_side(data):
 
 
 def test_frames_are_images_when_asked_for(data):
-    bags = list_bags(data / "with", data / "without", "images")
+    bags = list_bags(data / "with", data / "without", Settings(frames="images"))
     assert len(bags) == 3 * N_FRAMES + 3
     with pytest.raises(BadInputError, match="auto, images, video"):
-        list_bags(data / "with", data / "without", "films")
+        list_bags(data / "with", data / "without", Settings(frames="films"))
 
 
 def test_the_object_is_found_in_every_video(run, data):

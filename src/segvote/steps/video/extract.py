@@ -211,4 +211,6 @@ def _average_features(extractor: BagExtractor, bag: Bag, key: str, segments: Map
         local = local.reshape(labels.shape).astype(np.int32)
         sums[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
     means = (sums / segments["areas"][:, None]).astype(np.float32)
-    write_arrays(extractor.run.features_path(extractor.name_features(key)), features=means, matches=np.zeros(0, np.int32))
+    write_arrays(
+        extractor.run.features_path(extractor.name_features(key)), features=means, matches=np.zeros(0, np.int32)
+    )
