@@ -12,7 +12,7 @@ from PIL import Image
 pytest.importorskip("av")
 pytest.importorskip("numba")
 
-from segvote import annotate
+from segvote import annotate, progress
 from segvote.errors import BadInputError
 from segvote.evaluation.compare import Plan
 from segvote.evaluation.evaluate import evaluate
@@ -86,7 +86,7 @@ def reports():
 @pytest.fixture(scope="module")
 def run(data, reports):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write, "PAUSE", 0.001)
+        patch.setattr(progress, "PAUSE", 0.001)
         return annotate(
             data / "with",
             data / "without",
@@ -97,10 +97,11 @@ def run(data, reports):
         )
 
 
-def test_frames_are_counted_while_a_video_is_drawn(run, reports):
-    counts = [done for step, done, total in reports if step == "draw frames" and total == 5 * N_FRAMES]
-    assert counts == sorted(counts) and counts[-1] == 5 * N_FRAMES
-    assert any(0 < count < 5 * N_FRAMES for count in counts)
+@pytest.mark.parametrize(("name", "n_all"), [("draw frames", 5 * N_FRAMES), ("key frames", 5 * 5)])
+def test_frames_are_counted_while_they_are_worked_on(run, reports, name, n_all):
+    counts = [done for step, done, total in reports if step == name and total == n_all]
+    assert counts == sorted(counts) and counts[-1] == n_all
+    assert any(0 < count < n_all for count in counts)
 
 
 def test_folders_of_frames_films_and_images_are_bags_side_by_side(data):

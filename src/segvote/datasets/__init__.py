@@ -34,7 +34,7 @@ DATASETS = Registry(
         "neutral": "segvote.datasets.neutral:load_neutral",
         "oxford-pets": "segvote.datasets.photographs:load_oxford_pets",
         "pittcar": "segvote.datasets.neutral:load_pittcar",
-        "tang-segments": "segvote.datasets.videos:load_tang",
+        "tang-segments": "segvote.datasets.youtube:load_tang",
         "weizmann-horses": "segvote.datasets.photographs:load_weizmann_horses",
         "youtube-objects-v1.0": "segvote.datasets.youtube:load_youtube_objects_v1",
         "youtube-objects-v2.2": "segvote.datasets.youtube:load_youtube_objects_v22",

@@ -70,7 +70,9 @@ class UserReader:
 
     def _label_video(self, bag: int, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
         record = self.run.bags[bag]
-        user_labels = fix_video(KeyFrames.open(self.run.folder, record.segments, record.features), strokes, record.n_segments)
+        user_labels = fix_video(
+            KeyFrames.open(self.run.folder, record.segments, record.features), strokes, record.n_segments
+        )
         return user_labels, np.zeros(record.n_segments)
 
 
