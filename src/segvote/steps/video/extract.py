@@ -53,7 +53,7 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
     frames = read_if_whole(run.segments_path(key))
     if frames is None:
         frames = survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
-        write_arrays(run.segments_path(key), **frames)
+        write_arrays(run.segments_path(key), False, **frames)
     is_done = is_whole(run, key, frames)
     if settings.segmenter == SUPERVOXELS:
         joined = {**frames, **({} if is_done else _segment_supervoxels(extractor, bag, key, frames))}
@@ -156,7 +156,7 @@ def _extract_key_frames(
         extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
     if read_if_whole(run.features_path(features_key)) is None:
-        write_arrays(run.features_path(features_key), **_join_features(extractor, paths))
+        write_arrays(run.features_path(features_key), False, **_join_features(extractor, paths))
     shutil.rmtree(paths[0].parent, ignore_errors=True)
     return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
 
