@@ -55,33 +55,6 @@ def bag(tmp_path):
     return Bag("with/video", "with", tmp_path / "video", "0" * 64)
 
 
-class StoppedError(Exception):
-    """In the place of a power cut."""
-
-
-def test_a_video_killed_at_any_frame_ends_in_the_same_bytes(bag, tmp_path, monkeypatch):
-    features = make_features("color")
-    whole = RunFolder(tmp_path / "whole")
-    expected = BagExtractor(whole, SETTINGS, features)(bag)
-    n_keys = len(read_arrays(whole.segments_path(expected.segments_key))["key_indices"])
-    broken, extract = RunFolder(tmp_path / "broken"), BagExtractor.extract
-    for n_done in range(n_keys):
-        left = iter(range(n_done))
-
-        def stop(self, *arguments, left=left):
-            if next(left, None) is None:
-                raise StoppedError
-            extract(self, *arguments)
-
-        monkeypatch.setattr(BagExtractor, "extract", stop)
-        with pytest.raises(StoppedError):
-            BagExtractor(broken, SETTINGS, features)(bag)
-    monkeypatch.setattr(BagExtractor, "extract", extract)
-    assert replace(BagExtractor(broken, SETTINGS, features)(bag), seconds={}) == replace(expected, seconds={})
-    files = [path.relative_to(whole.path) for path in whole.path.rglob("*") if path.is_file()]
-    assert files and all((broken.path / name).read_bytes() == (whole.path / name).read_bytes() for name in files)
-
-
 def test_a_video_whose_key_frame_is_gone_is_segmented_again(bag, tmp_path):
     run, features = RunFolder(tmp_path / "run"), make_features("color")
     extractor = BagExtractor(run, SETTINGS, features)

@@ -91,7 +91,7 @@ def find_written(run: Run, actions: Sequence[Action], corrections: Corrections, 
     log were written with.
     """
     key = make_result_key(run.settings, list_segmented_images(run, corrections), corrections)
-    if key == run.record.get("key"):
+    if key == run.record.key:
         return read_written(run, user)
     touched = {action.image for action in actions}
     is_known = np.array([record.digest not in touched for record in run.bags])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from segvote import __version__
+from segvote.features.networks.sam import hash_refiner
 from segvote.io.arrays import read_arrays
 from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
@@ -153,7 +154,9 @@ def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], cor
     """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
     bags = [(one.bag.name, one.features_key) for one in segmented]
     corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
-    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
+    refined = {"refiner": hash_refiner(settings.refine)} if settings.refine else {}
+    decided = {**corrected, **refined}
+    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **decided)
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
