@@ -53,12 +53,6 @@ def test_masks_come_back_in_the_shape_of_the_stack(stack_run):
     assert not tifffile.imread(stack_run.folder.path / "stacks/without/stack.tif").any()
 
 
-def test_a_repeated_run_on_stacks_does_nothing_twice(stacks, stack_run):
-    before = {path: path.stat().st_mtime_ns for path in stack_run.folder.path.rglob("*.png")}
-    annotate(stacks / "with", stacks / "without", stack_run.folder.path, ALL, n_jobs=1)
-    assert {path: path.stat().st_mtime_ns for path in stack_run.folder.path.rglob("*.png")} == before
-
-
 def test_pages_are_exported_as_pictures_of_their_own(stack_run, tmp_path):
     export(stack_run, "yolo", tmp_path / "yolo", images="copy")
     copies = sorted(path for path in (tmp_path / "yolo").rglob("*.tif"))

@@ -17,6 +17,10 @@ from segvote.voters.diverse_density import (
     EMDiverseDensity,
     GEMDiverseDensity,
     SoftLoss,
+    Squares,
+    choose_nearest,
+    climb,
+    climb_all,
     screen_starts,
 )
 
@@ -65,6 +69,20 @@ def test_a_point_on_a_segment_or_far_from_all_has_a_finite_loss(small_bags):
         assert np.isfinite(gradient).all()
 
 
+def test_losses_of_many_points_are_those_of_each(small_bags, rng):
+    loss, thetas = BagLoss(small_bags), rng.uniform(0.2, 1.0, size=(4, 6))
+    np.testing.assert_allclose(loss.measure(thetas), [loss(theta)[0] for theta in thetas])
+
+
+def test_climbs_in_lockstep_end_where_each_ends_alone(small_bags):
+    def climb_from(theta, squares, number):
+        return climb(BagLoss(small_bags, squares, number), theta, 5 * number)  # ends sooner or later
+
+    together = climb_all(small_bags, 4, climb_from)
+    alone = [climb(BagLoss(small_bags), theta, 5 * number) for number, theta in enumerate(screen_starts(small_bags, 4))]
+    np.testing.assert_allclose([one.theta for one in together], [one.theta for one in alone], rtol=1e-6)
+
+
 def test_starts_are_with_segments_most_promising_first(small_bags):
     loss = BagLoss(small_bags)
     starts = screen_starts(small_bags, 6)
@@ -99,9 +117,10 @@ def test_every_bag_counts_in_the_e_step_the_last_one_too(planted):
     segments = check_segments(planted.X, planted.y == 1, planted.bags, None, None)
     bags = group_bags(segments)
     concept = Concept(bags.X[-1], np.ones(bags.X.shape[1]), 0.0)
-    chosen = EMDiverseDensity()._choose(concept, bags)
-    assert len(chosen.X) == len(bags)
     squares = ((bags.X - concept.point) ** 2).sum(axis=1)
+    np.testing.assert_allclose(Squares(bags.X).measure(concept.theta), squares, atol=1e-9)
+    chosen = choose_nearest(bags, squares)
+    assert len(chosen.X) == len(bags)
     for bag in range(len(bags)):
         assert ((chosen.X[bag] - concept.point) ** 2).sum() == pytest.approx(squares[bags.codes == bag].min())
 
@@ -111,9 +130,9 @@ def test_em_dd_ends_no_worse_than_the_first_e_step(planted):
     bags = group_bags(segments)
     bags = replace(bags, X=(bags.X - bags.X.mean(axis=0)) / bags.X.std(axis=0))
     theta = np.concatenate([bags.X[0], np.full(bags.X.shape[1], 0.4)])
-    voter = EMDiverseDensity()
-    first = BagLoss(voter._choose(Concept.read(theta, 0.0), bags))(theta)[0]
-    assert voter._climb_from(theta, bags).loss <= first
+    squares = Squares(bags.X)
+    first = BagLoss(choose_nearest(bags, squares.measure(theta)))(theta)[0]
+    assert EMDiverseDensity()._climb_from(theta, bags, squares).loss <= first
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from segvote.evaluation.compare import Comparison, Plan
 from segvote.evaluation.compare import compare as compare_plan
 from segvote.evaluation.compare_results import add_finished
 from segvote.evaluation.evaluate_truth import list_truth
-from segvote.evaluation.stress import stress as measure_stress
 from segvote.io.progress_bar import choose_progress
 from segvote.metrics.overlap import IMAGE_THRESHOLD
 from segvote.progress import Progress
@@ -35,7 +34,6 @@ def compare(
     threshold: float = IMAGE_THRESHOLD,
     voter_options: Mapping[str, Mapping[str, Any]] | None = None,
     finish: bool = False,
-    stress: bool = False,
     n_jobs: int = N_JOBS,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -61,8 +59,6 @@ def compare(
         Name of a voter to parameters of its class.
     finish : bool
         Each voter also with the method's re-vote and linear classifier.
-    stress : bool
-        Robustness curves, too: wrong labels, few images, segments, noise.
     n_jobs : int
         Number of processes.
     progress : callable, optional
@@ -83,13 +79,19 @@ def compare(
     """
     names = add_finished(voters) if finish else tuple(voters)
     plan = Plan(names, tuple(features), tuple(segmenters), voter_options=voter_options or {})
-    readers, arguments = list_truth(truth, label), (plan, settings or Settings())
-    how: dict[str, Any] = {"threshold": threshold, "n_jobs": n_jobs}
+    readers = list_truth(truth, label)
     with choose_progress(progress) as report:
-        comparison = compare_plan(with_folder, without_folder, readers, out, *arguments, **how, progress=report)
-        curves = []
-        if stress:
-            curves = measure_stress(with_folder, without_folder, readers, out, *arguments, **how, progress=report)
+        comparison = compare_plan(
+            with_folder,
+            without_folder,
+            readers,
+            out,
+            plan,
+            settings,
+            threshold=threshold,
+            n_jobs=n_jobs,
+            progress=report,
+        )
     examples = format_examples(Path(with_folder), Path(without_folder), readers)
-    write_comparison(comparison, curves, f"Voters on {Path(with_folder).resolve().parent.name}", examples)
+    write_comparison(comparison, f"Voters on {Path(with_folder).resolve().parent.name}", examples)
     return comparison

@@ -168,6 +168,11 @@ def annotate(
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
     ),
+    refine: str = research(
+        DEFAULTS.refine,
+        metavar="sam:ENCODER,DECODER",
+        help="Redraw regions by SAM or MobileSAM, two .onnx files, where it agrees with the vote.",
+    ),
     voter_option: list[str] | None = voter_option("Parameter of the voter, such as max_iter=5; may be repeated."),
     feature_option: list[str] | None = research(
         None,
@@ -193,6 +198,10 @@ def annotate(
     # The voter's class, and with it scikit-learn, is loaded only if there are some.
     chosen["voter_options"] = parse_options(voter, voter_option) if voter_option else {}
     chosen["feature_options"] = choose_feature_options(features, feature_option, device, allow_download)
+    if refine:
+        from segvote.features.networks.sam import name_files
+
+        chosen["refine"] = name_files(refine)
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)

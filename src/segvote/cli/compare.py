@@ -32,7 +32,7 @@ JOBS = typer.Option(2, min=1, help="Number of processes that segment and extract
 @app.command(
     epilog=format_examples(
         "segvote compare with without --truth masks -o cmp",
-        "segvote compare with without --truth masks -o cmp --voters ekde,crane,cam --features lite0,bow --stress",
+        "segvote compare with without --truth masks -o cmp --voters ekde,crane,cam --features lite0,bow",
     )
 )
 def compare(
@@ -54,7 +54,6 @@ def compare(
     threshold: float = typer.Option(IMAGE_THRESHOLD, min=0.0, max=1.0, help="Overlap above which an image is found."),
     voter_option: list[str] | None = VOTER_OPTION,
     finish: bool = typer.Option(False, "--finish", help="Each voter also with the method's re-vote and classifier."),
-    stress: bool = typer.Option(False, help="Robustness curves too: wrong labels, few images, segments, noise."),
     jobs: int = JOBS,
 ) -> None:
     """Try every combination of voters, features and segmenters on shared segments: the paper's table on your data.
@@ -82,7 +81,6 @@ def compare(
             threshold=threshold,
             voter_options=parse_options_of_all(bare, voter_option or ()),
             finish=finish,
-            stress=stress,
             n_jobs=jobs,
             progress=progress,
         )

@@ -1,8 +1,8 @@
-"""Pages about experiments: a comparison (table, curves, pictures, robustness), and a benchmark beside the paper."""
+"""Pages about experiments: a comparison (table, curves, pictures), and a benchmark beside the paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,6 @@ from segvote.datasets.paper_table import PAPER_METHODS
 from segvote.evaluation.benchmark import Benchmark
 from segvote.evaluation.compare_results import Comparison
 from segvote.evaluation.compare_stage import RULES
-from segvote.evaluation.stress import StressCurve
 from segvote.io.atomic import write_text
 from segvote.io.tables import write_csv, write_json
 from segvote.report.experiment_pictures import format_examples, format_heat_maps
@@ -46,20 +45,13 @@ N_BENCHMARK_IMAGES, N_BENCHMARK_METHODS = 3, 8
 GRID_NOTE = "Images from the worst to the best of the leading method, evenly spread; the methods with the best CorLoc."
 
 
-def write_comparison(
-    comparison: Comparison,
-    stress: Sequence[StressCurve] = (),
-    title: str = "Comparison",
-    examples: str = "",
-) -> Path:
+def write_comparison(comparison: Comparison, title: str = "Comparison", examples: str = "") -> Path:
     """Write ``comparison.html``, which is returned, ``.md``, ``.tex``, ``.csv`` and ``.json`` into its folder.
 
     Parameters
     ----------
     comparison : Comparison
         What was measured.
-    stress : sequence of StressCurve
-        Robustness curves; may be empty.
     title : str
         Of the page.
     examples : str
@@ -71,7 +63,7 @@ def write_comparison(
     table = list(list_figures(comparison))
     write_csv(folder / "comparison.csv", table, list(table[0]) if table else [])
     write_json(folder / "comparison.json", table)
-    write_text(folder / "comparison.html", format_comparison_page(comparison, stress, title, examples))
+    write_text(folder / "comparison.html", format_comparison_page(comparison, title, examples))
     return folder / "comparison.html"
 
 
@@ -93,9 +85,7 @@ def list_figures(comparison: Comparison) -> Iterator[dict]:
         yield record
 
 
-def format_comparison_page(
-    comparison: Comparison, stress: Sequence[StressCurve], title: str, examples: str = ""
-) -> str:
+def format_comparison_page(comparison: Comparison, title: str, examples: str = "") -> str:
     """The page as text, self-contained and without scripts."""
     rows = list_comparison_rows(comparison)
     sections = [("Methods, the best first", format_rows(rows, best=0) + EXPLANATION)]
@@ -112,9 +102,6 @@ def format_comparison_page(
         sections.append(("Figure 1: examples of the data", examples))
     if comparison.good:
         sections.append(("Figure 2: heat maps by method", format_heat_maps(comparison)))
-    if stress:
-        figures = "".join(f"<figure>{draw_stress(curves)}</figure>" for curves in _group_by_kind(stress))
-        sections.append(("Robustness", f'<div class="curves">{figures}</div>'))
     # Line by line: `escape` takes the end of a line for a control character.
     latex = "\n".join(map(escape, format_latex(rows).splitlines()))
     sections.append(("LaTeX", f"<pre>{latex}</pre>"))
@@ -132,25 +119,6 @@ def draw_precision(comparison: Comparison) -> str:
         Line(f"{names[one.combination]} {one.pixel_ap:.2f}", one.curve.recall, one.curve.precision) for one in best
     ]
     return draw_lines(lines, "Precision over recall, pixels of all images", "recall", "precision")
-
-
-def draw_stress(curves: Sequence[StressCurve]) -> str:
-    """CorLoc under one kind of stress, a curve per voter in the order given: one colour for it in all figures."""
-    kind, levels = curves[0].kind, curves[0].levels
-    names = [kind.format_level(level) for level in levels]
-    title = f"CorLoc under {kind.title}"
-    lines = [_make_stress_line(one) for one in curves]
-    return draw_lines(lines, title, kind.title, "CorLoc", range(len(levels)), names, marks=True)
-
-
-def _make_stress_line(curve: StressCurve) -> Line:
-    known = {place: point.corloc for place, point in enumerate(curve.points) if point.corloc is not None}
-    return Line(curve.voter, list(known), list(known.values()))
-
-
-def _group_by_kind(stress: Sequence[StressCurve]) -> list[list[StressCurve]]:
-    names = dict.fromkeys(one.kind.name for one in stress)
-    return [[one for one in stress if one.kind.name == name] for name in names]
 
 
 def list_benchmark_rows(benchmark: Benchmark) -> list[list[str]]:

@@ -161,13 +161,12 @@ def draw_lines(
     x_label: str,
     y_label: str,
     x_ticks: Sequence[float] = (0, 0.25, 0.5, 0.75, 1),
-    x_names: Sequence[str] | None = None,
     marks: bool = False,
 ) -> str:
     """One ``<svg>`` of curves with y in [0, 1], the most important first; `title` is for screen readers.
 
-    The x axis ends at the smallest and the largest of its ticks; `x_names` is what to write at them, where it is not
-    the numbers. `marks` puts a dot at every point, for curves of few measurements.
+    The x axis ends at the smallest and the largest of its ticks. `marks` puts a dot at every point, for curves of few
+    measurements.
     """
     low, high = min(x_ticks), max(x_ticks)
 
@@ -176,7 +175,7 @@ def draw_lines(
         return LEFT + PLOT * span, TOP + (HEIGHT - TOP - BOTTOM) * (1 - y)
 
     height = max(HEIGHT, TOP + PITCH * (len(lines) + 1))
-    axes = _draw_axes(place, x_ticks, x_names or [f"{tick:g}" for tick in x_ticks], x_label, y_label)
+    axes = _draw_axes(place, x_ticks, x_label, y_label)
     curves = [_draw_line(line, place, number, marks) for number, line in enumerate(lines)]
     legend = [_draw_key(line.name, number) for number, line in enumerate(lines)]
     return (
@@ -186,15 +185,15 @@ def draw_lines(
     )
 
 
-def _draw_axes(place: Place, x_ticks: Sequence[float], x_names: Sequence[str], x_label: str, y_label: str) -> str:
+def _draw_axes(place: Place, x_ticks: Sequence[float], x_label: str, y_label: str) -> str:
     parts = []
     for tick in (0, 0.25, 0.5, 0.75, 1):
         x, y = place(min(x_ticks), tick)
         parts.append(f'<path d="M{x:.1f} {y:.1f}h{PLOT}" stroke="currentColor" stroke-opacity=".15"/>')
         parts.append(f'<text x="{x - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')
-    for tick, name in zip(x_ticks, x_names, strict=True):
+    for tick in x_ticks:
         x, y = place(tick, 0)
-        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{escape(name)}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{y + 16:.1f}" text-anchor="middle">{tick:g}</text>')
     middle, below = LEFT + PLOT / 2, HEIGHT - 10
     parts.append(f'<text x="{middle:.1f}" y="{below}" text-anchor="middle">{escape(x_label)}</text>')
     turned = f"rotate(-90 12 {(TOP + HEIGHT - BOTTOM) / 2:.0f})"

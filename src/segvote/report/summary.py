@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import PurePath
 from statistics import median
 from typing import Any
 
@@ -82,7 +83,9 @@ def format_drawing(run: Run) -> str:
     found = run.record.drawing
     if not found:
         return ""
-    return f'<p class="drawing"><b>Masks drawn as {escape(found.way)}:</b> {escape(found.reason)}.</p>\n'
+    network = escape(PurePath(found.refine).name) if found.way != "lines" else ""
+    refined = f" Regions redrawn by {network} where it agreed with the vote." if network else ""
+    return f'<p class="drawing"><b>Masks drawn as {escape(found.way)}:</b> {escape(found.reason)}.{refined}</p>\n'
 
 
 def format_figures(run: Run) -> str:

@@ -86,11 +86,13 @@ class Problem(Struct, frozen=True):
     reason: str
 
 
-class DrawingChoice(Struct, frozen=True):
+class DrawingChoice(Struct, frozen=True, omit_defaults=True):
     """How the masks are drawn, for the report."""
 
     way: str
     reason: str
+    refine: str = ""
+    refine_sha256: str = ""
 
 
 class Inputs(Struct, frozen=True, forbid_unknown_fields=True):

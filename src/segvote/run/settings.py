@@ -48,6 +48,9 @@ class Settings:
         `segvote.method.extents`.
     draw
         How masks are drawn after the decision: a name of `segvote.masks.WAYS`.
+    refine
+        A network that redraws the regions of masks, ``sam:ENCODER.onnx,DECODER.onnx``; empty: none. It runs on the
+        device of the features.
     seed
         Of everything random (codebooks).
     label
@@ -84,6 +87,7 @@ class Settings:
     unsure: bool = False
     extent: int = 2
     draw: str = "auto"
+    refine: str = ""
     seed: int = 0
     label: str = "object"
     frames: str = "auto"

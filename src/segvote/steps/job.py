@@ -169,7 +169,7 @@ def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resourc
     found = {
         "search": describe_search(voted.held.recall),
         "confidence": _describe_confidence(voted.held, [bag.bag.name for bag in opened.bags]),
-        "drawing": DrawingChoice(drawing.way, drawing.reason),
+        "drawing": DrawingChoice(drawing.way, drawing.reason, drawing.refine, drawing.refine_sha256),
         "extent": extent,
     }
     run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))

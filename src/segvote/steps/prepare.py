@@ -8,6 +8,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
+from segvote.features.networks.sam import Sam
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.io.video.reading import VideoStream
@@ -45,6 +46,8 @@ def check_names(settings: Settings) -> FeatureExtractor:
         raise BadInputError(f"expected a voter with --second-voting, got {METHOD}, which smooths in its own way")
     check_decision(settings.decision)
     check_way(settings.draw)
+    if settings.refine:
+        Sam(settings.refine)
     SEGMENTERS.check(settings.segmenter)
     return make_features(settings.features, **settings.feature_options)
 
