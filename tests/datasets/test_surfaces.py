@@ -6,7 +6,7 @@ from scipy import ndimage
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
-from segvote.datasets import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
+from segvote.datasets import DEFECTS, make_surfaces, write_surfaces
 from segvote.datasets.surfaces import make_surface
 from segvote.errors import BadInputError, UnknownNameError
 
@@ -29,8 +29,7 @@ def test_the_default_size_is_1024_pixels_and_its_area_small():
 @kinds
 @pytest.mark.parametrize("ground", ["brick", "grass", "gravel", "sand"])
 def test_the_mask_is_what_was_damaged_and_nothing_else(kind, ground):
-    style = SurfaceStyle(kind, ground, SMALL)
-    whole, scene = (make_surface("with", 0, 3, style, damaged=damaged) for damaged in (False, True))
+    whole, scene = (make_surface("with", 0, 3, kind, ground, SMALL, damaged=damaged) for damaged in (False, True))
     changed = (whole.image != scene.image).any(axis=2)
     assert not changed[~scene.mask].any()
     # Damage may leave a pixel the colour that it had.

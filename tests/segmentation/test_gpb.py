@@ -17,7 +17,7 @@ def make_two_textures():
 
 def test_the_fitted_numbers_have_an_origin_and_their_shapes():
     model = load_model()
-    assert "fit_gpb.py" in model.origin
+    assert "bench_segmentation.py" in model.origin
     assert model.textons.shape == (32, N_FILTERS)
     assert model.pixel_weights.shape == (15,) and model.arc_weights.shape == (17,)
 

@@ -5,7 +5,7 @@ import pytest
 
 from segvote.errors import BadInputError
 from segvote.kernels.pixels import convert_to_lab
-from segvote.segmentation.hierarchy import build_segmentation, build_tree, crop_tree, cut_tree, join_trees
+from segvote.segmentation.hierarchy import build_segmentation, crop_tree, cut_tree, join_trees, link_ward
 from segvote.segmentation.labels import find_neighbours, measure_areas, measure_means, relabel_connected
 from segvote.segmentation.ward import segment_ward
 
@@ -72,7 +72,7 @@ def assert_is_tree(parents, altitudes, n_segments):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_tree_equals_naive_merging(seed):
     image, labels = make_scene(seed, (8, 9))
-    parents, altitudes = build_tree(image, labels)
+    parents, altitudes = link_ward(convert_to_lab(image), labels)
     slow_parents, slow_altitudes = build_tree_slow(image, labels)
     np.testing.assert_array_equal(parents, slow_parents)
     np.testing.assert_allclose(altitudes, slow_altitudes, rtol=1e-4)
@@ -81,7 +81,7 @@ def test_the_tree_equals_naive_merging(seed):
 @pytest.mark.parametrize("n_regions", [1, 2, 3, 10, 50, 10_000])
 def test_a_cut_equals_undoing_merges_one_by_one(n_regions):
     image, labels = make_scene()
-    parents, altitudes = build_tree(image, labels)
+    parents, altitudes = link_ward(convert_to_lab(image), labels)
     regions = cut_tree(parents, altitudes, n_regions)
     np.testing.assert_array_equal(regions, cut_tree_slow(parents, altitudes, n_regions))
     assert regions.max() + 1 == min(n_regions, labels.max() + 1)
@@ -95,14 +95,14 @@ def test_equal_altitudes_are_cut_to_the_number_asked_for():
 
 def test_regions_of_a_cut_are_connected():
     image, labels = make_scene()
-    regions = cut_tree(*build_tree(image, labels), 7)[labels]
+    regions = cut_tree(*link_ward(convert_to_lab(image), labels), 7)[labels]
     assert relabel_connected(regions).max() == 6
 
 
 @pytest.mark.parametrize("n_regions", [1, 2, 9, 10_000])
 def test_a_cropped_tree_cuts_as_the_whole_tree(n_regions):
     image, labels = make_scene()
-    whole = build_tree(image, labels)
+    whole = link_ward(convert_to_lab(image), labels)
     regions, *cropped = crop_tree(*whole, n_regions)
     assert_is_tree(*cropped, regions.max() + 1)
     np.testing.assert_array_equal(regions, cut_tree(*whole, n_regions))
@@ -122,12 +122,12 @@ def test_means_are_those_of_each_segments_pixels(shape, n_channels):
 def test_a_video_gets_a_tree_too():
     rng = np.random.default_rng(0)
     labels = relabel_connected(rng.integers(0, 2, (3, 6, 7)))
-    tree = build_tree(rng.integers(0, 256, (3, 6, 7, 3), dtype=np.uint8), labels)
+    tree = link_ward(rng.uniform(0, 100, (3, 6, 7, 3)), labels)
     assert_is_tree(*tree, labels.max() + 1)
 
 
 def test_one_segment_is_its_own_root():
-    parents, altitudes = build_tree(np.zeros((4, 4, 3), np.uint8), np.zeros((4, 4), int))
+    parents, altitudes = link_ward(np.zeros((4, 4, 3)), np.zeros((4, 4), int))
     assert parents.tolist() == [0] and altitudes.tolist() == [0]
     assert cut_tree(parents, altitudes, 5).tolist() == [0]
 
