@@ -136,12 +136,15 @@ def compare_update(given: Given) -> dict[str, Any]:
     old, seconds_old = annotate("old")
     fresh, seconds_fresh = annotate("all")
     smaller = segvote.Run(shutil.copytree(old.folder.path, folder / "copy"))
-    more = {"add_with": [folder / "new/with"], "add_without": [folder / "new/without"]}
-    added, seconds_add = measure_seconds(lambda: segvote.update(old, n_jobs=given.jobs, **more))
+    for bag_label in BAG_LABELS:
+        shutil.copytree(folder / "new" / bag_label, folder / "old" / bag_label, symlinks=True, dirs_exist_ok=True)
+    added, seconds_add = measure_seconds(lambda: segvote.update(old, n_jobs=given.jobs))
     figures = {"n_images": len(fresh), "n_added": len(fresh) - len(old), "ratio_add": seconds_add / seconds_fresh}
     figures["same_masks_add"] = count_same_masks(added, fresh)
-    names = sorted({bag.name for bag in added.bags} - {bag.name for bag in old.bags})
-    removed, seconds_remove = measure_seconds(lambda: segvote.update(old, n_jobs=given.jobs, remove=names))
+    for bag in added.bags:
+        if bag.name not in {one.name for one in old.bags}:
+            (folder / "old" / bag.name).unlink()
+    removed, seconds_remove = measure_seconds(lambda: segvote.update(old, n_jobs=given.jobs))
     same = count_same_masks(removed, smaller)
     return figures | {"ratio_remove": seconds_remove / seconds_old, "same_masks_remove": same}
 

@@ -82,7 +82,7 @@ class Judged:
 
 
 def list_judged(run: Run, quick: bool) -> list[Judged]:
-    readers = list_truth(Path(run.record["inputs"]["with"]).parent / "masks")
+    readers = list_truth(Path(run.inputs.with_folder).parent / "masks")
     found = [(task, find_truth(readers, task.record.name)) for task in list_tasks(run) if task.decisions.any()]
     known = [(task, reader) for task, reader in found if task.record.bag_label == WITH and reader is not None]
     places = np.unique(np.linspace(0, len(known) - 1, N_QUICK if quick else N_JUDGED).astype(int))

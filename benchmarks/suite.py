@@ -103,7 +103,7 @@ def measure_set(folder: Path, out: Path, settings: Settings) -> Row:
     started = time.perf_counter()
     run = annotate(folder / "with", folder / "without", out / folder.name, settings)
     seconds = time.perf_counter() - started
-    kept = out / f"{folder.name}-{run.record['key']}.json"
+    kept = out / f"{folder.name}-{run.record.key}.json"
     if kept.is_file():
         return json.loads(kept.read_text())
     found = evaluate(run, folder / "masks")

@@ -1,7 +1,6 @@
 """The Python face: explicit signatures, runs in a notebook's words, images in memory, examples that run."""
 
 import asyncio
-import dataclasses
 import doctest
 import inspect
 import io
@@ -96,10 +95,6 @@ def test_an_explanation_sums_to_the_score(run):
     assert run.explain(run.bags[0].name, (5, 5)).segment == run.read_segments(0)["labels"][5, 5]
 
 
-def test_a_diagnosis_names_every_image(run):
-    assert {one.name for one in run.diagnose().images} == {bag.name for bag in run.bags}
-
-
 def test_a_data_frame_without_pandas_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingPartError, match="pip install pandas"):
@@ -127,15 +122,6 @@ def test_images_in_memory_leave_no_file(scenes, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.mkdtemp", lambda *_, **__: pytest.fail("a folder was made"))
     assert len(segvote.annotate_images(*images, QUICK)) == 3
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"), [(([0], []), "1 with and 0 without"), (([0, 1], [1]), "with image 1 and without image 0")]
-)
-def test_lists_that_make_no_sense_are_refused(given, reason):
-    pictures = np.random.default_rng(0).integers(0, 255, (2, 40, 40)).astype(np.uint8)
-    with pytest.raises(BadInputError, match=reason):
-        segvote.annotate_images(*([pictures[number] for number in some] for some in given), QUICK)
 
 
 def test_an_array_that_is_no_picture_is_named():
@@ -190,37 +176,9 @@ def test_a_script_needs_no_guard_for_its_processes(scenes, tmp_path):
     assert done.stdout.startswith("once ") and done.stdout.count("once") == 1
 
 
-def test_progress_in_a_notebook_is_one_table_updated_in_place(monkeypatch):
-    display_module = pytest.importorskip("IPython.display")
-    shown = []
-
-    class Handle:
-        def update(self, content, raw):
-            shown[-1] = content["text/plain"]
-
-    monkeypatch.setattr(
-        display_module, "display", lambda content, **_: (shown.append(content["text/plain"]), Handle())[1]
-    )
-    with draw_progress(console=Console(file=io.StringIO(), force_jupyter=True)) as progress:
-        for done in range(4):
-            progress("vote", done, 3)
-        progress("nothing to do", 0, 0)
-        progress("write masks", 2, 2)
-    assert [line.split() for line in shown[0].splitlines()] == [["vote", "3/3"], ["write", "masks", "2/2"]]
-    assert len(shown) == 1
-
-
 @pytest.mark.parametrize("watched", [True, False])
 def test_progress_is_drawn_where_somebody_watches(watched):
     console = Console(file=io.StringIO(), force_terminal=watched, width=100)
     with draw_progress(console=console) as progress:
         progress("vote", 1, 3)
     assert ("vote" in console.file.getvalue()) == watched
-
-
-def test_a_run_can_be_voted_on_again_without_touching_its_files(run):
-    before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*")}
-    np.testing.assert_allclose(run.hold_vote().vote.scores, run.votes["scores"], rtol=1e-5, atol=1e-6)
-    other = run.hold_vote(dataclasses.replace(run.settings, voter="crane", voter_options={}))
-    assert not np.allclose(other.vote.scores, run.votes["scores"])
-    assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*")} == before

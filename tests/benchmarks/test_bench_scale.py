@@ -20,11 +20,6 @@ def test_the_made_set_is_what_it_says():
     assert np.array_equal(X, bench.make_set(1000)[0])
 
 
-def test_the_exponent_of_a_power_is_found():
-    rows = [{"n_segments": n, "seconds": 2e-5 * n**1.2} for n in (10, 100, 1000)]
-    assert bench.find_exponent(rows, "seconds") == pytest.approx(1.2)
-
-
 def test_the_planted_object_is_found():
     row = bench.measure_size(1500)
     assert row["ap"] > 0.8

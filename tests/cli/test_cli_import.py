@@ -1,7 +1,9 @@
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from segvote.cli.app import load_commands
 from segvote.cli.import_ import format_command
+from segvote.run.record import Inputs
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.steps.export import export
@@ -18,8 +20,7 @@ def test_import_counts_images_and_says_what_to_do_next(run_copy, tmp_path):
 
 
 def test_a_class_is_voted_again_by_annotate_classes(run_copy, tmp_path):
-    record = RunFolder(run_copy).read_record()
-    record["inputs"] = {"with": "/photos/cow", "without": "/photos"}
+    record = replace(RunFolder(run_copy).read_record(), inputs=Inputs("/photos/cow", "/photos"))
     (tmp_path / "out/classes").mkdir(parents=True)
     folder = run_copy.rename(tmp_path / "out/classes/cow")
     RunFolder(folder).write_record(record)

@@ -31,13 +31,6 @@ def test_a_swallowed_interruption_is_raised_at_progress(listening):
             progress("step", 1, 2)
 
 
-def test_a_new_command_starts_afresh(listening):
-    with contextlib.suppress(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
-    stopping.listen_for_stop()
-    stopping.check_stop()
-
-
 @pytest.mark.parametrize("number", stopping.SIGNALS)
 def test_every_stop_signal_has_its_exit_code(listening, number):
     signal.signal(number, signal.SIG_DFL)  # whoever started the tests may have let the terminal go
@@ -45,13 +38,6 @@ def test_every_stop_signal_has_its_exit_code(listening, number):
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), number)
     assert stopping.find_exit_code() == 128 + number
-
-
-def test_a_terminal_that_may_go_is_let_go(listening):
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    stopping.listen_for_stop()
-    os.kill(os.getpid(), signal.SIGHUP)
-    stopping.check_stop()
 
 
 def test_a_command_that_is_told_to_end_takes_its_workers_along():

@@ -1,20 +1,15 @@
 """Messages a new user meets: each names the mistake that was made, and what to do."""
 
-import io
 import os
 import shutil
 from types import SimpleNamespace
 
 import pytest
 from calling import call
-from rich.console import Console
-from rich.progress import Progress as Bar
 
-from segvote import annotate, annotate_classes
+from segvote import annotate_classes
 from segvote.cli.annotate import print_outcome
-from segvote.evaluation.explain import VOTE, SegmentExplanation, VoteLine, format_explanation
-from segvote.io.progress_bar import RateColumn
-from segvote.report.summary import format_figures, format_tiles
+from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
 
@@ -60,26 +55,17 @@ def test_a_missing_out_is_told_once_the_folders_are_there(scenes):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null here")
-@pytest.mark.parametrize("command", ["annotate", "doctor", "demo", "export", "compare", "predict", "benchmark"])
+@pytest.mark.parametrize("command", ["annotate", "demo", "export", "predict"])
 def test_dev_null_is_refused_in_one_line(scenes, finished_run, command):
     inputs = {
         "demo": [],
         "export": [finished_run.folder.path, "--format", "coco"],
-        "compare": [scenes / "with", scenes / "without", "--truth", scenes / "masks", "--voters", "ekde"],
         "predict": [finished_run.folder.path, scenes / "with"],
-        "benchmark": ["neutral", scenes, "--voters", "ekde"],
     }
     done = call(command, *inputs.get(command, [scenes / "with", scenes / "without"]), "-o", "/dev/null")
     assert done.returncode == 2
     assert "/dev/null" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
-
-
-def test_one_segment_is_not_segments(finished_run):
-    line = VoteLine(VOTE, 1, 0, 0.5)
-    text = format_explanation(SegmentExplanation(0, 0, 0.5, 0.0, True, -1, (line,), 0.0), finished_run)
-    assert "votes for, of 1 segment\n" in text
-    assert "votes against, of 0 segments" in text
 
 
 def test_one_with_image_warns(scenes, tmp_path):
@@ -91,39 +77,9 @@ def test_one_with_image_warns(scenes, tmp_path):
     assert "warning: one *with* image only" in done.stderr
 
 
-def test_the_vote_reports_its_parts(scenes, tmp_path):
-    told = []
-    annotate(
-        scenes / "with",
-        scenes / "without",
-        tmp_path / "out",
-        QUICK,
-        n_jobs=1,
-        progress=lambda *told_: told.append(told_),
-    )
-    assert [one[1:] for one in told if one[0] == "vote"] == [(0, 3), (1, 3), (2, 3), (3, 3)]
-
-
-@pytest.mark.parametrize(("seconds", "shown"), [(0.01, ""), (20.0, "25.0/s")])
-def test_a_rate_is_shown_when_there_is_something_to_measure(seconds, shown):
-    now = [0.0]
-    bar = Bar(RateColumn(), console=Console(file=io.StringIO()), get_time=lambda: now[0])
-    task = bar.add_task("write masks", total=500)
-    now[0] = seconds
-    bar.update(task, completed=500)
-    assert RateColumn().render(bar.tasks[0]).plain == shown
-
-
-def test_the_report_explains_empty_masks_and_thresholds(finished_run):
-    tiles = format_tiles(finished_run)
-    assert "look like it" in tiles and "their masks are empty" in tiles
-    assert "false" not in tiles
-    assert format_figures(finished_run).count("Two thresholds") == 1
-
-
 def test_a_stack_of_which_one_page_was_read_is_not_left_out(capsys):
     bag = SimpleNamespace(name="with/a.tif", bag_label="with", excluded=False, n_frames=0)
-    problems = [{"name": "with/a.tif", "reason": "one page"}, {"name": "with/b.tif", "reason": "damaged"}]
+    record = SimpleNamespace(problems=[Problem("with/a.tif", "one page"), Problem("with/b.tif", "damaged")])
     folder = RunFolder("out")
-    print_outcome(SimpleNamespace(bags=[bag], record={"problems": problems}, folder=folder, format_confidence=str))
+    print_outcome(SimpleNamespace(bags=[bag], record=record, folder=folder, format_confidence=str))
     assert capsys.readouterr().err.splitlines()[:2] == ["read in part: one page", "left out: damaged"]

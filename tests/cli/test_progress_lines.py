@@ -19,8 +19,3 @@ def test_a_long_step_says_how_far_it_is():
     later = FIRST_LINE + NEXT_LINE
     moments = [(0, "vote", 0), (FIRST_LINE, "vote", 3), (FIRST_LINE + 1, "vote", 4), (later, "vote", 9)]
     assert report(moments) == ["vote: 3 of 10", "vote: 9 of 10"]
-
-
-def test_every_long_step_has_its_line():
-    moments = [(0, "vote", 0), (FIRST_LINE, "vote", 5), (9, "write", 0), (9 + FIRST_LINE, "write", 7)]
-    assert report(moments) == ["vote: 5 of 10", "write: 7 of 10"]

@@ -22,7 +22,6 @@ from segvote.datasets.base import (
     read_voc_boxes,
 )
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.io.arrays import read_mat
 
 RED, BLUE, BLACK = (128, 0, 0), (0, 0, 128), (0, 0, 0)
 
@@ -35,18 +34,6 @@ def make_item(name, bag_label="with"):
 def test_every_loader_names_the_folder_that_is_not_there(name, tmp_path):
     with pytest.raises(BadInputError, match="nowhere"):
         DATASETS[name](tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("name", DATASETS)
-def test_every_loader_is_called_load_and_documented(name):
-    loader = DATASETS[name]
-    assert loader.__name__.startswith("load_")
-    assert "Parameters" in loader.__doc__ and "class_name" in loader.__doc__
-
-
-def test_an_unknown_label_is_an_error():
-    with pytest.raises(BadInputError, match="maybe"):
-        DataItem("a", "maybe", (Path("1.png"),))
 
 
 def test_nothing_is_read_before_it_is_asked_for():
@@ -95,13 +82,6 @@ def test_a_jpeg_mask_is_thresholded(tmp_path, write_picture, half_mask):
     assert np.array_equal(read_threshold_mask(path), np.where(half_mask, 255, 0))
 
 
-def test_a_mask_of_zeros_and_ones_is_read_too(tmp_path, write_picture, half_mask):
-    assert np.array_equal(
-        read_threshold_mask(write_picture(tmp_path / "m.png", half_mask.astype(np.uint8))) == 255, half_mask
-    )
-    assert not read_threshold_mask(write_picture(tmp_path / "e.png", np.zeros((4, 4), np.uint8))).any()
-
-
 def test_a_trimap_keeps_its_unclassified_line(tmp_path, write_picture):
     path = write_picture(tmp_path / "t.png", np.array([[1, 3, 2]], dtype=np.uint8))
     assert read_trimap(path).tolist() == [[255, 128, 0]]
@@ -119,15 +99,6 @@ def test_stick_boxes_are_cells_of_four_numbers(tmp_path):
     cells[0, 0], cells[0, 1] = np.array([[9.0, 2.0, 3.0, 8.0]]), np.array([[-1.0, 0.0, 5.0, 5.0]])
     savemat(tmp_path / "frame0001.jpg_sticks.mat", {"coor": cells})
     assert read_stick_boxes(tmp_path / "frame0001.jpg_sticks.mat").tolist() == [[3, 2, 9, 8], [0, 0, 5, 5]]
-
-
-def test_a_mat_file_that_is_none_is_named(tmp_path):
-    (tmp_path / "bad.mat").write_bytes(b"not matlab" * 30)
-    with pytest.raises(BadInputError, match=r"bad\.mat"):
-        read_mat(tmp_path / "bad.mat", "coor")
-    savemat(tmp_path / "other.mat", {"x": 1})
-    with pytest.raises(BadInputError, match="'coor', got x"):
-        read_mat(tmp_path / "other.mat", "coor")
 
 
 def test_voc_counts_from_one_and_includes_the_end(tmp_path):

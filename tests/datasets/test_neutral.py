@@ -1,18 +1,8 @@
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from segvote.datasets import DATASETS, write_scenes
 from segvote.errors import BadInputError, UnknownNameError
-
-
-@pytest.fixture
-def data_folder():
-    if "SEGVOTE_DATA" not in os.environ:
-        pytest.skip("SEGVOTE_DATA does not say where the data sets are")
-    return Path(os.environ["SEGVOTE_DATA"])
 
 
 def test_written_scenes_load_back_with_their_masks(tmp_path):
@@ -61,24 +51,3 @@ def test_pittcar_knows_cars_only(tmp_path, write_picture):
     assert DATASETS["pittcar"](tmp_path).classes == ["car"]
     with pytest.raises(UnknownNameError, match="car"):
         DATASETS["pittcar"](tmp_path, "bicycle")
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize(
-    ("name", "n_with", "n_without"), [("street-cars", 100, 100), ("cows", 45, 100), ("aeroplanes", 30, 100)]
-)
-def test_real_image_sets_load(data_folder, name, n_with, n_without):
-    data = DATASETS["neutral"](data_folder / name)
-    shown = data.select(name, "with")
-    assert (len(shown), len(data.select(name, "without"))) == (n_with, n_without)
-    for item in shown[:5]:
-        mask = item.read_masks()[0]
-        assert mask.shape == item.read_frame().shape[:2] and (mask == 255).mean() > 0.01
-
-
-@pytest.mark.real_data
-def test_real_videos_load(data_folder):
-    data = DATASETS["neutral"](data_folder / "video-cars", "car")
-    shown = data.select("car", "with")
-    assert (len(shown), len(data.select("car", "without"))) == (3, 4)
-    assert all(item.is_video and len(item.masks) == len(item.frames) for item in shown)

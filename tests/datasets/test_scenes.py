@@ -7,10 +7,9 @@ import pytest
 from PIL import Image
 from scipy import ndimage
 
-from segvote.datasets import cutouts
-from segvote.datasets.composing import Sprite, paint_sprite, transform
-from segvote.datasets.cutouts import OBJECTS, Cutout, cut_card, open_bundled
-from segvote.datasets.scenes import MAX_COVERED, make_scenes, place_inside, scatter, write_scenes
+from segvote.datasets.composing import transform
+from segvote.datasets.cutouts import OBJECTS, Cutout, open_bundled
+from segvote.datasets.scenes import make_scenes, write_scenes
 from segvote.errors import BadInputError, MissingPartError, UnknownNameError
 
 
@@ -82,33 +81,6 @@ def test_an_unknown_object_is_an_error():
         next(make_scenes(1, 0, target="hat"))
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-def make_square(side):
-    return Sprite(np.ones((side, side, 3), np.float32), np.ones((side, side), np.float32))
-
-
-def test_inside_means_all_of_it_is_seen(rng):
-    for _ in range(50):
-        assert place_inside(make_square(15), 30, 40, rng).spread(30, 40)[1].sum() == 225
-
-
-def test_scattered_objects_hardly_overlap(rng):
-    placed = scatter([make_square(12)] * 8, [place_inside(make_square(20), 80, 100, rng)], 80, 100, rng)
-    layers = [sprite.spread(80, 100)[1] for sprite in placed]
-    for index, layer in enumerate(layers[1:], start=1):
-        covered = np.sum(layer * np.maximum.reduce(layers[:index]))
-        assert covered <= MAX_COVERED * 144
-
-
-def test_what_finds_no_room_is_left_out(rng):
-    full = [make_square(50)]
-    assert len(scatter([make_square(10)] * 3, full, 50, 50, rng)) == 1
-
-
 def make_disc(size=60, colour=(1.0, 0.0, 0.0)):
     y, x = np.mgrid[:size, :size] - (size - 1) / 2
     alpha = (np.hypot(x, y) < size / 2).astype(np.float32)
@@ -123,23 +95,6 @@ def test_area_is_that_asked_for_at_any_angle(area, angle):
     assert sprite.image[sprite.alpha > 0.5].min(axis=0)[0] > 0.99  # red up to its edge: no old background
 
 
-def test_what_sticks_out_is_cut_off():
-    sprite = Sprite(np.ones((10, 10, 3), np.float32), np.ones((10, 10), np.float32), top=-4, left=15)
-    image, alpha = sprite.spread(20, 20)
-    assert alpha.sum() == 6 * 5 and alpha[:6, 15:].all()
-    assert image.sum() == 3 * 6 * 5
-    outside = Sprite(sprite.image, sprite.alpha, top=30, left=0)
-    assert outside.spread(20, 20)[1].sum() == 0
-
-
-def test_a_sprite_hides_the_ground_and_casts_a_shadow():
-    scene = np.full((60, 60, 3), 0.8, np.float32)
-    sprite = Sprite(np.full((20, 20, 3), 0.5, np.float32), np.ones((20, 20), np.float32), top=20, left=20)
-    painted, alpha = paint_sprite(scene, sprite, np.array([6.0, 0.0]))
-    assert np.all(painted[20:40, 20:40] == 0.5) and alpha.sum() == 400
-    assert painted[42, 30, 0] < 0.6 < painted[15, 30, 0]
-
-
 @pytest.mark.parametrize("name", OBJECTS)
 def test_every_object_is_one_piece_with_its_box_filled(name):
     for cutout in OBJECTS[name]():
@@ -150,14 +105,6 @@ def test_every_object_is_one_piece_with_its_box_filled(name):
         assert (
             cutout.alpha[0].any() and cutout.alpha[-1].any() and cutout.alpha[:, 0].any() and cutout.alpha[:, -1].any()
         )
-
-
-def test_no_two_cards_are_alike():
-    rng = np.random.default_rng(0)
-    cards = [cut_card(rng) for _ in range(30)]
-    colours = np.array([card.image.mean(axis=(0, 1)) for card in cards])
-    assert len(np.unique(colours.round(3), axis=0)) == 30
-    assert all(max(card.alpha.shape) <= cutouts.CARD_SIDE for card in cards)
 
 
 def test_a_picture_that_is_not_installed_is_named():

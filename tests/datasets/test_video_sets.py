@@ -41,11 +41,6 @@ def test_numbered_objects_of_2017_all_count(davis, half_mask):
     assert (mask == 255).all()
 
 
-def test_another_resolution_that_is_absent_is_an_error(davis):
-    with pytest.raises(BadInputError, match="1080p"):
-        DATASETS["davis"](davis, resolution="1080p")
-
-
 @pytest.fixture
 def shots(tmp_path, write_picture):
     """A shot of cats with four segments in one of two frames, and one of dogs."""
@@ -71,14 +66,6 @@ def test_labels_of_segments_become_masks_of_frames(shots):
         1: [0, 255, 128, 128]
     }
     assert [one.name for one in data.select("cat", "without")] == ["dog/0001/002"]
-
-
-def test_colours_are_numbers_too(shots, write_picture):
-    colours = np.zeros((18, 24, 3), dtype=np.uint8)
-    colours[:, 6:] = 700 % 256, 700 // 256, 0
-    write_picture(shots / "cat/data/0001/shots/001/segments/0002.png", colours)
-    mask = DATASETS["tang-segments"](shots, "cat").items["cat"][0].read_masks()[1]
-    assert mask[0, [0, 6]].tolist() == [0, 255]
 
 
 def test_other_labels_and_other_layouts_are_refused(shots, tmp_path):

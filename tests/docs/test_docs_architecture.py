@@ -3,7 +3,6 @@
 import importlib
 import sys
 
-import numpy as np
 import pytest
 from markdown_pages import DOCS, list_blocks
 from sklearn.utils.estimator_checks import check_estimator
@@ -34,12 +33,6 @@ def test_the_parts_of_the_page_annotate_and_export(added, scenes, tmp_path):
     lines = export(run.folder.path, "boxes").read_text().splitlines()
     assert lines[0].startswith("image,label,left")
     assert len(lines) == 1 + 6  # a box for every image with the object
-
-
-def test_the_segmenter_of_the_page_cuts_as_promised(added):
-    noise = np.random.default_rng(0).integers(0, 255, (60, 80, 3)).astype(np.uint8)
-    segmentation = added.segment_squares(noise, n_segments=30)
-    assert segmentation.n_segments <= 30
 
 
 def test_the_voter_of_the_page_passes_scikit_learn_checks(added):

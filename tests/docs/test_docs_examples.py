@@ -81,14 +81,6 @@ def list_private(codes):
     return [(where, *one) for where, code in codes for one in list_imports(code) if not is_public(*one)]
 
 
-def test_the_tutorial_imports_only_public_names():
-    assert list_private([("tutorial", "".join(cell["source"])) for cell in list_code_cells()]) == []
-
-
-def test_the_scripts_of_the_gallery_import_only_public_names():
-    assert list_private([(script.stem, script.read_text()) for script in SCRIPTS]) == []
-
-
 # For those who add parts to segvote itself: its code stands inside the package.
 INSIDE = {"architecture.md"}
 
@@ -111,10 +103,3 @@ def test_python_of_the_pages_imports_only_public_names():
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_a_script_of_the_gallery_runs(script):
     run_python(script)
-
-
-def test_what_the_scripts_of_the_gallery_import_exists():
-    trees = [(script.stem, ast.parse(script.read_text())) for script in SCRIPTS]
-    imports = [(name, node) for name, tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    named = [(name, node.module, one.name) for name, node in imports for one in node.names]
-    assert [where for where in named if not hasattr(importlib.import_module(where[1]), where[2])] == []

@@ -38,10 +38,3 @@ def test_every_page_is_listed_once():
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in paths} - {"index"}
     listed = [name for name in list_listed_pages() if not MADE_BY_BUILD.match(name)]
     assert sorted(listed) == sorted(pages)
-
-
-def test_links_into_the_gallery_name_its_scripts():
-    scripts = {path.stem for folder in ("examples", "gallery") for path in (DOCS / folder).glob("plot_*.py")}
-    texts = [path.read_text() for path in [*PAGES, *(DOCS / "gallery").glob("*.py"), *(DOCS / "examples").glob("*.py")]]
-    named = {name for text in texts for name in re.findall(r"auto_(?:examples|gallery)[/_](plot_\w+)", text)}
-    assert named <= scripts

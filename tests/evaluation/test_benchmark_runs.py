@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 from segvote.cli.app import load_commands
 from segvote.datasets import DATASETS
 from segvote.datasets.base import DataItem, DataSet
-from segvote.datasets.paper_table import PAPER_SHOTS
 from segvote.errors import BadInputError, UnknownNameError
-from segvote.evaluation.benchmark import Benchmark, RowFeatures, benchmark, make_paper_plan
+from segvote.evaluation.benchmark import Benchmark, benchmark, make_paper_plan
 from segvote.evaluation.benchmark_folders import WHOLE, choose_frames, lay_out_class
 from segvote.evaluation.compare import Plan, compare, list_combinations
 from segvote.evaluation.compare_results import Combination, Comparison, Result
@@ -26,7 +25,6 @@ from segvote.report.experiment_pages import (
     list_class_rows,
     write_benchmark,
 )
-from segvote.report.experiment_tables import format_text, list_set_rows
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -81,12 +79,6 @@ def test_a_class_is_laid_out_as_links(videos, tmp_path):
     assert len(list(again.folders[0].iterdir())) == 1
 
 
-def test_a_class_without_negatives_is_refused(videos, tmp_path):
-    items = tuple(item for item in DATASETS["neutral"](videos).items["red"] if item.bag_label == WITH)
-    with pytest.raises(BadInputError, match="without red"):
-        lay_out_class(DataSet("made", {"red": items}), "red", tmp_path, 1, None)
-
-
 def test_videos_are_judged_as_wholes_by_the_threshold_for_videos(videos, tmp_path):
     done = benchmark("neutral", videos, tmp_path / "out", PLAN, QUICK, n_jobs=1)
     comparison = done.classes["red"]
@@ -96,14 +88,6 @@ def test_videos_are_judged_as_wholes_by_the_threshold_for_videos(videos, tmp_pat
     assert comparison.measure_corloc(result).mean == 1.0
     assert done.n_items == {"red": 2}
     assert done.resolution == 0.5
-
-
-def test_whole_videos_are_folders_taken_for_videos(videos, tmp_path):
-    laid = lay_out_class(DATASETS["neutral"](videos), "red", tmp_path / "images", n_frames=WHOLE, max_items=None)
-    assert sorted(path.name for path in laid.folders[0].iterdir()) == ["00000", "00001"]
-    assert len(list((laid.folders[0] / "00000").iterdir())) == 4
-    assert laid.groups == {"with/00000": "with/a", "with/00001": "with/b"}
-    assert sorted(laid.readers) == ["00000/00001", "00000/00003", "00001/00001", "00001/00003"]
 
 
 @pytest.mark.parametrize("truth", ["masks", "boxes"])
@@ -141,13 +125,6 @@ def test_the_paper_plan_holds_the_papers_methods_only():
     assert len(pairs) == 7
 
 
-def test_the_rows_of_the_paper_take_the_features_asked_for():
-    asked = make_paper_plan(row_features=RowFeatures(deep="vgg19", words="bow+color"))
-    pairs = {(one.voter, one.features) for one in list_combinations(asked)}
-    assert ("ekde-paper", "vgg19") in pairs and ("crane", "bow+color") in pairs
-    assert {features for voter, features in pairs if voter != "ekde"} == {"vgg19", "bow+color"}
-
-
 def make_benchmark(tmp_path, found, notes=(), name="pittcar", classes=("car",), voter="crane"):
     overlaps = {rule: [(1.0 if place < found else 0.0, 1.0) for place in range(100)] for rule in RULES}
     names = [str(i) for i in range(100)]
@@ -178,19 +155,6 @@ def test_a_class_is_compared_with_its_own_figure(tmp_path):
     other = make_benchmark(tmp_path, 30, name="msrc-v2", classes=("cow",))
     assert list_benchmark_rows(other)[1][-2:] == ["", ""]
     assert list_class_rows(other)[1] == ["CRANE", "0.30"] and not other.has_paper
-
-
-def test_two_classes_are_compared_with_the_mean_of_the_two(tmp_path):
-    two = make_benchmark(tmp_path, 30, name="youtube-objects-v1", classes=("aeroplane", "cow"))
-    assert list_benchmark_rows(two)[1][-2] == f"{(0.00 + 0.45) / 2:.2f}"
-
-
-def test_the_benchmark_fits_a_terminal(tmp_path):
-    ten = make_benchmark(tmp_path, 30, name="youtube-objects-v1", classes=tuple(PAPER_SHOTS))
-    for rows in (list_benchmark_rows(ten), list_class_rows(ten), list_set_rows(ten.classes)):
-        text = format_text(rows)
-        assert max(map(len, text.splitlines())) <= 80
-        assert all(cell in text for row in rows for cell in row)
 
 
 def test_as_paper_is_the_papers_recipe(videos, tmp_path, monkeypatch):
@@ -247,26 +211,3 @@ def test_the_command_prints_the_table(videos, tmp_path):
     assert (
         "Figure 1, examples: red" in page and "Figure 2, heat maps: red" in page and page.count("data:image/jpeg") >= 2
     )
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", ["cows", "aeroplanes"])
-def test_ekde_beats_the_negatives_only_voters_on_real_photos(data_folder, tmp_path, name):
-    plan = Plan(voters=("ekde", "negmin", "crane"), features=("lite0",))
-    done = benchmark("neutral", data_folder / name, tmp_path / "out", plan, Settings(n_segments=100), max_items=30)
-    comparison = done.classes[name]
-    best, *others = comparison.rank()
-    assert best.combination.voter == "ekde"
-    assert comparison.measure_corloc(best).mean > 0.7
-    assert all(comparison.measure_difference(other).p_value < 0.05 for other in others)
-
-
-@pytest.mark.real_data
-def test_videos_of_real_data_are_judged_as_wholes(data_folder, tmp_path):
-    plan = Plan(voters=("ekde",), features=("lite0",))
-    done = benchmark(
-        "neutral", data_folder / "video-cars", tmp_path / "out", plan, Settings(n_segments=100), n_frames=5
-    )
-    (comparison,) = done.classes.values()
-    assert comparison.threshold == VIDEO_THRESHOLD
-    assert len(comparison.good[0].names) == 3

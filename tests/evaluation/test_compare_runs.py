@@ -9,12 +9,10 @@ from segvote import annotate
 from segvote.errors import BadInputError, UnknownNameError
 from segvote.evaluation import compare as compare_module
 from segvote.evaluation.compare import Plan, compare, list_combinations
-from segvote.evaluation.compare_results import Combination, Result, read_result, wants_lengths, write_result
+from segvote.evaluation.compare_results import Combination, Result, wants_lengths
 from segvote.evaluation.compare_stage import (
-    choose_detail,
     count_votes,
     decide_by_rules,
-    measure_segments,
     scale_table,
     vote_twice,
 )
@@ -78,16 +76,6 @@ def test_repeated_a_comparison_votes_no_more(scenes, comparison, monkeypatch):
     assert again.results == comparison.results
 
 
-def test_another_decision_changes_the_common_rule_only(scenes, tmp_path):
-    arguments = (scenes / "with", scenes / "without", scenes / "masks", tmp_path / "out")
-    plan = replace(PLAN, voters=("negmin",))
-    before = compare(*arguments, plan, QUICK, n_jobs=1).results[0]
-    after = compare(*arguments, plan, replace(QUICK, decision="best-segment"), n_jobs=1).results[0]
-    assert after.is_good
-    assert after.overlaps["common"] != before.overlaps["common"]
-    assert after.overlaps["own"] == before.overlaps["own"]
-
-
 def test_one_failure_is_recorded_and_the_rest_goes_on(scenes, tmp_path, monkeypatch):
     def refuse(table, settings):
         if settings.voter == "negmin":
@@ -114,15 +102,6 @@ def test_lengths_kept_are_the_standardised_features_themselves(finished_run):
     np.testing.assert_allclose(kept.X / lengths, table.X, atol=1e-5)
 
 
-def test_features_with_and_without_lengths_share_segments(scenes, tmp_path):
-    plan = Plan(voters=("cam",), features=("color:unit", "color:lengths"))
-    unit, kept = run(scenes, tmp_path / "out", plan).results
-    assert unit.is_good
-    assert kept.is_good
-    assert unit.segments == kept.segments
-    assert unit.key != kept.key
-
-
 def test_every_voter_gets_the_features_that_suit_it(scenes, tmp_path):
     assert not wants_lengths("color", "ekde")
     assert wants_lengths("color", "cam")
@@ -134,13 +113,6 @@ def test_every_voter_gets_the_features_that_suit_it(scenes, tmp_path):
         assert found.find(voter, "color").overlaps == found.find(voter, same).overlaps
     reference = found.find_reference(found.find("cam", "color:lengths"))
     assert reference is found.find("ekde", "color")
-
-
-def test_words_are_compared_with_length_one(scenes, tmp_path):
-    plan = Plan(voters=("cam", "ekde"), features=("bow", "bow:unit"))
-    found = run(scenes, tmp_path / "out", plan, feature_options={"n_words": 8})
-    for voter in plan.voters:
-        assert found.find(voter, "bow").overlaps == found.find(voter, "bow:unit").overlaps
 
 
 def test_options_reach_the_voter_they_are_for(scenes, tmp_path):
@@ -189,16 +161,6 @@ def test_frames_join_to_videos():
     assert joined.measure_ious().tolist() == [4 / 6, 1.0]
     with pytest.raises(UnknownNameError, match="common"):
         joined.measure_ious("other")
-
-
-def test_results_come_back_and_half_a_file_is_none(comparison, tmp_path):
-    result = comparison.results[0]
-    write_result(tmp_path, result)
-    assert read_result(tmp_path, result.key) == result
-    path = tmp_path / f"{result.key}.json"
-    path.write_text(path.read_text()[:100])
-    assert read_result(tmp_path, result.key) is None
-    assert read_result(tmp_path, "absent") is None
 
 
 def test_annotate_has_the_second_voting_as_printed(scenes, tmp_path):
@@ -252,10 +214,3 @@ def list_components(above, edges):
             left -= near
         found.append(sorted(members))
     return found
-
-
-def test_the_detail_is_the_same_for_all_voters():
-    assert measure_segments(Settings()).detail == "coarse"
-    assert measure_segments(Settings(detail="fine")).detail == "fine"
-    assert choose_detail(Settings(detail="fine", features="bow")).detail == "coarse"
-    assert choose_detail(Settings(detail="fine", features="lite0:unit")).detail == "fine"

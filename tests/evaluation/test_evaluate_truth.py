@@ -116,11 +116,7 @@ def test_a_wrong_table_is_refused_with_its_columns(tmp_path, text):
     [
         ("bbox", [1, 2, 3]),
         ("bbox", [1, 2, 3, "four"]),
-        ("bbox", [1, 2, 3, 10**400]),
-        ("bbox", None),
         ("image_id", 7),
-        ("image_id", [1]),
-        ("category_id", {}),
     ],
 )
 def test_a_wrong_box_of_a_coco_file_is_named_in_one_line(tmp_path, key, value):
@@ -159,8 +155,8 @@ def put_on_white(photograph):
     return page
 
 
-@pytest.mark.parametrize("name", ["chelsea", "coffee", "rocket", "camera", "moon", "clock", "cell", "brick"])
-@pytest.mark.parametrize(("ending", "quality"), [("png", 0), ("jpg", 90), ("jpg", 75)])
+@pytest.mark.parametrize("name", ["chelsea", "camera", "cell", "brick"])
+@pytest.mark.parametrize(("ending", "quality"), [("png", 0), ("jpg", 75)])
 def test_a_photograph_in_colour_or_grey_is_refused_as_truth(tmp_path, name, ending, quality):
     save(getattr(skimage.data, name)(), tmp_path, ending, quality)
     with pytest.raises(BadInputError, match=rf"a\.{ending} looks like a photograph: .* Check --truth"):
@@ -174,12 +170,6 @@ def test_a_photograph_on_white_ground_is_refused_as_truth(tmp_path, ending):
         list_truth(tmp_path)["a"]()
 
 
-def test_a_photograph_with_a_palette_is_refused_as_truth(tmp_path):
-    Image.fromarray(skimage.data.chelsea()).quantize(256).save(tmp_path / "a.png")
-    with pytest.raises(BadInputError, match="looks like a photograph"):
-        list_truth(tmp_path)["a"]()
-
-
 def draw_thin_lines():
     rng = np.random.default_rng(0)
     picture = Image.new("L", (565, 584))
@@ -188,8 +178,8 @@ def draw_thin_lines():
     return picture
 
 
-@pytest.mark.parametrize("side", [565, 300, 1000])
-@pytest.mark.parametrize(("ending", "quality"), [("png", 0), ("jpg", 75), ("jpg", 50)])
+@pytest.mark.parametrize("side", [565, 300])
+@pytest.mark.parametrize(("ending", "quality"), [("png", 0), ("jpg", 50)])
 def test_a_mask_of_thin_lines_with_soft_edges_is_no_photograph(tmp_path, side, ending, quality):
     save(np.asarray(draw_thin_lines().resize((side, side), Image.Resampling.BILINEAR)), tmp_path, ending, quality)
     assert list_truth(tmp_path)["a"]().mask.shape == (side, side)

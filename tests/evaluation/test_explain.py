@@ -1,15 +1,12 @@
 import copy
-import shutil
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
 from segvote.review.explain_page import format_page
-from segvote.run.settings import Settings
 from segvote.steps.reopening import reopen, vote
 
 
@@ -29,16 +26,6 @@ def test_amounts_sum_to_the_score(voted, bag):
         explanation = explain_segment(voted, bag, segment)
         total = sum(line.amount for line in explanation.lines) + explanation.constant
         assert total == pytest.approx(voted.result.scores[voted.opened.table.bag_offsets[bag] + segment], abs=1e-9)
-
-
-@pytest.mark.parametrize("voter", ["negmin", "crane"])
-def test_amounts_sum_to_the_score_for_other_voters(scenes, finished_run, tmp_path, voter):
-    shutil.copytree(finished_run.folder.path, tmp_path / "run")
-    settings = Settings(**{**finished_run.settings.to_dict(), "voter": voter, "voter_options": {}})
-    other = vote(reopen(annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)))
-    explanation = explain_segment(other, 1, 5)
-    total = sum(line.amount for line in explanation.lines) + explanation.constant
-    assert total == pytest.approx(explanation.score, abs=1e-6)
 
 
 def test_voters_are_of_other_images_and_neighbours_of_the_same(voted):

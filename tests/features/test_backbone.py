@@ -1,7 +1,6 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
 
 from segvote.errors import BadInputError
 from segvote.features import make_features
@@ -59,11 +58,6 @@ def test_tokens_give_what_maps_give(map_model, n_extra, tmp_path):
     tokens = BackboneFeatures(make_token_model(tmp_path / "tokens.onnx", n_extra), size=48)
     maps = BackboneFeatures(map_model, size=48)
     np.testing.assert_allclose(tokens.extract(*make_scene()), maps.extract(*make_scene()), rtol=1e-4, atol=1e-5)
-
-
-def test_tokens_lie_row_by_row():
-    tokens = np.arange(7)[:, None]  # a class token and 2 x 3 patches
-    np.testing.assert_array_equal(lay_out_tokens(tokens, 28, 42), [[[1, 2, 3], [4, 5, 6]]])
 
 
 def test_tokens_that_fill_no_grid_are_refused():
@@ -131,18 +125,3 @@ def test_files_that_are_no_models_are_named(tmp_path):
     (tmp_path / "text.onnx").write_text("hello, this is no model")
     with pytest.raises(BadInputError, match=r"text\.onnx"):
         make_features(str(tmp_path / "text.onnx")).extract(*make_scene())
-
-
-def test_other_inputs_than_one_image_are_refused(tmp_path):
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 10]) for name in ("in", "out")]
-    graph = helper.make_graph([helper.make_node("Relu", ["in"], ["out"])], "g", values[:1], values[1:])
-    path = tmp_path / "vector.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
-    with pytest.raises(BadInputError, match="expected one input"):
-        BackboneFeatures(path).extract(*make_scene())
-
-
-@pytest.mark.parametrize("options", [{"mean": (1, 2)}, {"std": (1, 0, 1)}, {"size": 0}, {"pooling": "sum"}])
-def test_bad_options_are_refused(map_model, options):
-    with pytest.raises(BadInputError, match="expected"):
-        BackboneFeatures(map_model, **options)

@@ -57,11 +57,6 @@ def test_the_size_of_the_label_map_does_not_move_words(fitted):
     np.testing.assert_array_equal(fitted.extract(image, small), fitted.extract(image, large))
 
 
-def test_fitting_twice_gives_the_same_words(images, fitted):
-    again = BowFeatures(n_words=40, size=160).fit(iter(images), np.random.default_rng(0))
-    np.testing.assert_array_equal(again.words_, fitted.words_)
-
-
 def test_the_state_carries_the_words(fitted):
     again = make_features("bow", n_words=40, size=160)
     again.set_state(fitted.get_state())
@@ -141,37 +136,3 @@ def test_descriptors_are_close_to_opencv_s(gray):
     theirs = cv2.SIFT_create().compute(gray, points)[1]
     cosines = (theirs * dense.descriptors.reshape(-1, 128)).sum(axis=1) / np.linalg.norm(theirs, axis=1)
     assert cosines.mean() > 0.97
-
-
-def test_flat_places_have_no_descriptor():
-    gray = np.full((60, 60), 90, np.uint8)
-    gray[:, 40:] = 200
-    dense = compute_dense_sift(gray, 4, (4,))
-    assert not dense.descriptors[0][:, dense.columns < 25].any()
-    assert dense.descriptors[0][:, np.abs(dense.columns - 40) < 4].any(axis=-1).all()
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (3, 50), (41, 2)])
-def test_tiny_images_have_a_grid_too(shape):
-    dense = compute_dense_sift(np.zeros(shape, np.uint8))
-    assert dense.descriptors.shape == (4, len(dense.rows), len(dense.columns), 128)
-    assert len(dense.rows) >= 1
-
-
-@pytest.mark.parametrize("options", [{"step": 0}, {"bin_sizes": (5,)}, {"bin_sizes": ()}])
-def test_grids_that_do_not_exist_are_refused(options):
-    with pytest.raises(BadInputError, match="even bin sizes"):
-        compute_dense_sift(np.zeros((9, 9), np.uint8), **options)
-
-
-def test_noise_of_one_grey_level_is_no_contrast():
-    noise = np.random.default_rng(0).normal(100, 1, (80, 80)).astype(np.float32)
-    assert not compute_dense_sift(noise).descriptors.any()
-
-
-def test_roots_are_taken_on_request(fitted):
-    rooted, plain = (make_features("bow", n_words=40, size=160, root=root, counts=True) for root in (True, False))
-    for one in (rooted, plain):
-        one.set_state(fitted.get_state())
-    image = skimage.data.coffee()
-    np.testing.assert_allclose(rooted.extract(image, LABELS) ** 2, plain.extract(image, LABELS), rtol=1e-5)

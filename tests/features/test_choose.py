@@ -1,12 +1,9 @@
-import pickle
-from pathlib import Path
-
 import numpy as np
 import pytest
 import skimage.data
 
 from segvote.errors import BadInputError, DamagedFileError, UnknownNameError
-from segvote.features import FEATURES, FeatureExtractor, fit_standardiser, make_features
+from segvote.features import FeatureExtractor, fit_standardiser, make_features
 from segvote.features.base import JoinedFeatures
 
 LABELS = np.arange(12).reshape(3, 4).repeat(20, axis=0).repeat(20, axis=1)
@@ -34,10 +31,6 @@ class CountingFeatures(FeatureExtractor):
 
     def set_state(self, state):
         self.seen_ = state["seen"]
-
-
-def test_every_name_leads_to_an_extractor_class():
-    assert all(issubclass(FEATURES[name], FeatureExtractor) for name in FEATURES)
 
 
 def test_an_unknown_name_lists_the_known_ones():
@@ -87,19 +80,6 @@ def test_a_state_for_an_extractor_that_learns_nothing_is_refused():
     make_features("color").set_state({})
     with pytest.raises(DamagedFileError, match="learns nothing"):
         make_features("color").set_state({"words": np.zeros(3)})
-
-
-def test_joins_can_be_copied_to_other_processes():
-    joined = make_features("lite0+color", size=64)
-    expected = joined.extract(skimage.data.chelsea(), LABELS)
-    copy = pickle.loads(pickle.dumps(joined))  # noqa: S301 - what a process pool does
-    np.testing.assert_array_equal(copy.extract(skimage.data.chelsea(), LABELS), expected)
-
-
-def test_every_name_has_a_section_in_the_documentation():
-    text = (Path(__file__).parents[2] / "docs" / "features.md").read_text()
-    headings = {line.removeprefix("## ").strip() for line in text.splitlines() if line.startswith("## ")}
-    assert set(FEATURES) <= headings
 
 
 def test_the_package_loads_no_runtime():

@@ -53,11 +53,6 @@ def test_the_image_may_have_another_size_than_the_labels(scene):
     assert extractor.n_dims == N_WORDS
 
 
-def test_a_number_without_pixels_gets_zeros():
-    words = count_color_words(np.zeros((2, 2, 3), np.uint8), np.array([[0, 0], [2, 2]]))
-    assert not words[1].any()
-
-
 def find_slowly(gray, radius):
     """Walk around every pixel; the word is the place of its code among the uniform ones."""
     circle = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
@@ -75,11 +70,6 @@ def find_slowly(gray, radius):
 def test_patterns_equal_a_walk_around_every_pixel(radius):
     gray = np.random.default_rng(0).integers(0, 12, (14, 17)).astype(np.uint8)
     np.testing.assert_array_equal(find_patterns(gray, radius), find_slowly(gray, radius))
-
-
-def test_tiny_pictures_have_features():
-    features = make_features("lbp").extract(np.zeros((1, 2, 3), np.uint8), np.zeros((1, 2), int))
-    assert np.isfinite(features).all()
 
 
 def test_stripes_and_noise_are_told_apart():

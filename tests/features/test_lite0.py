@@ -3,7 +3,6 @@ import pytest
 import skimage.data
 
 from segvote.errors import BadInputError, MissingPartError
-from segvote.features import make_features
 from segvote.features.networks import lite0
 from segvote.features.networks.lite0 import Lite0Features, build_lite0, find_lite0_weights, prepare_lite0
 from segvote.features.networks.network import make_session
@@ -108,20 +107,6 @@ def test_features_are_those_of_the_place_where_the_object_lies(extractor, labels
     image[60:, :20] = np.random.default_rng(0).integers(0, 256, (20, 20, 3))  # segment 18
     change = np.linalg.norm(extractor.extract(image, labels)[:, :40] - plain[:, :40], axis=1)
     assert change.argmax() == 18
-
-
-def test_inputs_of_any_size_share_one_network_and_change_nothing(labels):
-    image = skimage.data.chelsea()
-    wide, close = Lite0Features(size=224), Lite0Features(size=448)
-    expected = wide.extract(image, labels)
-    close.extract(image, labels)
-    assert close._session is wide._session
-    np.testing.assert_array_equal(wide.extract(image, labels), expected)
-
-
-def test_a_size_out_of_range_is_refused():
-    with pytest.raises(BadInputError, match="32 to 4096"):
-        make_features("lite0", size=8)
 
 
 def test_absent_weights_say_what_to_install(monkeypatch):

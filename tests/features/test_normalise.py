@@ -20,11 +20,6 @@ def test_moments_equal_those_of_all_rows_at_once(shards):
     np.testing.assert_allclose(fitted.std, rows.std(axis=0), rtol=1e-9)
 
 
-def test_large_means_cancel_nothing():
-    shards = [np.array([[1e6], [1e6 + 1]]), np.array([[1e6 + 0.5]])]
-    np.testing.assert_allclose(fit_standardiser(shards, (1,)).std, np.std([0, 1, 0.5]), rtol=1e-6)
-
-
 def test_without_standardising_only_lengths_change(shards):
     row = shards[0]
     scaled = fit_standardiser(shards, BLOCKS, False).apply(row)
@@ -46,13 +41,6 @@ def test_a_channel_that_never_changes_becomes_zero():
     assert scaled[:, 1].any()
 
 
-def test_inputs_are_not_changed(shards):
-    before = [shard.copy() for shard in shards]
-    fit_standardiser(shards, BLOCKS).apply(shards[0])
-    for shard, copy in zip(shards, before, strict=True):
-        np.testing.assert_array_equal(shard, copy)
-
-
 def test_the_state_gives_the_same_standardiser(shards):
     fitted = fit_standardiser(shards, BLOCKS, (True, False))
     again = Standardiser.from_state(fitted.get_state())
@@ -72,10 +60,3 @@ def test_lengths_may_be_kept(shards):
     for block in np.s_[:3, 3:]:
         unit = long.apply(X)[:, block] / np.linalg.norm(long.apply(X)[:, block], axis=1, keepdims=True)
         np.testing.assert_allclose(plain.apply(X)[:, block], unit, rtol=1e-5, atol=1e-6)
-
-
-def test_the_state_says_whether_lengths_are_kept(shards):
-    state = fit_standardiser(shards, BLOCKS, has_lengths=True).get_state()
-    assert Standardiser.from_state(state).has_lengths
-    del state["has_lengths"]
-    assert not Standardiser.from_state(state).has_lengths

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError
-from segvote.features import pooling
-from segvote.features.pooling import make_edges, measure_overlaps, pool, pool_max, pool_mean
+from segvote.features.pooling import make_edges, measure_overlaps, pool_max, pool_mean
 
 
 def measure_slowly(labels, row_edges, column_edges):
@@ -33,15 +31,6 @@ def test_overlaps_equal_the_areas_of_all_rectangles(label_shape, map_shape, shif
     np.testing.assert_allclose(overlaps.toarray(), measure_slowly(labels, *edges), atol=1e-4)
 
 
-def test_large_tables_are_added_up_by_sorting(monkeypatch, rng):
-    labels, edges = rng.integers(0, 9, (30, 40)), (make_edges(5), make_edges(7))
-    expected = measure_overlaps(labels, *edges)
-    monkeypatch.setattr(pooling, "LARGEST_TABLE", 10)
-    found = measure_overlaps(labels, *edges)
-    np.testing.assert_array_equal(found.toarray(), expected.toarray())
-    np.testing.assert_array_equal(found.indptr, expected.indptr)
-
-
 def test_mean_pooling_equals_the_mean_of_the_enlarged_map(rng):
     values = rng.normal(size=(6, 8, 3)).astype(np.float32)
     labels = rng.integers(0, 7, (24, 32))
@@ -59,18 +48,3 @@ def test_max_pooling_equals_the_maximum_of_the_enlarged_map(rng):
     expected = [large[labels == segment].max(axis=0) for segment in range(labels.max() + 1)]
     overlaps = measure_overlaps(labels, make_edges(6), make_edges(8))
     np.testing.assert_array_equal(pool_max(values.reshape(-1, 3), overlaps), expected)
-
-
-@pytest.mark.parametrize("name", ["mean", "max"])
-def test_a_number_without_pixels_gets_zeros(name, rng):
-    labels = np.array([[0, 0], [3, 3]])
-    overlaps = measure_overlaps(labels, make_edges(2), make_edges(2))
-    pooled = pool(rng.normal(size=(4, 2)).astype(np.float32), overlaps, name)
-    assert pooled.shape == (4, 2)
-    assert not pooled[1:3].any()
-    assert pooled[[0, 3]].all()
-
-
-def test_an_unknown_pooling_lists_the_known_ones():
-    with pytest.raises(BadInputError, match="max, mean"):
-        pool(np.zeros((1, 1), np.float32), measure_overlaps(np.zeros((1, 1), int), make_edges(1), make_edges(1)), "sum")

@@ -1,5 +1,3 @@
-import os
-import pickle
 import tracemalloc
 import zipfile
 
@@ -8,7 +6,7 @@ import pytest
 from torch_writer import dump, join_old, join_zip, make_file, plan_tensor
 
 from segvote.errors import BadInputError, DamagedFileError, TooLargeError
-from segvote.features.networks.torch_file import OLD_MAGIC, OLD_PROTOCOL, read_torch_file
+from segvote.features.networks.torch_file import read_torch_file
 
 
 @pytest.fixture
@@ -81,46 +79,6 @@ def test_dictionaries_inside_are_flattened_and_numbers_left_out(arrays, path):
     assert list(read_torch_file(path)) == ["model.bias"]
 
 
-class Attack:
-    def __init__(self, function, *arguments):
-        self.call = function, arguments
-
-    def __reduce__(self):
-        return self.call
-
-
-ATTACKS = {
-    "os.system": lambda marker: Attack(os.system, f"touch {marker}"),
-    "eval": lambda marker: Attack(eval, f"open({str(marker)!r}, 'w')"),
-    "getattr": lambda marker: Attack(getattr, "".join, "__self__"),
-    "nested": lambda marker: {"a": {"b": [("c", Attack(os.system, f"touch {marker}"))]}},
-    "key": lambda marker: {("a", Attack(os.system, f"touch {marker}")): 1},
-    "list": lambda marker: [Attack(exec, f"open({str(marker)!r}, 'w')")],
-}
-
-
-@pytest.mark.parametrize("zipped", [False, True])
-@pytest.mark.parametrize("protocol", [2, 4])
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_code_in_a_file_is_refused_and_does_not_run(attack, protocol, zipped, path, tmp_path):
-    marker = tmp_path / "ran"
-    payload = ATTACKS[attack](marker)
-    if zipped:
-        path.write_bytes(join_zip(payload, {}, protocol))
-    else:
-        head = b"".join(dump(part) for part in (OLD_MAGIC, OLD_PROTOCOL, {"little_endian": True}))
-        path.write_bytes(head + pickle.dumps(payload, protocol) + dump([]))
-    refuse(path, r"asks for .*(system|eval|getattr|exec|nt\.|posix\.)")
-    assert not marker.exists()
-
-
-def test_code_in_the_place_of_the_magic_number_is_refused(path, tmp_path):
-    marker = tmp_path / "ran"
-    path.write_bytes(pickle.dumps(Attack(os.system, f"touch {marker}"), 2))
-    refuse(path, "system")
-    assert not marker.exists()
-
-
 @pytest.mark.parametrize(
     "code",
     [
@@ -147,12 +105,6 @@ def test_crooked_opcodes_are_refused(code, path):
 def test_a_pickle_cannot_change_what_its_names_stand_for(name, code, path):
     write_archive(path, b"\x80\x02c" + name + b"\n" + code + b".")
     refuse(path, "cut short or damaged")
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"\x89PNG\r\n\x1a\n", b"\x80\x02K\x07.", b"hello" * 100])
-def test_other_files_are_named_as_such(content, path):
-    path.write_bytes(content)
-    refuse(path)
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -186,19 +138,6 @@ def test_many_views_of_one_storage_are_refused(path):
     state = {f"a{i}": plan_tensor(values, "0") for i in range(5)}
     path.write_bytes(join_old(state, {"0": values}))
     refuse(path, "5000")
-
-
-def test_the_stride_of_a_side_of_one_does_not_matter(path):
-    values = np.arange(4, dtype=np.float32)
-    path.write_bytes(join_old({"a": plan_tensor(values, "0", shape=(1, 4), strides=(10**30, 1))}, {"0": values}))
-    np.testing.assert_array_equal(read_torch_file(path)["a"], values[None])
-
-
-@pytest.mark.parametrize("shape", [(0, 2**62, 2**62), (0, 10**30)])
-def test_absurd_empty_shapes_are_refused(shape, path):
-    values = np.arange(4, dtype=np.float32)
-    path.write_bytes(join_old({"a": plan_tensor(values, "0", shape=shape, strides=(1,) * len(shape))}, {"0": values}))
-    refuse(path)
 
 
 def test_nesting_without_end_is_refused(path):

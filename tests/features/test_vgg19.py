@@ -120,18 +120,6 @@ def test_a_missing_name_and_a_wrong_shape_are_named(layers, tmp_path):
         read_vgg19_weights(path)
 
 
-@pytest.mark.parametrize("name", ["a.safetensors", "a.pth"])
-def test_damaged_files_are_named(name, tmp_path):
-    (tmp_path / name).write_bytes(b"nothing of the kind")
-    with pytest.raises(DamagedFileError, match=name):
-        read_vgg19_weights(tmp_path / name)
-
-
-def test_another_ending_lists_the_known_ones(tmp_path):
-    with pytest.raises(BadInputError, match=r"\.pth, \.pt, \.safetensors; got \.h5"):
-        read_vgg19_weights(tmp_path / "vgg19.h5")
-
-
 def test_absent_weights_say_which_file_and_where(monkeypatch, weight_file):
     monkeypatch.delenv("SEGVOTE_VGG19", raising=False)
     with pytest.raises(MissingPartError, match=r"vgg19-dcbb9e9d\.pth.*download\.pytorch\.org.*SEGVOTE_VGG19"):

@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -39,16 +38,3 @@ def test_with_an_address_links_and_pictures_lie_below_it(build):
     text = "![drawn](docs/b.png) [why](docs/why.md#so) [x](https://x.org/)"
     expected = "![drawn](https://h/raw/docs/b.png) [why](https://h/raw/docs/why.md#so) [x](https://x.org/)"
     assert build.format_description(text, "https://h/raw/") == expected
-
-
-def test_the_hook_gives_the_description_to_the_metadata(build):
-    metadata = {"urls": {"Paper": "https://arxiv.org/abs/1812.06228"}}
-    build.DescriptionHook(str(ROOT), {}).update(metadata)
-    assert metadata["readme"]["content-type"] == "text/markdown"
-    assert metadata["readme"]["text"] == build.format_description(README)
-
-
-def test_project_urls_are_absolute():
-    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
-    assert urls
-    assert all(address.startswith("https://") for address in urls.values())

@@ -1,18 +1,13 @@
 """Arrays in files: as numpy reads and writes them, the same bytes for the same arrays, within the memory budget."""
 
-import threading
-import time
 import tracemalloc
-import zipfile
-import zlib
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy.io import savemat
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.arrays import COMPRESS_LEVEL, read_arrays, read_ucm, write_arrays
+from segvote.io.arrays import read_arrays, read_ucm, write_arrays
 
 LABELS = np.repeat(np.arange(60, dtype=np.uint16), 50).reshape(60, 50) // 7
 KINDS = {
@@ -46,34 +41,6 @@ def test_equal_arrays_give_equal_bytes_at_any_time(tmp_path, monkeypatch):
     assert (tmp_path / "now.npz").read_bytes() == (tmp_path / "later.npz").read_bytes()
 
 
-def test_members_are_compressed_at_the_level_asked_for(tmp_path):
-    """zipfile takes its default level, four times as slow, for members made from a ZipInfo."""
-    rough = np.random.default_rng(0).integers(0, 9, 20_000).astype(np.uint16)
-    write_arrays(tmp_path / "a.npz", True, rough=rough)
-    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
-        info, raw = archive.getinfo("rough.npy"), archive.read("rough.npy")
-    sizes = [len(zlib.compress(raw, level)) for level in (COMPRESS_LEVEL, zlib.Z_DEFAULT_COMPRESSION)]
-    assert abs(info.compress_size - sizes[0]) < abs(info.compress_size - sizes[1])
-
-
-def test_one_thread_at_a_time_parses_headers(tmp_path, monkeypatch):
-    """Two at once make CPython 3.11 raise SystemError, rarely."""
-    path, load, inside, counts = tmp_path / "a.npz", np.load, set(), []
-
-    def load_slowly(*args, **kwargs):
-        inside.add(threading.get_ident())
-        counts.append(len(inside))
-        time.sleep(0.01)
-        inside.remove(threading.get_ident())
-        return load(*args, **kwargs)
-
-    write_arrays(path, a=np.arange(3))
-    monkeypatch.setattr(np, "load", load_slowly)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: read_arrays(path), range(8)))
-    assert counts == [1] * 8 and all(len(arrays["a"]) == 3 for arrays in found)
-
-
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(DamagedFileError, match=r"gone\.npz is missing"):
         read_arrays(tmp_path / "gone.npz")
@@ -90,33 +57,6 @@ def test_arrays_that_unpack_beyond_the_budget_are_refused(tmp_path, monkeypatch)
     assert tracemalloc.get_traced_memory()[1] < 4 << 20
     tracemalloc.stop()
     assert list(read_arrays(path, ("little",))) == ["little"]
-
-
-def test_arrays_as_large_on_disk_are_always_read(tmp_path, monkeypatch):
-    monkeypatch.setenv("SEGVOTE_READ_MB", "1")
-    values = np.random.default_rng(0).bytes(3 << 20)
-    write_arrays(tmp_path / "a.npz", a=np.frombuffer(values, np.uint8))
-    assert read_arrays(tmp_path / "a.npz")["a"].tobytes() == values
-
-
-def test_holes_in_a_file_do_not_count_as_its_size(tmp_path, monkeypatch):
-    monkeypatch.setenv("SEGVOTE_READ_MB", "8")
-    path = tmp_path / "a.npz"
-    header = np.lib.format.header_data_from_array_1_0(np.zeros(1)) | {"shape": (4 << 20,)}
-    with path.open("wb") as file, zipfile.ZipFile(file, "w") as archive, archive.open("a.npy", "w") as member:
-        np.lib.format.write_array_header_1_0(member, header)
-        member.write(bytes(32 << 20))
-    data = path.read_bytes()
-    with path.open("wb") as file:  # the same bytes, zeros left out
-        for start in range(0, len(data), 4096):
-            block = data[start : start + 4096]
-            file.seek(start)
-            if block.strip(b"\0"):
-                file.write(block)
-    if path.stat().st_blocks * 512 > 8 << 20:
-        pytest.skip("this file system keeps no holes")
-    with pytest.raises(DamagedFileError, match="SEGVOTE_READ_MB"):
-        read_arrays(path)
 
 
 # MATLAB

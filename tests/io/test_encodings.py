@@ -17,7 +17,6 @@ from segvote.io.encodings.rle import (
     decode_rle,
     encode_brush,
     encode_rle,
-    fill_runs,
     pack_counts,
     unpack_counts,
 )
@@ -130,16 +129,6 @@ def test_damaged_run_lengths_are_refused(rle):
         decode_rle(rle)
 
 
-def test_runs_of_no_pixels_are_empty():
-    assert fill_runs([], 0).tolist() == []
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.int64, np.float32])
-def test_masks_of_numbers_are_encoded(kind):
-    mask = np.random.default_rng(0).random((7, 11)) < 0.4
-    assert encode_rle((255 * mask).astype(kind)) == encode_rle(mask)
-
-
 # Label Studio's brush
 
 
@@ -229,10 +218,6 @@ def test_a_rectangle_has_four_points_from_its_top_left():
     (polygon,) = trace_polygons(mask)
     assert polygon.outer.tolist() == [[2, 1], [7, 1], [7, 4], [2, 4]]
     assert polygon.holes == ()
-
-
-def test_an_island_in_a_hole_is_its_own_polygon():
-    assert [len(polygon.holes) for polygon in trace_polygons(MASKS["island in a hole"])] == [1, 0]
 
 
 @given(points=st.lists(st.tuples(st.integers(-30, 150), st.integers(-30, 150)), min_size=3, max_size=8))

@@ -65,19 +65,6 @@ def test_label_studio_reads_our_brush_and_writes_the_same_bytes(name):
     np.testing.assert_array_equal(decode_brush(theirs, *mask.shape), mask)
 
 
-def test_label_studio_converts_our_tasks(tmp_path, annotations):
-    brush = pytest.importorskip("label_studio_sdk.converter.brush")
-    small = [annotation for annotation in annotations if annotation.name != "large.jpg"]
-    EXPORTS["label-studio"](small, tmp_path / "out", ExportOptions())
-    found = {}
-    for task in json.loads((tmp_path / "out/tasks.json").read_text()):
-        results = [{**result, **result["value"]} for result in task["predictions"][0]["result"]]
-        layers = brush.decode_from_annotation("label", results)
-        empty = np.zeros((task["data"]["height"], task["data"]["width"]), bool)
-        found[PurePosixPath(task["data"]["name"]).stem] = np.any([empty, *layers.values()], axis=0)
-    assert_same(found, small)
-
-
 def test_label_studio_accepts_our_page_and_results(tmp_path, annotations):
     label_interface = pytest.importorskip("label_studio_sdk.label_interface")
     for polygons in (False, True):
@@ -88,19 +75,6 @@ def test_label_studio_accepts_our_page_and_results(tmp_path, annotations):
 
 
 # CVAT
-
-
-@pytest.mark.parametrize("name", [*MASKS, "large"])
-def test_cvat_encodes_the_same_run_lengths(tmp_path, name):
-    cvat_masks = pytest.importorskip("cvat_sdk.masks")
-    mask = MASKS[name] if name in MASKS else make_large_mask()
-    if not mask.any():
-        pytest.skip("an empty mask is no shape")
-    EXPORTS["cvat"]([Annotation("a.jpg", *mask.shape, (Part("car", mask),))], tmp_path, ExportOptions(images="none"))
-    text = (tmp_path / "annotations.xml").read_text()
-    *counts, left, top, right, bottom = cvat_masks.encode_mask(mask)
-    place = f'left="{left}" top="{top}" width="{right - left + 1}" height="{bottom - top + 1}"'
-    assert f'rle="{", ".join(map(str, counts))}" {place}' in text
 
 
 # Datumaro, which also reads other formats
@@ -139,13 +113,6 @@ def _find_mask(shape, height, width):
 def test_datumaro_reads_its_own_format(tmp_path, annotations, polygons):
     folder = EXPORTS["datumaro"](annotations, tmp_path / "out", ExportOptions(polygons=polygons))
     assert_same(read_by_datumaro(folder, "datumaro"), annotations)
-
-
-def test_datumaro_keeps_the_score(tmp_path, annotations):
-    datumaro = pytest.importorskip("datumaro")
-    folder = EXPORTS["datumaro"](annotations, tmp_path / "out", ExportOptions())
-    items = datumaro.Dataset.import_from(str(folder), "datumaro")
-    assert {shape.attributes["score"] for item in items for shape in item.annotations} == {0.5}
 
 
 def test_datumaro_reads_our_cvat_file(tmp_path, annotations):

@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError, UnwritableFileError
 from segvote.io.arrays import read_arrays
 from segvote.io.atomic import atomic_path, remove_leftovers, write_bytes, write_text
-from segvote.io.files import hold_folder, open_regular
-from segvote.io.images import hash_file, read_image, read_image_size
+from segvote.io.files import hold_folder
+from segvote.io.images import hash_file, read_image
 from segvote.io.imports import read_any
 from segvote.io.imports.cvat import read_cvat_xml
 from segvote.io.imports.label_tools import read_labelme
@@ -44,48 +43,6 @@ def test_readers_refuse_pipes_devices_and_folders(tmp_path, reader, kind):
         READERS[reader](path)
 
 
-def test_a_regular_file_is_opened_through_a_link(tmp_path):
-    (tmp_path / "a").write_bytes(b"text")
-    (tmp_path / "b").symlink_to("a")
-    with open_regular(tmp_path / "b") as file:
-        assert file.read() == b"text"
-
-
-class CountedFile:
-    """Counts how often a file is read."""
-
-    def __init__(self, file):
-        self.file, self.n_reads = file, 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-
-    def seek(self, *place):
-        return self.file.seek(*place)
-
-    def read(self, n_bytes):
-        self.n_reads += 1
-        return self.file.read(n_bytes)
-
-
-def test_bytes_after_the_end_of_a_png_are_not_read(tmp_path, monkeypatch):
-    path, opened = tmp_path / "a.png", []
-    Image.new("RGB", (20, 10)).save(path)
-    with path.open("ab") as file:
-        file.truncate(path.stat().st_size + 5_000_000)
-
-    def count(name, mode):
-        opened.append(CountedFile(Path(name).open(mode)))  # noqa: SIM115, closed by its owner
-        return opened[-1]
-
-    monkeypatch.setattr("segvote.io.decoding.open", count, raising=False)
-    assert read_image_size(path) == (10, 20)
-    assert opened and sum(file.n_reads for file in opened) < 20
-
-
 # Writing
 
 
@@ -108,19 +65,6 @@ def test_an_error_keeps_the_old_file_and_cleans_up(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_block_that_writes_nothing_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "file.bin"):
-        pass
-
-
-def test_the_temporary_file_keeps_the_extension(tmp_path):
-    with atomic_path(tmp_path / ("n" * 250 + ".png")) as temporary:
-        temporary.touch()
-        assert temporary.name.startswith(".")
-        assert temporary.suffix == ".png"
-        assert temporary.parent == tmp_path
-
-
 def test_leftovers_of_a_killed_process_are_removed(tmp_path):
     write_bytes(tmp_path / "a" / "kept.txt", b"x")
     with atomic_path(tmp_path / "b.txt") as temporary:
@@ -135,12 +79,6 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path):
 def test_text_is_utf8_even_when_a_file_name_is_not(tmp_path):
     write_text(tmp_path / "a.txt", "kühe\n\udcff")
     assert (tmp_path / "a.txt").read_bytes() == "kühe\n%FF".encode()
-
-
-def test_other_files_with_our_prefix_are_kept(tmp_path):
-    (tmp_path / ".tmp-notes.txt").touch()
-    (tmp_path / ".tmp-folder").mkdir()
-    assert remove_leftovers(tmp_path) == 0
 
 
 def test_a_failed_write_names_the_file(tmp_path):
@@ -194,11 +132,8 @@ def holder(tmp_path):
         process.stdin.close()
 
 
-def test_the_error_names_the_process_with_the_lock(holder, tmp_path):
-    with (
-        pytest.raises(BusyRunError, match=rf"process {holder.pid}, since .* wait for it, stop it"),
-        hold_folder(tmp_path / "run"),
-    ):
+def test_a_folder_that_another_process_holds_is_refused(holder, tmp_path):
+    with pytest.raises(BusyRunError, match=r"another segvote .* wait for it, stop it"), hold_folder(tmp_path / "run"):
         pass
 
 
@@ -207,13 +142,6 @@ def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
     holder.wait()
     with hold_folder(tmp_path / "run"):
         pass
-    assert (tmp_path / "run" / ".lock").read_bytes() == b""
-
-
-def test_a_folder_that_was_held_is_as_before(tmp_path):
-    with hold_folder(tmp_path / "run"):
-        assert (tmp_path / "run" / ".lock").read_text().startswith(f"{os.getpid()} ")
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
     assert (tmp_path / "run" / ".lock").read_bytes() == b""
 
 
@@ -230,20 +158,6 @@ def test_a_lock_that_links_to_a_file_is_not_written_to(tmp_path, kind):
         with hold_folder(tmp_path / "run"):
             pass
     assert (tmp_path / "precious").read_text() == "keep me"
-
-
-def test_a_pipe_for_a_lock_is_not_waited_for(tmp_path):
-    (tmp_path / "run").mkdir()
-    os.mkfifo(tmp_path / "run" / ".lock")
-    with hold_folder(tmp_path / "run"):
-        pass
-
-
-@pytest.mark.parametrize("text", ["", "nonsense", "1 \x1b[31mred 2026-01-01 00:00:00\n", "9" * 5000])
-def test_an_invalid_note_in_a_lock_is_not_repeated(holder, tmp_path, text):
-    (tmp_path / "run" / ".lock").write_text(text)
-    with pytest.raises(BusyRunError, match="another segvote is writing"), hold_folder(tmp_path / "run"):
-        pass
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "/dev/null/run", "/proc/run"])

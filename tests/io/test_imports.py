@@ -1,20 +1,16 @@
 """Exports come back as the same annotations; files of other tools are read, damaged ones refused with a reason."""
 
-import contextlib
-import copy
 import json
-import random
 import tempfile
-import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from mask_examples import MASKS, masks
+from mask_examples import MASKS
 
-from segvote.errors import BadInputError, DamagedFileError, SegvoteError, TooLargeError, UnwritableFileError
+from segvote.errors import BadInputError, DamagedFileError, TooLargeError, UnwritableFileError
 from segvote.io import EXPORTS
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.base import ExportOptions
@@ -22,7 +18,7 @@ from segvote.io.imports import read_any
 from segvote.io.imports.base import NameIndex, clean_name, match_name
 from segvote.io.imports.coco import parse_coco
 from segvote.io.imports.cvat import read_cvat_xml
-from segvote.io.imports.label_tools import parse_labelme, read_labelme
+from segvote.io.imports.label_tools import read_labelme
 from segvote.types import Annotation, Part
 
 READERS = {"coco": read_any, "cvat": read_cvat_xml, "label-studio": read_any, "labelme": read_labelme}
@@ -62,15 +58,6 @@ def test_exports_come_back(tmp_path, format_, polygons):
     wanted, path = export(format_, tmp_path, {f"a b/{n}.jpg": mask for n, mask in MASKS.items()}, polygons=polygons)
     assert_same(list(READERS[format_](path)), wanted)
     assert_same(list(read_any(path)), wanted)
-
-
-@pytest.mark.parametrize("polygons", [False, True])
-@pytest.mark.parametrize("format_", READERS)
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(mask=masks())
-def test_any_mask_comes_back(tmp_path, format_, polygons, mask):
-    wanted, path = export(format_, tmp_path, {"a.jpg": mask}, polygons=polygons)
-    assert_same(list(READERS[format_](path)), wanted)
 
 
 @pytest.mark.parametrize("format_", ["cvat", "label-studio", "labelme"])
@@ -230,25 +217,13 @@ def test_several_polygons_of_an_annotation_are_joined(tmp_path):
 # CVAT
 
 
-def make_cvat(shape="", image='name="a.jpg" width="6" height="4"', head=""):
-    return f'<?xml version="1.0"?>{head}<annotations><version>1.1</version><image {image}>{shape}</image></annotations>'
+def make_cvat(shape="", image='name="a.jpg" width="6" height="4"'):
+    return f'<?xml version="1.0"?><annotations><version>1.1</version><image {image}>{shape}</image></annotations>'
 
 
 def read_xml(tmp_path, text):
     (tmp_path / "a.xml").write_text(text)
     return list(read_cvat_xml(tmp_path / "a.xml"))
-
-
-def test_cvat_masks_are_rows_of_a_crop(tmp_path):
-    shape = '<mask label="car" rle="1, 2, 1" left="3" top="1" width="2" height="2"/>'
-    (annotation,) = read_xml(tmp_path, make_cvat(shape))
-    assert np.argwhere(annotation.parts[0].mask).tolist() == [[1, 4], [2, 3]]
-
-
-def test_cvat_files_longer_than_a_chunk_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("segvote.io.imports.cvat._CHUNK", 7)
-    wanted, path = export("cvat", tmp_path, MASKS)
-    assert_same(list(read_cvat_xml(path)), wanted)
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
@@ -257,8 +232,6 @@ BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (make_cvat(head=BOMB), "document type"),
-        (make_cvat(head='<!DOCTYPE a SYSTEM "file:///etc/passwd">'), "document type"),
         (make_cvat("<box/>"), "<box>"),
         (make_cvat('<mask label="car" rle="1" left="0" top="0" width="9" height="9"/>'), "edge"),
         (make_cvat('<mask label="car" rle="5" left="0" top="0" width="2" height="2"/>'), "add up"),
@@ -338,41 +311,23 @@ def test_a_folder_of_labelme_files_keeps_its_folders(tmp_path):
     assert [annotation.name for annotation in read_any(tmp_path)] == ["x/a.jpg"]
 
 
-def test_labelme_crops_that_do_not_fit_are_refused(tmp_path):
-    export("labelme", tmp_path / "out", {"a.jpg": MASKS["hole"]})
-    data = json.loads((tmp_path / "out/a.json").read_text())
-    for points in ([[1, 1], [13, 9]], [[0, 0], [3, 3]], [[-1, 0], [11, 8]]):
-        data["shapes"][0]["points"] = points
-        with pytest.raises(BadInputError, match="mask"):
-            read(tmp_path, read_labelme, data)
-
-
 # Damage
 
 
 DAMAGED = {
     "coco": [
-        make_coco(**{"record": {"segmentation": []}}),
-        make_coco(**{"record": {"segmentation": None}}),
-        make_coco(**{"record": {"segmentation": [[1, 2, 3]]}}),
-        make_coco(**{"record": {"segmentation": [["x", "y"]]}}),
-        make_coco(**{"record": {"segmentation": [[1e300, 0, 1, 1, 2, 2]]}}),
-        make_coco(**{"record": {"segmentation": [[[1]], 3]}}),
-        make_coco(**{"record": {"segmentation": {"size": [5, 5], "counts": [25]}}}),
-        make_coco(**{"record": {"segmentation": {"size": [10**9, 10**9], "counts": [10**18]}}}),
-        make_coco(**{"record": {"segmentation": {"counts": "1"}}}),
-        make_coco(**{"record": {"category_id": 3}}),
-        make_coco(**{"record": {"category_id": [1]}}),
-        make_coco(**{"record": {"image_id": 9}}),
-        make_coco(**{"record": {"score": "high"}}),
-        make_coco(**{"image": {"height": 10**9, "width": 10**9}}),
-        make_coco(**{"image": {"height": -1}}),
-        make_coco(**{"image": {"height": None}}),
-        make_coco(**{"image": {"file_name": 5}}),
-        make_coco(**{"image": {"id": {}}}),
-        make_coco(**{"images": 3}),
-        make_coco(**{"annotations": [3]}),
-        make_coco(**{"categories": None}),
+        make_coco(record={"segmentation": []}),
+        make_coco(record={"segmentation": [[1, 2, 3]]}),
+        make_coco(record={"segmentation": [[1e300, 0, 1, 1, 2, 2]]}),
+        make_coco(record={"segmentation": {"size": [5, 5], "counts": [25]}}),
+        make_coco(record={"segmentation": {"size": [10**9, 10**9], "counts": [10**18]}}),
+        make_coco(record={"category_id": 3}),
+        make_coco(record={"image_id": 9}),
+        make_coco(record={"score": "high"}),
+        make_coco(image={"height": 10**9, "width": 10**9}),
+        make_coco(image={"height": -1}),
+        make_coco(image={"file_name": 5}),
+        make_coco(images=3),
     ],
     "label-studio": [
         [make_task(make_polygon(image_rotation=90))],
@@ -383,21 +338,16 @@ DAMAGED = {
         [make_task(make_polygon(type="brushlabels", value={"rle": [1, 2]}))],
         [make_task(make_polygon(score="x"))],
         [make_task(make_polygon(), data={})],
-        [make_task(make_polygon(), data=None)],
-        [make_task(make_polygon(), drawn={"result": None})],
         [make_task(annotations={"a": 1})],
-        ["task"],
     ],
     "labelme": [
-        make_labelme(**{"shape": {"shape_type": "circle"}}),
-        make_labelme(**{"shape": {"label": None}}),
-        make_labelme(**{"shape": {"points": [[0, 0], [1]]}}),
-        make_labelme(**{"shape": {"shape_type": "mask", "mask": "!!"}}),
-        make_labelme(**{"shape": {"shape_type": "mask", "mask": "aGVsbG8=", "points": [[0, 0], [1, 1]]}}),
-        make_labelme(**{"shape": {"shape_type": "mask", "points": [[0, 0], [1, 1]]}}),
-        make_labelme(**{"imageHeight": None}),
-        make_labelme(**{"imagePath": ""}),
-        make_labelme(**{"shapes": None}),
+        make_labelme(shape={"shape_type": "circle"}),
+        make_labelme(shape={"label": None}),
+        make_labelme(shape={"points": [[0, 0], [1]]}),
+        make_labelme(shape={"shape_type": "mask", "mask": "!!"}),
+        make_labelme(shape={"shape_type": "mask", "mask": "aGVsbG8=", "points": [[0, 0], [1, 1]]}),
+        make_labelme(imageHeight=None),
+        make_labelme(imagePath=""),
     ],
 }
 
@@ -412,98 +362,12 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, format_, number):
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize(
-    ("format_", "data", "place"),
-    [
-        (
-            "coco",
-            make_coco(record={"score": "high"}),
-            r"got `str` at `\.annotations\[0\]\.score`; export",
-        ),
-        ("label-studio", [make_task(make_polygon(score="x"))], r"at `\[0\]\.annotations\[0\]\.result\[0\]\.score`"),
-        ("labelme", make_labelme(shape={"label": None}), r"expected `str`, got `null` at `\.shapes\[0\]\.label`"),
-    ],
-)
-def test_the_error_names_the_place_in_the_file(tmp_path, format_, data, place):
-    with pytest.raises(BadInputError, match=place):
-        read(tmp_path, READERS[format_], data)
-
-
-VALUES = [None, 0, -1, 1.5, 1e308, 10**30, "", "x", "\0", [], {}, [[]], ["a"], True, [[1, 2], [3]]]
-
-
 def list_places(data, place=()):
     """Keys and indices that lead to everything in parsed JSON; of long lists only the beginning."""
     yield place
     children = data.items() if isinstance(data, dict) else enumerate(data[:6]) if isinstance(data, list) else ()
     for key, child in children:
         yield from list_places(child, (*place, key))
-
-
-def damage(data, rng):
-    """The same data with one object replaced or deleted."""
-    data = copy.deepcopy(data)
-    *way, last = rng.choice([place for place in list_places(data) if place])
-    parent = data
-    for key in way:
-        parent = parent[key]
-    if rng.random() < 0.25:
-        del parent[last]
-    else:
-        parent[last] = copy.deepcopy(rng.choice(VALUES))
-    return data
-
-
-@pytest.mark.parametrize("polygons", [False, True])
-@pytest.mark.parametrize("format_", ["coco", "label-studio", "labelme"])
-def test_any_damage_gives_annotations_or_a_reason(tmp_path, format_, polygons):
-    rng = random.Random(0)
-    wanted = [*annotate({"a.jpg": MASKS["hole"]}), Annotation("b.jpg", 4, 6)]
-    path = EXPORTS[format_](wanted, tmp_path / "out", ExportOptions(images="none", val_share=0, polygons=polygons))
-    data = json.loads((path / "a.json" if format_ == "labelme" else path).read_text())
-    for _ in range(150):
-        with contextlib.suppress(BadInputError):
-            read(tmp_path, READERS[format_], damage(data, rng))
-
-
-@pytest.mark.parametrize("polygons", [False, True])
-def test_a_damaged_letter_in_cvat_never_crashes(tmp_path, polygons):
-    rng = random.Random(0)
-    text = export("cvat", tmp_path, {"a.jpg": MASKS["hole"]}, polygons=polygons)[1].read_text()
-    for _ in range(150):
-        place = rng.randrange(len(text))
-        with contextlib.suppress(BadInputError):
-            read_xml(tmp_path, text[:place] + rng.choice('<>"&019,;. é-e') + text[place + 1 :])
-
-
-# memory
-
-
-SHAPES = {
-    "coco": lambda ring: {"image_id": 1, "category_id": 1, "segmentation": [ring]},
-    "labelme": lambda ring: {"label": "cow", "points": np.reshape(ring, (-1, 2)).tolist(), "shape_type": "polygon"},
-}
-
-
-def make_many(format_, side, rings):
-    shapes = [SHAPES[format_](ring) for ring in rings]
-    if format_ == "coco":
-        image = {"id": 1, "file_name": "a.jpg", "height": side, "width": side}
-        return {"images": [image], "annotations": shapes, "categories": [{"id": 1, "name": "cow"}]}
-    return {"imageHeight": side, "imageWidth": side, "imagePath": "a.jpg", "shapes": shapes}
-
-
-@pytest.mark.parametrize("format_", SHAPES)
-def test_a_thousand_shapes_take_the_memory_of_one(tmp_path, format_):
-    side = 3000
-    rings = [[x, x, x + 2, x, x + 2, x + 2, x, x + 2] for x in range(0, 2 * 1200, 2)]
-    (tmp_path / "a.json").write_text(json.dumps(make_many(format_, side, rings)))
-    tracemalloc.start()
-    (annotation,) = read_any(tmp_path / "a.json")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert annotation.parts[0].mask.sum() == 4 * 1200
-    assert peak < 5 * side * side
 
 
 def test_more_labels_than_the_budget_holds_are_refused(tmp_path, monkeypatch):
@@ -518,52 +382,10 @@ def test_more_labels_than_the_budget_holds_are_refused(tmp_path, monkeypatch):
     assert len(annotation.parts) == 8
 
 
-@pytest.mark.parametrize("number", [10**400, -(10**400), 1e400, "x", None, []])
-@pytest.mark.parametrize("place", ["a point", "a score", "the size"])
-def test_numbers_that_no_float_holds_are_refused(tmp_path, number, place):
-    data = make_many("labelme", 9, [[0, 0, 3, 0, 3, 3]])
-    if place == "the size":
-        data["imageHeight"] = number
-    elif place == "a score":
-        data["shapes"][0]["score"] = number if number is not None else "x"
-    else:
-        data["shapes"][0]["points"][2][1] = number
-    with pytest.raises((BadInputError, DamagedFileError)):
-        parse_labelme(data, "a.json")
-
-
 def pack(path, data, name="a.json", kind=zipfile.ZIP_DEFLATED):
     with zipfile.ZipFile(path, "w", kind) as archive:
         archive.writestr(name, data)
     return path.read_bytes()
-
-
-def test_an_archive_in_an_archive_is_no_file_of_annotations(tmp_path):
-    inner = pack(tmp_path / "a.zip", b"{}")
-    for _ in range(3):
-        inner = pack(tmp_path / "a.zip", inner)
-    with pytest.raises((BadInputError, DamagedFileError)):
-        list(read_any(tmp_path / "a.zip"))
-
-
-@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
-def test_damaged_archives_are_read_or_refused(tmp_path, kind):
-    path, rng = tmp_path / "a.zip", random.Random(0)
-    whole = pack(path, json.dumps(make_many("labelme", 9, [[0, 0, 3, 0, 3, 3]] * 30)).encode(), kind=kind)
-    for _ in range(300):
-        data = bytearray(whole)
-        for _ in range(rng.randint(1, 4)):
-            data[rng.randrange(len(data))] = rng.randrange(256)
-        path.write_bytes(bytes(data)[: rng.choice([len(data), rng.randrange(len(data))])])
-        with contextlib.suppress(SegvoteError):
-            list(read_any(path))
-
-
-def test_a_member_without_a_name_is_passed_over(tmp_path):
-    data = pack(tmp_path / "a.zip", b"{}", name="x" * 9)
-    (tmp_path / "a.zip").write_bytes(data.replace(b"x" * 9, b"\0" * 9))  # zipfile cuts names at the first zero
-    with pytest.raises(BadInputError, match="expected one file"):
-        list(read_any(tmp_path / "a.zip"))
 
 
 def test_no_room_for_temporary_files_is_one_line(tmp_path, monkeypatch):

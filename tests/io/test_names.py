@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from segvote.io.names import MAX_STEP, PERCENT, FileNamer, encode_name, encode_names, fold_name, shorten_step
+from segvote.io.names import MAX_STEP, FileNamer, encode_name, encode_names, fold_name, shorten_step
 
 STEPS = st.binary(min_size=1, max_size=MAX_STEP).filter(lambda step: b"/" not in step and b"\0" not in step)
 NAMES = st.lists(STEPS, min_size=1, max_size=3).map(lambda steps: os.fsdecode(b"/".join(steps)))
@@ -27,10 +27,6 @@ def test_no_two_names_are_encoded_alike(names):
 
 def test_a_name_really_called_like_an_encoded_one_keeps_it():
     assert encode_names(["caf\udce9.png", "caf%E9.png"]) == {"caf\udce9.png": "caf%E9~.png", "caf%E9.png": "caf%E9.png"}
-
-
-def test_text_with_such_a_name_is_encoded_by_the_handler():
-    assert "é caf\udce9 \ud800".encode("utf-8", PERCENT) == "é caf%E9 %ED%A0%80".encode()
 
 
 def test_a_long_step_keeps_its_beginning_and_extension():

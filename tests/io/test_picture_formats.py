@@ -8,7 +8,7 @@ from PIL import Image
 
 from segvote.io import picture_formats
 from segvote.io.images import list_images, read_image
-from segvote.io.picture_formats import count_extensions, describe_found, describe_skipped
+from segvote.io.picture_formats import count_extensions, describe_skipped
 
 
 @pytest.fixture
@@ -49,11 +49,6 @@ def test_heic_is_read_when_its_plugin_can_be_imported(tmp_path, monkeypatch, for
     assert "HEIF" in picture_formats.list_formats()
     assert [path.name for path in list_images(tmp_path)] == ["a.heic"]
     assert read_image(tmp_path / "a.heic")[0, 0].tolist() == [1, 2, 3]
-
-
-def test_a_folder_without_images_lists_what_it_holds():
-    assert describe_found({}) == "it is empty"
-    assert describe_found({".txt": 2, "": 1}) == "found 2 .txt, 1 without extension"
 
 
 @pytest.mark.skipif(".avif" not in picture_formats.list_readable_extensions(), reason="this Pillow reads no AVIF")

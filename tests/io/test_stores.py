@@ -69,10 +69,6 @@ def test_addresses_are_told_from_paths():
     assert not any(map(is_uri, ["with", "/a/b", r"C:\pictures", "s3:/bucket", None, Path("with")]))
 
 
-def test_one_folder_has_one_spelling():
-    assert find_local_path("S3://bucket/with/") == find_local_path("s3://bucket/with")
-
-
 @pytest.mark.parametrize(
     "uri", ["s3://", "s3:///", "s3://bucket/../other", "s3://bucket//a", "file:///tmp/\0", "file:///\ud800", "a b://c"]
 )

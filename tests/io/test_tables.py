@@ -1,32 +1,16 @@
 """The same content gives the same bytes, and what JSON cannot hold is refused."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from segvote.errors import BadInputError, DamagedFileError
-from segvote.io.tables import format_csv, format_json, read_csv, read_json, write_csv, write_json
-
-
-def test_the_order_of_keys_does_not_matter():
-    assert format_json({"a": 1, "b": [1, 2]}) == format_json({"b": (1, 2), "a": 1})
-
-
-def test_numpy_and_paths_are_written_plainly():
-    data = {"x": np.float32(0.5), "n": np.int64(3), "v": np.arange(2), "p": Path("a/b")}
-    assert format_json(data, indent=None) == '{"n": 3, "p": "a/b", "v": [0, 1], "x": 0.5}\n'
+from segvote.io.tables import format_json, read_csv, read_json, write_csv, write_json
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("nan"), np.array([np.nan])])
 def test_json_refuses_what_is_not_a_finite_number(value):
     with pytest.raises(BadInputError, match="finite"):
         format_json({"x": value})
-
-
-def test_json_refuses_other_objects():
-    with pytest.raises(BadInputError, match="set"):
-        format_json({1, 2})
 
 
 def test_json_comes_back(tmp_path):
@@ -51,22 +35,10 @@ def test_files_beyond_the_limit_and_missing_ones_are_refused(tmp_path, monkeypat
         read_json(tmp_path / "b.json")
 
 
-def test_text_that_is_not_utf8_is_refused(tmp_path):
-    (tmp_path / "a.json").write_bytes(b'"\xff"')
-    with pytest.raises(DamagedFileError, match="UTF-8"):
-        read_json(tmp_path / "a.json")
-
-
 def test_a_table_comes_back_with_commas_quotes_and_line_ends(tmp_path):
     rows = [{"name": 'a "b", c\nd', "x": 0.1}, {"name": "é", "x": None}]
     write_csv(tmp_path / "a.csv", rows, ["name", "x"])
     assert read_csv(tmp_path / "a.csv") == [{"name": 'a "b", c\nd', "x": "0.1"}, {"name": "é", "x": ""}]
-
-
-def test_numbers_in_tables_need_no_more_digits_than_they_have():
-    assert format_csv([{"x": np.float64(0.1), "n": np.int32(2)}], ["n", "x"]) == "n,x\n2,0.1\n"
-    with pytest.raises(BadInputError, match="finite"):
-        format_csv([{"x": np.float32("inf")}], ["x"])
 
 
 def test_a_table_with_missing_cells_is_damaged(tmp_path):

@@ -18,8 +18,6 @@ from segvote.io.video.reading import (
     VideoStream,
     hash_video,
     is_frame_folder,
-    is_video_file,
-    list_frames,
 )
 
 av = pytest.importorskip("av")
@@ -82,11 +80,6 @@ def test_times_are_those_of_the_file_when_the_rate_varies(tmp_path):
     np.testing.assert_allclose([frame.time for frame in frames], np.array(times) / 1000, atol=1e-3)
 
 
-def test_a_stream_can_be_read_twice(tmp_path):
-    stream = VideoStream(write_film(tmp_path / "a.mp4"))
-    assert [frame.index for frame in stream] == [frame.index for frame in stream]
-
-
 def rotate_film(path, turns):
     """Write the display matrix of a phone that was turned clockwise by so many quarters."""
     data = bytearray(path.read_bytes())
@@ -130,17 +123,6 @@ def test_other_files_are_no_videos(tmp_path, content):
     path = tmp_path / "a.mp4"
     path.write_bytes(content)
     with pytest.raises(UnreadableImageError, match=r"a\.mp4"):
-        list(VideoStream(path))
-
-
-def test_a_film_with_sound_only_is_unreadable(tmp_path):
-    path = tmp_path / "a.mkv"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("pcm_s16le", rate=8000)
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), layout="mono")
-        frame.rate = 8000
-        container.mux(stream.encode(frame))
-    with pytest.raises(UnreadableImageError, match="no video"):
         list(VideoStream(path))
 
 
@@ -237,14 +219,6 @@ def test_the_hash_is_that_of_the_content(tmp_path):
     assert len(hash_video(film)) == 64
 
 
-def test_hidden_files_and_other_files_are_no_frames(tmp_path):
-    folder = write_folder(tmp_path / "a", n_frames=2)
-    (folder / ".DS_Store").touch()
-    (folder / "notes.txt").touch()
-    assert [path.name for path in list_frames(folder)] == ["00000.png", "00001.png"]
-    assert is_video_file("x/A.MP4") and not is_video_file("x/a.gif")
-
-
 # writing
 
 
@@ -300,7 +274,7 @@ print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())
 def test_what_memory_held_before_does_not_change_a_film(tmp_path):
     # glibc fills new memory with this byte: an encoder that reads what it never wrote then writes other bytes.
     films = set()
-    for byte in ("1", "77", "165", "255"):
+    for byte in ("1", "165"):
         command = [sys.executable, "-c", ENCODE_A_MOVING_SQUARE, str(tmp_path / "film.mp4")]
         environment = os.environ | {"MALLOC_PERTURB_": byte}
         films.add(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)

@@ -64,16 +64,3 @@ def test_every_picture_has_labels_that_the_loader_accepts(data, finished_run):
         with Image.open(picture) as opened:
             assert min(opened.size) > 9 and opened.format.lower() in EXTENSIONS
         read_boxes(Path(find_label(picture)).read_text().strip().splitlines(), len(content["names"]))
-
-
-def test_train_and_val_share_no_picture(data):
-    path, content = data
-    train, val = ({one.name for one in list_pictures(path, content[subset])} for subset in ("train", "val"))
-    assert train and val and not train & val
-
-
-def test_names_are_those_of_the_user(data, finished_run):
-    path, content = data
-    assert content["names"] == {0: finished_run.settings.label}
-    names = {one.name for subset in ("train", "val") for one in list_pictures(path, content[subset])}
-    assert {bag.name.split("/")[-1] for bag in finished_run.bags} >= {name for name in names if "_" not in name}

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from segvote.kernels import approximate, neighbours, points, search_neighbours, search_with_recall
-from segvote.kernels.points import centre_points
 
 
 @pytest.fixture
@@ -35,13 +34,6 @@ def test_most_neighbours_are_found_and_none_of_the_own_bag(clustered, monkeypatc
     assert (np.diff(squared, axis=1) >= 0).all()
 
 
-def test_the_same_set_gives_the_same_neighbours(clustered, monkeypatch):
-    X, bags = clustered
-    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 1_000_000)
-    first, second = (search_neighbours(X, X, 10, bags, bags) for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
-
-
 def test_features_without_structure_are_searched_exactly(monkeypatch):
     X = np.random.default_rng(0).normal(size=(2000, 200)).astype(np.float32)
     bags = np.arange(2000) // 10
@@ -66,14 +58,6 @@ def test_how_much_is_done_at_once_changes_no_neighbour(clustered, monkeypatch, n
     monkeypatch.setattr(*name, 700)
     found = approximate.search_approximately(X, X, 10, bags, bags, 0)
     assert all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
-
-
-def test_all_pairs_in_blocks_give_the_true_neighbours(clustered, monkeypatch):
-    X, bags = clustered
-    true = search_neighbours(X[:50], X, 10, bags[:50], bags)[1]
-    monkeypatch.setattr(approximate, "VOTERS_AT_ONCE", 7)
-    found = approximate.search_all(X[:50], X, 10, bags[:50], bags)
-    assert np.array_equal(np.sort(found), np.sort(true))
 
 
 def test_the_lists_looked_at_hold_most_neighbours(clustered):
@@ -110,22 +94,6 @@ def test_where_a_bag_has_too_few_others_all_of_them_are_found(monkeypatch):
     assert np.isinf(squared[:1997, 3:]).all()
 
 
-def test_other_queries_find_most_of_their_neighbours(clustered, monkeypatch):
-    X, _ = clustered
-    exact = search_neighbours(X[::2], X[1::2], 10)
-    monkeypatch.setattr(neighbours, "EXACT_PAIRS", 0)
-    found = search_neighbours(X[::2], X[1::2], 10)
-    assert np.mean([np.isin(a, b).mean() for a, b in zip(exact[1], found[1], strict=True)]) > 0.95
-
-
-def test_graphs_of_few_and_of_many_rows_at_once_are_the_same(clustered, monkeypatch):
-    X, bags = clustered
-    squared, indices = search_neighbours(X, X, 10, bags, bags)
-    whole = neighbours.build_vote_graph(squared, indices, len(X))
-    monkeypatch.setattr(neighbours, "ROWS_PER_BLOCK", 7)
-    assert (whole != neighbours.build_vote_graph(squared, indices, len(X))).nnz == 0
-
-
 def test_the_vectors_are_never_copied_as_a_whole(monkeypatch):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(20_000, 400)) * np.geomspace(1, 1e-3, 400)).astype(np.float32)
@@ -151,10 +119,3 @@ def test_copies_of_one_vector_are_neighbours_of_each_other(monkeypatch):
     squared, indices = search_neighbours(X, X, 3, bags, bags)
     assert (squared == 0).all()
     assert (indices // 4 == np.arange(2000)[:, None] // 4).all()
-
-
-def test_float64_points_keep_their_last_digits():
-    points = 1e8 + np.random.default_rng(0).normal(size=(50, 3))
-    centred = centre_points(points, points.mean(axis=0))
-    assert centred.dtype == np.float32
-    np.testing.assert_allclose(centred, points - points.mean(axis=0), atol=1e-6)

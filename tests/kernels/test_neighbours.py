@@ -56,11 +56,6 @@ def test_a_bag_larger_than_the_first_guess_is_passed_over():
     assert (indices[300:] < 300).all()
 
 
-def test_ties_go_to_the_lower_number():
-    _, indices = search_neighbours(np.zeros((1, 2)), np.zeros((50, 2)), 4)
-    assert indices.tolist() == [[0, 1, 2, 3]]
-
-
 def test_blocks_do_not_change_neighbours(monkeypatch):
     rng = np.random.default_rng(1)
     X, bags = rng.normal(size=(200, 6)), np.arange(200) // 10
@@ -74,13 +69,6 @@ def test_fewer_voters_than_wanted_leave_gaps():
     squared, indices = search_neighbours(np.zeros((2, 2)), np.ones((1, 2)), 3)
     assert indices.tolist() == [[0, -1, -1]] * 2
     assert np.isinf(squared[:, 1:]).all()
-
-
-def test_one_bag_has_no_neighbours():
-    bags = np.zeros(4, dtype=int)
-    _, indices = search_neighbours(np.eye(4), np.eye(4), 2, bags, bags)
-    assert (indices == -1).all()
-    assert build_vote_graph(np.full((4, 2), np.inf), indices, 4).nnz == 0
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 8))

@@ -28,10 +28,6 @@ def test_no_other_threshold_separates_better(seed, n):
     np.testing.assert_allclose(measure_between(values, weights, otsu_threshold(values, weights)), best, atol=1e-12)
 
 
-def test_equal_values_are_their_own_threshold():
-    assert otsu_threshold(np.full(5, 3.0)) == 3.0
-
-
 def test_arrays_split_together_give_the_bits_of_each_alone():
     rng = np.random.default_rng(0)
     values = [np.round(rng.random(n), digits) for n in (1, 2, 200, 173, 200, 2) for digits in (0, 1, 15)]

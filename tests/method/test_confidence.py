@@ -11,10 +11,8 @@ from segvote.method.confidence import (
     LOW,
     NOT_SHARED,
     REASONS,
-    Confidence,
     _measure_power,
     measure_confidence,
-    measure_contrast_sign,
 )
 from segvote.method.permutation import PermutationTest
 from segvote.method.vote import vote_by_scores
@@ -107,24 +105,9 @@ def test_images_that_are_excluded_count_in_the_power():
     assert _measure_power(found) < 1 and _measure_power(excluded) < 1
 
 
-def test_outlines_of_unknown_colours_are_no_sign():
-    table = tabulate(make_scene())
-    unknown = replace(table, contrasts=np.full(len(table.edges), np.nan))
-    selected = make_scene()[4]
-    assert measure_contrast_sign(unknown, selected) == 1
-    assert measure_contrast_sign(table, selected) == 1
-    even = replace(table, contrasts=np.full(len(table.edges), 5.0))
-    assert measure_contrast_sign(even, selected) == 0
-
-
 def test_the_scores_of_another_voter_are_not_judged():
     found = measure_confidence(vote_by_scores(tabulate(make_scene()), np.zeros(480)))
     assert found.level == "unknown" and found.to_dict() == {} and not found.is_low
-
-
-@pytest.mark.parametrize(("value", "level"), [(0.0, "low"), (LOW, "fair"), (HIGH, "high"), (1.0, "high")])
-def test_levels_begin_at_their_bounds(value, level):
-    assert Confidence(value).level == level
 
 
 def test_a_record_holds_figures_and_words():

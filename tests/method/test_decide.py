@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from made_tables import make_scene, tabulate
 
-from segvote.errors import UnknownNameError
 from segvote.kernels.otsu import split_otsu
-from segvote.method.decide import DECISIONS, choose_power, decide, select, select_above, select_separable
+from segvote.method.decide import DECISIONS, choose_power, decide, select
 from segvote.method.vote import VoteParams
 
 POWERS = VoteParams().powers
@@ -40,20 +39,11 @@ def test_every_with_image_keeps_its_best_segment(rule):
     assert selections[0].any() and selections[1][1]
 
 
-def test_an_unknown_rule_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"best-segment.*sign"):
-        decide(SCORES, AREAS, "median")
-
-
 def test_nothing_is_selected_in_without_images():
     table = tabulate(make_scene(n_images=6, n_segments=8))
     selected, thresholds = select(table, np.random.default_rng(0).normal(size=len(table)))
     assert not selected[~table.is_candidate].any() and not thresholds[~table.positive].any()
     assert (table.sum_by_image(selected)[table.positive] >= 1).all()
-
-
-def test_the_best_segment_is_kept_above_any_threshold():
-    assert select_above(np.array([0.1, 0.3, 0.2]), 9.0).tolist() == [False, True, False]
 
 
 def test_the_chosen_power_separates_best():
@@ -65,9 +55,3 @@ def test_the_chosen_power_separates_best():
         for power in POWERS
     }
     assert choose_power(votes, areas, POWERS) == max(slow, key=slow.get)
-
-
-def test_negative_votes_are_taken_for_zero():
-    table = tabulate(make_scene(n_images=6, n_segments=8))
-    votes = np.random.default_rng(0).normal(size=len(table))
-    assert np.array_equal(select_separable(table, votes, POWERS), select_separable(table, np.maximum(votes, 0), POWERS))

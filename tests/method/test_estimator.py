@@ -85,15 +85,6 @@ def test_two_strings_need_a_positive_label(scene, annotator):
     assert set(named.predict(scene[0])) == {"cat", "dog"}
 
 
-def test_the_other_label_gives_the_other_folder(scene):
-    other = fit(scene, pos_label=False)
-    assert not other.vote_.selected[scene[1]].any() and other.vote_.selected[~scene[1]].any()
-
-
-def test_there_is_no_score_on_labels_of_images():
-    assert not hasattr(SegmentAnnotator(), "score")
-
-
 def test_predictions_are_signs_of_the_scores(scene, annotator):
     unseen, _, _, _, planted = make_scene(n_images=4, noise=0.3)
     scores = annotator.decision_function(unseen)
@@ -127,13 +118,6 @@ def test_image_ids_may_be_names(scene, annotator):
     named = SegmentAnnotator(n_neighbors=10).fit(X, y, images=names, geometry=geometry)
     assert np.array_equal(named.vote_.scores, annotator.vote_.scores)
     assert np.allclose(named.decision_function(X, images=names), named.vote_.votes, atol=1e-5)
-
-
-def test_an_explanation_sums_to_the_score(annotator):
-    told = annotator.explain(7)
-    assert np.isclose(told.amounts.sum() + told.constant, annotator.vote_.votes[7])
-    with pytest.raises(BadInputError, match="480 segments"):
-        annotator.explain(480)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])

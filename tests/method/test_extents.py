@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from made_tables import hold, label, make_scene, tabulate
+from made_tables import hold, label, make_scene
 
 from segvote.method.corrections import correct
 from segvote.method.extents import (
@@ -19,7 +19,6 @@ from segvote.method.extents import (
     find_reach,
     select_unseen,
 )
-from segvote.method.vote import vote_by_scores
 
 LEVELS = range(1, N_LEVELS + 1)
 
@@ -147,12 +146,6 @@ def test_scores_exceed_thresholds_where_selected(found, level):
         assert not (applied.selected & ~above).any()
 
 
-def test_the_default_level_changes_nothing(found):
-    applied = apply_levels(found, find_extents(found), DEFAULT_LEVEL)
-    for name in ("scores", "thresholds", "selected"):
-        assert np.array_equal(getattr(applied, name), getattr(found, name))
-
-
 def test_images_can_have_levels_of_their_own(found):
     extents = find_extents(found)
     levels = np.arange(found.table.n_images) % N_LEVELS + 1
@@ -162,20 +155,6 @@ def test_images_can_have_levels_of_their_own(found):
         assert np.array_equal(mixed.scores[part], alone.scores[part])
         assert np.array_equal(mixed.selected[part], alone.selected[part])
         assert mixed.thresholds[image] == alone.thresholds[image]
-
-
-def test_inputs_are_not_modified(found):
-    before = [np.copy(one) for one in (found.scores, found.thresholds, found.selected)]
-    apply_levels(found, find_extents(found), N_LEVELS)
-    after = found.scores, found.thresholds, found.selected
-    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
-
-
-def test_equal_scores_select_the_segment_that_the_vote_selects():
-    scene = make_scene(n_images=6)
-    found = vote_by_scores(tabulate(scene), np.zeros(120))
-    extents = find_extents(found)
-    assert all(np.array_equal(extents.select(level), found.selected) for level in LEVELS[:3])
 
 
 def test_empty_images_stay_empty_at_the_three_cuts():
@@ -203,14 +182,6 @@ def test_an_unseen_image_is_selected_as_the_formula_says(level):
     selected, raised, found_cut = select_unseen(scores, areas, edges, shares, threshold, level)
     assert set(np.flatnonzero(selected)) == slow and found_cut == cut
     assert np.array_equal(raised > cut, selected)
-
-
-def test_unseen_selections_are_nested():
-    rng = np.random.default_rng(0)
-    edges = np.array([(one, one + 1) for one in range(29)])
-    scores, areas, shares = rng.normal(size=30), rng.uniform(1, 9, 30), rng.uniform(0.5, 1, 30)
-    selections = [select_unseen(scores, areas, edges, shares, 0.2, level)[0] for level in LEVELS]
-    assert all(not (inner & ~outer).any() for inner, outer in pairwise(selections))
 
 
 def test_the_reach_is_the_selection_and_what_touches_it():

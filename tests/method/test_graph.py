@@ -40,12 +40,6 @@ def test_without_excluded_voters_rows_sum_to_one_again():
     assert exclude_voters(graph, np.zeros(len(table), dtype=bool)) is graph
 
 
-def test_a_row_of_which_all_voters_are_excluded_is_empty():
-    table = tabulate(make_scene(n_images=2, n_segments=8))
-    left = exclude_voters(search_graph(table, 3), table.images == 0)
-    assert not left[8:].toarray().any() and np.allclose(left[:8].sum(axis=1), 1)
-
-
 def test_stretched_features_are_those_of_the_formula():
     rng = np.random.default_rng(0)
     X, direction = rng.normal(size=(7, 5)), rng.normal(size=5)

@@ -42,47 +42,6 @@ def test_columns_are_those_of_the_definition(points):
     np.testing.assert_allclose(found, measure_slowly(X, images)[:, [3, 17, 59]], rtol=1e-4, atol=2 * LEAST * 1e-3)
 
 
-def test_a_segment_is_similar_to_itself(points):
-    X, images = points
-    assert (Similarity(X, images).measure(np.arange(60)).diagonal() == 1).all()
-
-
-def test_the_same_features_count_less_in_another_image():
-    X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
-    X[20] = X[1] = X[0]
-    column = Similarity(X, np.repeat([0, 1], 20)).measure(np.array([0])).toarray()[:, 0]
-    assert column[1] == pytest.approx(1, abs=1e-4) and column[20] == pytest.approx(ELSEWHERE, abs=1e-4)
-
-
-def test_a_column_does_not_depend_on_other_columns(points):
-    X, images = points
-    alone = Similarity(X, images).measure(np.array([7])).toarray()[:, 0]
-    asked = Similarity(X, images)
-    asked.measure(np.array([1, 2]))
-    np.testing.assert_array_equal(asked.measure(np.array([2, 7, 9])).toarray()[:, 1], alone)
-
-
-def test_the_scale_of_the_features_does_not_matter(points):
-    X, images = points
-    found, scaled = (Similarity(factor * X, images).measure(np.array([4])).toarray() for factor in (1, 8))
-    np.testing.assert_allclose(found, scaled, rtol=1e-5)
-
-
-def test_equal_segments_count_where_all_are_equal():
-    X = np.ones((30, 3), dtype=np.float32)
-    column = Similarity(X, np.repeat([0, 1, 2], 10)).measure(np.array([0])).toarray()[:, 0]
-    assert (column[:10] == 1).all() and (column[10:] == ELSEWHERE).all()
-
-
-def test_one_image_alone_is_no_error():
-    column = Similarity(np.eye(4, dtype=np.float32), np.zeros(4, dtype=int)).measure(np.array([2])).toarray()[:, 0]
-    assert column.tolist() == [0, 0, 1, 0]
-
-
-def test_no_segments_give_no_columns(points):
-    assert Similarity(*points).measure(np.empty(0, dtype=int)).shape == (60, 0)
-
-
 # Residuals
 
 N_BAGS, N_EACH = 4, 12
@@ -131,17 +90,6 @@ def test_a_without_image_is_moved_by_its_own_labels_only(setting):
     np.testing.assert_array_equal(after[37:], scores[37:])
 
 
-def test_amounts_sum_to_the_change(setting):
-    after, residuals = move(setting, [0, 13], [2, 14, 25])
-    assert residuals.voters.tolist() == [0, 2, 13, 14, 25]
-    np.testing.assert_allclose(residuals.amounts.sum(axis=1), after - setting[2], atol=1e-12)
-
-
-def test_a_corrected_segment_is_changed_by_itself_alone(setting):
-    amounts = move(setting, [0, 1])[1].amounts.toarray()
-    assert amounts[0, 1] == 0 and amounts[1, 0] == 0
-
-
 def test_equal_corrections_do_not_add_up():
     """A hundred equal labels move similar segments to the label, not a hundred times as far."""
     X = np.zeros((202, 3), dtype=np.float32)
@@ -152,25 +100,6 @@ def test_equal_corrections_do_not_add_up():
     given = table, scores, np.zeros(2), label(202, range(1, 100)), np.zeros(202)
     amounts = move_scores(Similarity(X, images), *given)[1].amounts
     assert 0.9 < amounts[[100]].toarray().sum() / (1 + 0.5) <= 1.0
-
-
-def test_one_label_counts_by_its_noise(setting):
-    scores = setting[2]
-    scores[[0, 1]], scores[2] = -1.0, 3.0
-    certainty = (move(setting, [0])[0][1] - 0.5) / (3.0 - 0.5)
-    assert certainty == pytest.approx(-1 + 2 / (1 + NOISE), abs=0.02)
-
-
-def test_earlier_corrections_do_not_matter(setting):
-    first = move(setting, [0], [14])[0]
-    move(setting, [0, 3], [14])
-    np.testing.assert_array_equal(move(setting, [0], [14])[0], first)
-
-
-def test_an_image_on_one_side_of_its_threshold_is_no_error(setting):
-    similarity, table, scores, _ = setting
-    thresholds = np.array([scores[:N_EACH].max(), scores.min(), 0.8, 0.0])
-    assert np.isfinite(move((similarity, table, scores, thresholds), [0], [12])[0]).all()
 
 
 def test_strengths_solve_the_gaussian_process(setting):

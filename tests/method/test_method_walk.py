@@ -32,19 +32,6 @@ def test_weights_are_those_of_a_plain_loop(scene, balance):
     assert np.allclose(walk(graph, prior, voters, balanced, 15), votes / votes[voters].max())
 
 
-def test_full_balance_makes_images_equal(scene):
-    table, _, _, voters = scene
-    weights = np.random.default_rng(0).uniform(0.1, 5, len(voters))
-    balanced = ImageBalance(table.images[voters], table.shares[voters], 1.0).apply(weights)
-    assert np.allclose(np.bincount(table.images[voters], balanced * table.shares[voters]), 1)
-
-
-def test_no_balance_leaves_the_weights(scene):
-    table, _, _, voters = scene
-    weights = np.random.default_rng(0).uniform(0.1, 5, len(voters))
-    assert np.array_equal(ImageBalance(table.images[voters], table.shares[voters], 0.0).apply(weights), weights)
-
-
 def test_weights_that_vanish_are_zero_and_no_error():
     votes = sparse.csr_matrix((4, 4))
     balanced = ImageBalance(np.array([0, 0]), np.array([0.5, 0.5]), 0.25)

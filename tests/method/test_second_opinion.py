@@ -76,10 +76,6 @@ def test_a_second_vote_is_the_vote_over_the_stretched_graph(judged):
     assert np.array_equal(judged.vote.scores, expected.scores)
 
 
-def test_a_second_vote_is_never_called_high(judged):
-    assert judged.confidence.level != "high" and judged.confidence.cause
-
-
 def test_a_vote_that_is_sure_is_not_held_twice(monkeypatch):
     monkeypatch.setattr(second_opinion, "search_stretched_graph", None)
     table = tabulate(make_scene())
@@ -94,10 +90,6 @@ def test_where_images_may_be_empty_there_is_one_vote(animals):
 def test_large_tables_are_voted_on_once(animals, monkeypatch):
     monkeypatch.setattr(second_opinion, "MOST_SEGMENTS", 100)
     assert not judge(animals).confidence.contradicted
-
-
-def test_a_selection_does_not_overrule_itself(judged):
-    assert not is_overruled(judged.vote, judged.vote)
 
 
 def test_corrections_go_on_with_the_vote_that_was_adopted(animals, judged):

@@ -29,22 +29,6 @@ def scores(table):
     return np.random.default_rng(1).normal(size=len(table))
 
 
-def test_offsets_and_slices_follow_the_images(table):
-    assert table.offsets.tolist() == [0, 7, 14, 21, 28, 35, 42]
-    assert all((table.images[table.get_slice(image)] == image).all() for image in range(table.n_images))
-    assert len(table) == 42 and table.n_images == 6
-
-
-def test_shares_of_an_image_sum_to_one(table):
-    assert np.allclose(table.sum_by_image(table.shares), 1)
-    assert np.allclose(table.shares[:7], table.areas[:7] / table.areas[:7].sum())
-
-
-def test_split_gives_the_with_images_only(table, scores):
-    parts = table.split(scores)
-    assert len(parts) == 3 and np.array_equal(np.concatenate(parts), scores[table.is_candidate])
-
-
 def test_sums_and_best_scores_are_those_of_a_loop(table, scores):
     each = [scores[table.images == image] for image in range(6)]
     assert np.allclose(table.sum_by_image(scores), [one.sum() for one in each])
@@ -75,11 +59,6 @@ def test_smoothing_is_the_mean_of_adjacent_segments(table, scores):
         slow[segment] = 0.6 * scores[segment] + 0.4 * np.average(values, weights=weights)
     assert np.allclose(table.smooth(scores, 0.4), slow)
     assert np.array_equal(table.smooth(scores, 0.0), scores)
-
-
-def test_a_segment_without_neighbours_keeps_its_score():
-    table = make_table(np.zeros((4, 1)), np.array([True, False]), np.array([0, 0, 1, 1]), Geometry(edges=[[0, 1]]))
-    assert table.smooth(np.array([1.0, 0.0, 5.0, 7.0]), 0.5).tolist() == [0.5, 0.5, 5.0, 7.0]
 
 
 def test_what_geometry_leaves_out_has_defaults():
@@ -125,12 +104,6 @@ def test_bad_geometry_is_rejected(geometry, message):
 def test_images_out_of_order_are_rejected(images):
     with pytest.raises(BadInputError, match="ascending"):
         make_table(np.zeros((4, 1)), np.array([True, False]), np.array(images))
-
-
-@pytest.mark.parametrize("groups", [[1, 0], [0], [0, 1, 2]])
-def test_bad_groups_are_rejected(groups):
-    with pytest.raises(BadInputError, match="expected 2 groups"):
-        make_table(np.zeros((4, 1)), np.array([True, False]), np.array([0, 0, 1, 1]), groups=np.array(groups))
 
 
 @pytest.mark.parametrize(("value", "kind"), [(True, "with"), (False, "without")])

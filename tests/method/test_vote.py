@@ -73,19 +73,9 @@ def test_the_explanation_sums_to_the_votes(found):
         assert segment // 20 not in told.bags
 
 
-def test_smoothing_of_the_votes_gives_the_scores(found):
-    assert np.allclose(found.table.smooth(found.votes, 0.4), found.scores)
-
-
 def test_selected_segments_exceed_their_threshold(found):
     above = found.scores > found.thresholds[found.table.images]
     assert np.array_equal(found.selected, above & found.table.is_candidate)
-
-
-def test_weights_are_one_half_at_the_threshold(found):
-    candidates = found.table.is_candidate
-    assert np.array_equal(found.weights[candidates] > 0.5, found.scores[candidates] > 0)
-    assert not found.weights[~candidates].any() and found.weights.max() <= 1
 
 
 def test_user_labels_hold_and_count_in_weights():
@@ -111,12 +101,6 @@ def test_contrast_beyond_twice_the_mean_is_worth_no_more(contrast, worth, monkey
     assert value_contrast(tabulate(make_scene()), np.zeros(480, dtype=bool), VoteParams()) == pytest.approx(worth)
 
 
-def test_one_hypothesis_alone_has_all_the_weight():
-    params = VoteParams()
-    found = hold(make_scene(), hypotheses=params.hypotheses[:1])
-    assert found.agreement.weights.tolist() == [1.0] and found.agreement.best == 0
-
-
 def test_images_in_the_wrong_folder_are_excluded():
     X, y, images, geometry, truth = make_scene(n_images=60, n_segments=10, noise=0.15)
     wrong = y.copy()
@@ -135,11 +119,6 @@ def test_labelled_segments_of_excluded_images_vote():
     excluded = np.arange(24) == 0
     changed = replace(found, excluded=excluded, user_labels=label(480, objects=[3]))
     assert np.flatnonzero(changed.silent).tolist() == [one for one in range(20) if one != 3]
-
-
-def test_one_image_of_each_kind_is_voted_on():
-    found = hold(make_scene(n_images=2))
-    assert found.selected[:20].any() and not found.selected[20:].any()
 
 
 def test_without_geometry_only_the_features_vote():
@@ -180,12 +159,6 @@ def test_held_out_scores_do_not_know_their_image():
     counts = np.bincount(images, found.labels)
     assert not np.array_equal(np.bincount(images, changed.labels), counts)
     assert np.array_equal(score_held_out(changed, folds)[out], scores[out])
-
-
-def test_held_out_scores_find_the_object_too():
-    scene = make_scene(noise=0.3)
-    found = hold(scene)
-    assert score_held_out(found)[scene[4]].mean() > score_held_out(found)[~scene[4]].mean() + 0.5
 
 
 def test_unseen_copies_of_training_segments_score_alike():

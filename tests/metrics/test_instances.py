@@ -76,16 +76,6 @@ def test_given_instances_replace_connected_parts():
         match_instances(mask, truth, instances=divided[:, 1:])
 
 
-def test_corners_connect():
-    assert match_instances(draw("#.", ".#") == 255, draw("#.", ".#")) == InstanceCounts(1, 1, 1)
-
-
-def test_shares_of_nothing_are_none():
-    empty = match_instances(np.zeros((3, 3), dtype=bool), np.zeros((3, 3), dtype=bool))
-    assert empty == InstanceCounts(0, 0, 0)
-    assert empty.recall is None and empty.precision is None
-
-
 def test_images_are_summed_before_they_are_divided():
     total = sum_instances([InstanceCounts(1, 2, 1), InstanceCounts(9, 3, 1)])
     assert total == InstanceCounts(10, 5, 2)

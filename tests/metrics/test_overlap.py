@@ -61,18 +61,6 @@ def test_iou_equals_counting_pixel_by_pixel(rng):
     assert measure_iou(mask, truth) == both / either
 
 
-def test_iou_of_a_video_is_taken_over_all_frames_at_once(rng):
-    mask, truth = rng.random((3, 5, 6)) < 0.5, make_truth(rng, (3, 5, 6))
-    assert measure_iou(mask, truth) == measure_iou(mask.reshape(15, 6), truth.reshape(15, 6))
-
-
-def test_inputs_are_not_modified(rng):
-    mask, truth = rng.random((17, 23)) < 0.5, make_truth(rng)
-    before = mask.copy(), truth.copy()
-    measure_iou(mask, truth)
-    assert np.array_equal(mask, before[0]) and np.array_equal(truth, before[1])
-
-
 def test_other_values_in_the_truth_are_an_error():
     with pytest.raises(BadInputError, match="1, 7"):
         measure_iou(np.zeros((1, 3)), np.array([[0, 1, 7]]))
@@ -88,11 +76,6 @@ def test_corloc_is_strictly_above_the_threshold():
     assert measure_corloc([0.125, 0.126], threshold=0.125) == 0.5
 
 
-def test_corloc_of_no_image_is_an_error():
-    with pytest.raises(BadInputError, match="at least one image"):
-        measure_corloc([])
-
-
 def test_box_ends_are_left_out():
     mask = np.zeros((10, 20), bool)
     mask[3:5, 7:16] = True
@@ -105,12 +88,6 @@ def test_box_iou_equals_that_of_pycocotools(rng):
     sizes = np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]).astype(float)
     expected = coco.iou(sizes[:5], sizes[5:], [0] * 7)
     np.testing.assert_allclose(measure_box_iou(corners[:5], corners[5:]), expected)
-
-
-def test_box_iou_of_box_shaped_masks_is_their_iou():
-    masks = np.zeros((2, 20, 20), bool)
-    masks[0, 2:9, 3:12] = masks[1, 5:15, 1:10] = True
-    assert measure_box_iou(find_box(masks[0]), find_box(masks[1]))[0, 0] == measure_iou(*masks)
 
 
 def test_the_majority_equals_the_slow_way():
@@ -135,11 +112,6 @@ def test_labels_are_resized_to_the_truth():
     large = np.kron(TRUTH, np.ones((3, 3), np.uint8))
     np.testing.assert_array_equal(label_by_truth(LABELS, large), label_by_truth(LABELS, TRUTH))
     assert measure_areas(LABELS, large).tolist() == [36, 18, 27, 0]
-
-
-def test_a_segment_lost_in_a_smaller_truth_keeps_its_place():
-    labels = np.array([[0, 1, 2, 3]])
-    assert len(measure_areas(labels, np.zeros((1, 2), np.uint8))) == 4
 
 
 def test_videos_are_measured_frame_on_frame():

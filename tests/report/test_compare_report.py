@@ -1,10 +1,8 @@
 """Comparisons as tables, curves and pages."""
 
-import html
 import re
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -15,7 +13,6 @@ from segvote.evaluation.compare import Plan, compare
 from segvote.evaluation.compare_results import Combination, Comparison, Result
 from segvote.evaluation.compare_stage import RULES
 from segvote.report.experiment_pages import format_comparison_page, write_comparison
-from segvote.report.experiment_pictures import choose_images
 from segvote.report.experiment_tables import (
     Bold,
     format_latex,
@@ -101,12 +98,6 @@ def test_curves_are_well_formed_and_names_are_escaped():
     assert all(float(text.get("y")) <= height for text in root.iter("{http://www.w3.org/2000/svg}text"))
 
 
-def test_images_of_the_gallery_go_from_the_worst_to_the_best():
-    ious = np.array([0.5, 0.1, 0.9, 0.3])
-    assert choose_images(ious, 2) == [1, 2]
-    assert choose_images(ious, 9) == [1, 3, 0, 2]
-
-
 def test_the_page_is_one_file(comparison):
     page = format_comparison_page(comparison, "<title>")
     assert "&lt;title&gt;" in page
@@ -122,22 +113,6 @@ def test_all_files_are_written(comparison):
     assert page.is_file()
     for extension in ("md", "tex", "csv", "json"):
         assert (comparison.folder / f"comparison.{extension}").stat().st_size > 0
-
-
-def test_a_comparison_without_any_result_has_a_page(tmp_path):
-    nothing = make_comparison(tmp_path, [make_result("ekde", [], reason="no memory")])
-    assert "no memory" in format_comparison_page(nothing, "nothing")
-
-
-def test_the_latex_of_the_page_is_that_of_the_file(tmp_path):
-    page = format_comparison_page(make_comparison(tmp_path, []), "x")
-    shown = html.unescape(re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)[1])
-    assert shown.splitlines() == format_latex(list_comparison_rows(make_comparison(tmp_path, []))).splitlines()
-    assert "\\toprule" in shown.splitlines()
-
-
-def test_signs_that_latex_would_act_upon_are_escaped():
-    assert r"a\_b \{c\} \$ \textbackslash{}" in format_latex([["head"], ["a_b {c} $ \\"]])
 
 
 def test_names_are_split_and_unknown_ones_listed():

@@ -16,13 +16,6 @@ def test_the_strip_shows_every_image_at_every_extent(finished_run):
     assert "<code>segvote extent . 3</code>" in strip
 
 
-def test_images_run_from_certain_to_uncertain(finished_run):
-    chosen = choose_images(finished_run)
-    uncertainty = [finished_run.bags[index].uncertainty for index in chosen]
-    assert len(set(chosen)) == len(chosen) <= 6
-    assert uncertainty == sorted(uncertainty)
-
-
 def test_selections_are_nested(finished_run):
     selections = list_selections(finished_run)
     assert (selections[:-1] <= selections[1:]).all()
@@ -35,10 +28,6 @@ def test_the_extent_of_an_image_alone_is_marked(run_copy):
     selections = list_selections(run)
     assert find_chosen(run, run.find("with/with-000.png"), selections) == 1
     assert find_chosen(run, run.find("with/with-001.png"), selections) == 4
-
-
-def test_a_run_without_stored_extents_has_no_strip(make_run):
-    assert format_extents(make_run()) == ""
 
 
 def test_damaged_extents_leave_the_rest_of_the_page(run_copy, finished_run):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from segvote.io.overlays import COLOURS, STOPS, blend_heat
-from segvote.report.figures import HistogramRow, draw_bar, draw_heat_scale, draw_histograms, list_ticks, make_edges
+from segvote.report.figures import HistogramRow, draw_heat_scale, draw_histograms, make_edges
 
 
 def draw(*groups, edges=None):
@@ -39,29 +39,6 @@ def test_an_empty_group_is_an_empty_row():
 def test_one_far_outlier_does_not_squeeze_the_rest():
     values = np.concatenate([np.linspace(0, 1, 5000), [1e9]])
     assert make_edges(values)[-1] < 1.1
-
-
-@pytest.mark.parametrize("values", [[], [3.0], [np.nan]])
-def test_edges_grow_even_where_there_is_nothing_to_spread(values):
-    edges = make_edges(np.array(values))
-    assert (np.diff(edges) > 0).all()
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [
-        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        (-0.46, 0.53, [-0.4, -0.2, 0, 0.2, 0.4]),
-        (-300, 900, [-250, 0, 250, 500, 750]),
-    ],
-)
-def test_ticks_are_round(low, high, ticks):
-    assert list_ticks(low, high) == pytest.approx(ticks)
-
-
-def test_bar_is_filled_by_its_share_and_never_overflows():
-    assert 'width="25.00"' in draw_bar(0.25)
-    assert 'width="100.00"' in draw_bar(7.0)
 
 
 def test_scale_shows_the_colours_the_maps_are_painted_with():

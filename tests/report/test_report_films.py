@@ -4,7 +4,6 @@ import re
 from dataclasses import asdict
 
 import numpy as np
-import pytest
 from made_runs import make_bag, write_run
 
 from segvote.io.tables import write_json
@@ -35,11 +34,6 @@ def test_the_line_goes_through_the_heat_of_every_frame():
 def test_the_shape_is_the_covered_area_relative_to_the_largest():
     points = read_points(draw_timeline(MOMENTS), "area")[1:-1]
     np.testing.assert_allclose(points[:, 1], [(HEAD + HEIGHT) / 2, HEAD, HEIGHT])
-
-
-@pytest.mark.parametrize("moments", [[Moment(0.0, 0.0, 0.2)], [Moment(2.0, 0.0, 0.2), Moment(2.0, 0.0, 0.1)]])
-def test_a_single_frame_and_empty_masks_are_drawn_too(moments):
-    assert "nan" not in draw_timeline(moments)
 
 
 def test_the_moment_of_a_frame_is_its_area_and_heat():

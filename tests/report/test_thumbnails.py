@@ -3,7 +3,6 @@
 import io
 import re
 
-import pytest
 from made_runs import make_bag
 from PIL import Image
 
@@ -25,11 +24,6 @@ def test_400_pictures_stay_below_20_megabytes(make_run):
     assert 400 * (share + text) + rest < 20_000_000
 
 
-@pytest.mark.parametrize(("n_images", "size"), [(1, 360), (400, 240), (1600, 120), (100_000, 96)])
-def test_size_follows_the_number_of_images(n_images, size):
-    assert choose_size(n_images) == size
-
-
 def test_thumbnails_have_the_shape_of_the_image(make_run):
     run = make_run(bags=[make_bag("a.png", "with") | {"height": 300, "width": 200}, make_bag("b.png", "without")])
     triplet = make_triplet(run, 0, 120, PAGE_BYTES)
@@ -37,13 +31,6 @@ def test_thumbnails_have_the_shape_of_the_image(make_run):
         assert (one.height, one.width) == (120, 80)
         assert Image.open(io.BytesIO(one.data)).size == (80, 120)
     assert triplet.problem == ""
-
-
-def test_quality_gives_way_before_the_limit_does(make_run):
-    run = make_run(bags=[make_bag("a.png", "with") | {"height": 300, "width": 400}])
-    free = make_triplet(run, 0, 240, PAGE_BYTES).n_bytes
-    tight = make_triplet(run, 0, 240, free // 3).n_bytes
-    assert tight <= free // 3
 
 
 def test_an_image_of_another_size_is_not_shown(make_run):

@@ -80,9 +80,9 @@ def test_a_segment_is_labelled_on_another_frame(engine, copy):
     for labels, annotation in zip(maps.values(), annotations, strict=True):  # in every frame that it is carried to
         mask = annotation.parts[0].mask if annotation.parts else np.zeros((HEIGHT, WIDTH), bool)
         assert mask[labels == segment].all()
-    inputs = written.record["inputs"]
+    inputs = written.inputs
     record = written.folder.record_path.read_bytes()
-    annotate(inputs["with"], inputs["without"], written.folder.path, SETTINGS, n_jobs=1)
+    annotate(inputs.with_folder, inputs.without_folder, written.folder.path, SETTINGS, n_jobs=1)
     assert written.folder.record_path.read_bytes() == record  # `annotate` would have written the same
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from segvote.errors import BadInputError, BusyRunError, DamagedFileError
+from segvote.errors import BadInputError, BusyRunError
 from segvote.io.encodings.rle import encode_rle
 from segvote.run.bags import Bag
 from segvote.run.correction_log import Action, CorrectionLog, read_actions
@@ -56,21 +56,6 @@ def test_an_append_that_expects_another_state_writes_nothing(tmp_path):
     assert len(log.read()) == 1
     log.append(Action("undo"), expected=1)
     log.close()
-
-
-def test_two_writers_do_not_lose_each_others_clicks(tmp_path):
-    logs = [CorrectionLog(tmp_path / "review.sqlite") for _ in range(2)]
-    for value in range(10):
-        logs[value % 2].append(stroke(TOP, value % 2))
-    assert [action.number for action in logs[0].read()] == list(range(1, 11))
-    for log in logs:
-        log.close()
-
-
-def test_a_damaged_log_is_reported_by_name(tmp_path):
-    (tmp_path / "review.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(DamagedFileError, match=r"review\.sqlite"):
-        read_actions(tmp_path / "review.sqlite")
 
 
 def test_undo_and_redo_have_no_end():
@@ -137,9 +122,3 @@ def test_a_stroke_too_large_is_refused():
     huge = Action("paint", "a", "with/a.png", 1, 1 << 15, 1 << 15, "0PPPPP0")
     with pytest.raises(BadInputError, match="pixels"):
         Canvas((8, 8)).show([huge])
-
-
-@pytest.mark.parametrize("kind", ["look", "move", "undo"])
-def test_only_segments_and_pixels_can_be_undecided(kind):
-    with pytest.raises(BadInputError, match="expected a value from 0 to 1"):
-        Action(kind, "a", "with/a.png", -1)

@@ -15,7 +15,6 @@ from segvote import annotate
 from segvote.errors import MissingPartError
 from segvote.io.images import read_image
 from segvote.run.run import N_PICTURES, Run
-from segvote.run.run_folder import RunFolder
 
 
 class Detections(SimpleNamespace):
@@ -86,23 +85,3 @@ def test_missing_pictures_are_left_out_and_names_escaped(finished_run, scenes, t
     page = Run(run.folder.path)._repr_html_()
     assert "<img" not in page
     assert "&lt;i&gt;" in page
-
-
-def test_tables_have_one_row_per_bag(finished_run):
-    rows = finished_run.to_table()
-    assert [row["name"] for row in rows] == [bag.name for bag in finished_run.bags]
-    assert rows[0].keys() >= {"bag_label", "score", "area", "uncertainty"}
-
-
-def test_coco_lists_every_image_and_the_masks_found(finished_run):
-    coco = finished_run.to_coco()
-    assert len(coco["images"]) == len(finished_run)
-    assert len(coco["annotations"]) == sum(bag.n_selected > 0 for bag in finished_run.bags)
-
-
-def test_lines_that_are_no_json_are_passed_over(tmp_path):
-    run = RunFolder(tmp_path)
-    run.log(step="start")
-    with run.log_path.open("a") as file:
-        file.write("[" * 100_000 + "\n" + "9" * 5000 + "\ncut")
-    assert [line["step"] for line in run.read_log()] == ["start"]

@@ -1,14 +1,13 @@
 """Schemas of run.json: what they accept, what they refuse, and what a run writes."""
 
 import pytest
+from msgspec import to_builtins
 
 from segvote.errors import DamagedFileError
 from segvote.io.tables import convert_record
-from segvote.run.inputs import Addition, Inputs
-from segvote.run.record import RunRecord, describe_search, make_record
+from segvote.run.record import Inputs, RunRecord, describe_search, make_record
 from segvote.run.settings import Settings, read_settings
 
-NO_NAMES = ["x" * 256, "a/" * 3000 + "b", "half \ud800", "\0"]
 FIRST = ("bags", 0)
 
 
@@ -36,11 +35,12 @@ def change(record, *place_and_value):
 )
 def test_the_search_is_recorded(recall, expected):
     assert describe_search(recall) == expected
-    assert make_record({}, Settings(), "", True, search=expected).get("search", {}) == expected
+    written = to_builtins(make_record(Inputs("/a", "/b"), Settings(), "", True, search=expected))
+    assert written.get("search", {}) == expected and written["inputs"] == {"with": "/a", "without": "/b"}
 
 
 def test_a_finished_run_fits_its_schema(finished_run):
-    found = read(finished_run.record)
+    found = read(to_builtins(finished_run.record))
     assert found.bags == finished_run.bags and found.complete
     assert found.search == {"neighbours": "exact", "recall": 1.0}
 
@@ -49,46 +49,19 @@ def test_a_finished_run_fits_its_schema(finished_run):
     ("place", "value", "reason"),
     [
         (("complete",), "yes", "expected `bool`, got `str` at `.complete`"),
-        (("versions", "numpy"), 2, "expected `str`, got `int` at `.versions"),
         (("problems",), [{"name": "a"}], "missing required field `reason` at `.problems"),
         (("inputs",), {"with": "a"}, "missing required field `without` at `.inputs`"),
         ((*FIRST, "height"), 0, "expected `int` >= 1 at `.bags.*height`"),
-        ((*FIRST, "height"), True, "expected `int`, got `bool`"),
-        ((*FIRST, "n_frames"), 2**70, "expected `int` <= "),
-        ((*FIRST, "area"), 10**400, "number out of range"),
         ((*FIRST, "score"), float("inf"), "expected `float` <= "),
         ((*FIRST, "digest"), "../x", "matching regex"),
         ((*FIRST, "bag_label"), "maybe", r"matching regex .* at `.bags.0..bag_label"),
-        ((*FIRST, "more"), 1, "unknown field `more`"),
         ((*FIRST, "name"), "with/../../x", "not a path below a folder"),
         ((*FIRST, "name"), "else/x", "not the name of a bag"),
     ],
 )
 def test_what_does_not_fit_is_named(finished_run, place, value, reason):
     with pytest.raises(DamagedFileError, match=rf"^run\.json: .*{reason}.*; restore the file"):
-        read(change(finished_run.record, *place, value))
-
-
-@pytest.mark.parametrize("name", NO_NAMES)
-@pytest.mark.parametrize("field", ["name", "stem"])
-def test_a_bag_needs_a_name_of_a_file(finished_run, field, name):
-    with pytest.raises(DamagedFileError, match="not a path below a folder"):
-        read(change(finished_run.record, *FIRST, field, f"with/{name}"))
-
-
-@pytest.mark.parametrize("name", NO_NAMES)
-def test_inputs_need_names_of_folders(name):
-    added = [{"bag_label": "with", "folder": name}]
-    for record in ({"with": name, "without": "b"}, {"with": "a", "without": "b", "added": added}):
-        with pytest.raises(DamagedFileError, match="no folder can have"):
-            Inputs.from_record(record)
-
-
-def test_inputs_come_back_from_a_record():
-    folders = {"with": "/a", "without": "/b"}
-    assert Inputs("/a", "/b").to_record() == folders == Inputs("/a", "/b").folders
-    inputs = Inputs("/a", "/b", (Addition("with", "/c", "c"),), ("with/x.png",))
-    assert Inputs.from_record(inputs.to_record()) == inputs
+        read(change(to_builtins(finished_run.record), *place, value))
 
 
 def test_settings_come_back_from_a_record():
@@ -100,7 +73,6 @@ def test_settings_come_back_from_a_record():
     ("data", "reason"),
     [
         ({"shape": 3}, "unknown field `shape`"),
-        ({"n_segments": 2**70}, "n_segments"),
         ({"fps": float("inf")}, "fps"),
         ([], "expected `object`, got `array`"),
     ],

@@ -87,9 +87,3 @@ def test_the_size_prior_merges_specks_first():
     plain, prior = (link_boundaries(arcs, strengths, measure_areas(basins), size_prior) for size_prior in (0.0, 0.4))
     assert cut_tree(*plain, 2).tolist() == [0, 0, 1]
     assert cut_tree(*prior, 2).tolist() == [0, 1, 0]
-
-
-def test_one_basin_is_its_own_root():
-    basins = np.zeros((3, 3), int)
-    parents, altitudes = link_boundaries(find_arcs(basins), np.zeros(0), measure_areas(basins), 0.4)
-    assert parents.tolist() == [0] and altitudes.tolist() == [0]

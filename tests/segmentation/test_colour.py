@@ -3,7 +3,7 @@
 import numpy as np
 from skimage.color import rgb2lab
 
-from segvote.kernels.pixels import convert_to_lab, measure_gradient, smooth_colour
+from segvote.kernels.pixels import convert_to_lab, measure_gradient
 
 
 def test_lab_colours_agree_with_another_implementation():
@@ -12,19 +12,8 @@ def test_lab_colours_agree_with_another_implementation():
     np.testing.assert_allclose(convert_to_lab(image), rgb2lab(image), atol=0.5)
 
 
-def test_frames_are_converted_one_by_one():
-    frames = np.random.default_rng(0).integers(0, 256, (2, 5, 6, 3), dtype=np.uint8)
-    np.testing.assert_array_equal(convert_to_lab(frames)[1], convert_to_lab(frames[1]))
-
-
 def test_the_gradient_sums_the_squared_slopes_of_all_channels():
     colour = np.random.default_rng(0).normal(size=(7, 9, 3)).astype(np.float32)
     down, across = np.gradient(colour, axis=(0, 1))
     expected = np.sqrt((down**2 + across**2).sum(axis=2))
     np.testing.assert_allclose(measure_gradient(colour)[1:-1, 1:-1], expected[1:-1, 1:-1], rtol=1e-5)
-
-
-def test_smoothing_keeps_the_mean_of_a_mirrored_image():
-    lab = np.random.default_rng(0).normal(size=(40, 40, 3)).astype(np.float32)
-    assert abs(smooth_colour(lab, 1.5).mean() - lab.mean()) < 1e-2
-    assert smooth_colour(lab, 0) is lab

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from segvote.segmentation.cues import N_FILTERS
 from segvote.segmentation.gpb import load_model, measure_contrasts, segment_gpb, spread_over_bins
 from segvote.segmentation.hierarchy import cut_tree
 
@@ -13,13 +12,6 @@ def make_two_textures():
     y, x = np.mgrid[:80, :120]
     stripes = np.where(x < 60, np.sin(x * np.pi / 3), np.sin(y * np.pi / 3))
     return np.repeat((128 + 50 * stripes).astype(np.uint8)[..., None], 3, axis=2)
-
-
-def test_the_fitted_numbers_have_an_origin_and_their_shapes():
-    model = load_model()
-    assert "bench_segmentation.py" in model.origin
-    assert model.textons.shape == (32, N_FILTERS)
-    assert model.pixel_weights.shape == (15,) and model.arc_weights.shape == (17,)
 
 
 def test_texture_contrast_is_highest_where_textures_meet():
@@ -33,19 +25,6 @@ def test_two_textures_of_one_colour_are_told_apart():
     halves = cut_tree(result.parents, result.altitudes, 2)[result.labels]
     truth = np.repeat((np.arange(120) >= 60)[None], 80, axis=0)
     assert max((halves == truth).mean(), (halves != truth).mean()) > 0.9
-
-
-def test_weighing_contrasts_is_linear():
-    contrasts = measure_contrasts(make_two_textures()[:21, :33], load_model().textons)
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(2, 15))
-    both = contrasts.weigh(first) + contrasts.weigh(second)
-    np.testing.assert_allclose(contrasts.weigh(first + second), both, atol=1e-4)
-
-
-def test_altitudes_are_probabilities():
-    altitudes = segment_gpb(make_two_textures(), 50).altitudes
-    assert altitudes.min() >= 0 and altitudes.max() <= 1
 
 
 @pytest.mark.parametrize("value", [-10.0, 0.0, 37.0, 200.0])

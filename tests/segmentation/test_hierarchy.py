@@ -93,12 +93,6 @@ def test_equal_altitudes_are_cut_to_the_number_asked_for():
     assert cut_tree(parents, altitudes, 2).tolist() == [0, 0, 0, 1]
 
 
-def test_regions_of_a_cut_are_connected():
-    image, labels = make_scene()
-    regions = cut_tree(*link_ward(convert_to_lab(image), labels), 7)[labels]
-    assert relabel_connected(regions).max() == 6
-
-
 @pytest.mark.parametrize("n_regions", [1, 2, 9, 10_000])
 def test_a_cropped_tree_cuts_as_the_whole_tree(n_regions):
     image, labels = make_scene()
@@ -117,19 +111,6 @@ def test_means_are_those_of_each_segments_pixels(shape, n_channels):
     labels, values = relabel_connected(rng.integers(0, 3, shape)), rng.normal(size=(*shape, n_channels))
     expected = [values[labels == segment].mean(axis=0) for segment in range(labels.max() + 1)]
     np.testing.assert_allclose(measure_means(values, labels, measure_areas(labels)), expected)
-
-
-def test_a_video_gets_a_tree_too():
-    rng = np.random.default_rng(0)
-    labels = relabel_connected(rng.integers(0, 2, (3, 6, 7)))
-    tree = link_ward(rng.uniform(0, 100, (3, 6, 7, 3)), labels)
-    assert_is_tree(*tree, labels.max() + 1)
-
-
-def test_one_segment_is_its_own_root():
-    parents, altitudes = link_ward(np.zeros((4, 4, 3)), np.zeros((4, 4), int))
-    assert parents.tolist() == [0] and altitudes.tolist() == [0]
-    assert cut_tree(parents, altitudes, 5).tolist() == [0]
 
 
 def test_no_region_at_all_is_refused():

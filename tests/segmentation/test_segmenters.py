@@ -1,11 +1,9 @@
 """What every segmenter of the registry promises, on pictures that can be drawn by hand."""
 
-import inspect
-
 import numpy as np
 import pytest
 
-from segvote.errors import BadInputError, UnknownNameError
+from segvote.errors import BadInputError
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.hierarchy import cut_tree
 from segvote.segmentation.labels import relabel_connected
@@ -81,13 +79,6 @@ def test_the_same_image_gives_the_same_segments(segment):
     np.testing.assert_array_equal(image, before)
 
 
-def test_options_have_defaults_in_the_signature(segment):
-    parameters = list(inspect.signature(segment).parameters.values())
-    assert [parameter.name for parameter in parameters[:2]] == ["image", "n_segments"]
-    assert parameters[1].default == 200
-    assert all(parameter.default is not inspect.Parameter.empty for parameter in parameters[1:])
-
-
 @pytest.mark.parametrize(
     "image",
     [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)],
@@ -101,11 +92,6 @@ def test_what_is_no_image_is_refused(segment, image):
 def test_no_segment_at_all_is_refused(segment):
     with pytest.raises(BadInputError, match="at least 1"):
         segment(make_noise((4, 4)), 0)
-
-
-def test_an_unknown_segmenter_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match="ward"):
-        SEGMENTERS["watershed"]
 
 
 def test_ward_is_finer_when_more_segments_are_asked_for():

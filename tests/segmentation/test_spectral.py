@@ -54,9 +54,3 @@ def test_steps_are_strongest_at_the_wall_and_across_it():
     steps = measure_steps(make_wall())
     assert abs(int(steps[0].sum(axis=0).argmax()) - 15) <= 1
     assert steps[:, 10, 15].argmax() == 0
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (2, 2), (4, 5)], ids=str)
-def test_tiny_maps_have_steps_too(shape):
-    steps = measure_steps(np.full(shape, 0.5, np.float32))
-    assert steps.shape == (8, *shape) and np.isfinite(steps).all()

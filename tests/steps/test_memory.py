@@ -22,15 +22,6 @@ def test_the_missing_gigabytes_are_named(monkeypatch):
     check_memory(10**5, 472)
 
 
-def test_where_memory_is_unknown_nothing_is_refused(monkeypatch):
-    monkeypatch.setattr(table, "_measure_free_memory", lambda: None)
-    check_memory(10**12, 472)
-
-
-def test_free_memory_is_known_here():
-    assert table._measure_free_memory() > 0
-
-
 def test_a_run_is_refused_before_its_vote(finished_run, tmp_path, monkeypatch):
     folder = shutil.copytree(finished_run.folder.path, tmp_path / "out")
     monkeypatch.setattr(table, "ALWAYS_THERE", 0)

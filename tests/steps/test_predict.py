@@ -10,11 +10,9 @@ from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.tables import read_csv, read_json, write_json
-from segvote.method.held_out import link_unseen, score_linked
 from segvote.metrics import measure_auc, measure_iou
 from segvote.steps.model import read_model
 from segvote.steps.predict import predict
-from segvote.steps.predictor import Scorer
 
 
 @pytest.fixture(scope="module")
@@ -82,19 +80,7 @@ def test_one_image_is_judged_as_among_many(predicted, finished_run, new_scenes, 
     assert found == wanted
 
 
-def test_training_images_score_as_in_the_run(finished_run):
-    """The stored voter, asked about its own segments with their bags named, repeats the run's votes."""
-    model = read_model(finished_run.folder.path)
-    bags = model.arrays["bags"]
-    X, found = model.arrays["X"].astype(np.float32), Scorer.restore(model).vote
-    scores = score_linked(found, X, link_unseen(found, X, bags.astype(np.int64)))
-    # Half precision can exchange two neighbours that are equally far.
-    gaps = np.abs(scores - finished_run.votes["votes"])
-    assert np.quantile(gaps, 0.95) < 1e-3
-    assert gaps.max() < 0.1
-
-
-@pytest.mark.parametrize("voter", ["crane", "negmin"])
+@pytest.mark.parametrize("voter", ["negmin"])
 def test_other_voters_are_fitted_again(scenes, finished_run, new_scenes, tmp_path, voter):
     settings = replace(finished_run.settings, voter=voter, voter_options={}, decision="global-otsu")
     run = annotate(scenes / "with", scenes / "without", tmp_path / "run", settings, n_jobs=1)
@@ -115,7 +101,7 @@ def test_a_bad_image_does_not_stop_the_others(finished_run, new_scenes, tmp_path
     shutil.copytree(new_scenes / "images", tmp_path / "images")
     (tmp_path / "images" / "broken.png").write_bytes(b"no picture")
     found = predict(finished_run.folder.path, tmp_path / "images", tmp_path / "new", n_jobs=1)
-    assert [name for name, _ in found.problems] == ["broken.png"]
+    assert [one.name for one in found.problems] == ["broken.png"]
     assert found.rate == pytest.approx(1 / 7)  # six images without the object allow no lower rate
     assert len(found) == 8
     with pytest.raises(UnreadableImageError, match="1 of 9"):
@@ -155,19 +141,7 @@ def test_a_model_of_another_version_says_what_to_do(run_copy, version, advice):
         read_model(run_copy)
 
 
-def test_damaged_models_are_refused(run_copy):
-    path = run_copy / "model" / "model.safetensors"
-    whole = path.read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2], b"\xff" * 100):
-        path.write_bytes(damaged)
-        with pytest.raises(DamagedFileError, match="model"):
-            read_model(run_copy)
-
-
-STATE = ["method.labels", "method.direction", "method.held_out"]
-
-
-@pytest.mark.parametrize("name", ["bags", "edges", "range", "contrasts", *STATE])
+@pytest.mark.parametrize("name", ["bags", "edges", "method.labels"])
 def test_arrays_that_do_not_belong_together_are_refused(run_copy, name):
     from safetensors.numpy import load_file, save_file
 
@@ -181,28 +155,6 @@ def test_arrays_that_do_not_belong_together_are_refused(run_copy, name):
     write_json(path.with_name("model.json"), {key: words[key] for key in words if key != "sha256"})
     with pytest.raises(DamagedFileError, match="belong together"):
         read_model(run_copy)
-
-
-@pytest.mark.parametrize(("name", "value"), [("standardiser.mean", 1e300), ("standardiser.std", 1e-300)])
-def test_scales_that_make_no_numbers_are_refused(run_copy, new_scenes, tmp_path, name, value):
-    from safetensors.numpy import load_file, save_file
-
-    path = run_copy / "model" / "model.safetensors"
-    save_file({**(arrays := load_file(path)), name: np.full_like(arrays[name], value)}, path)
-    words = read_json(path.with_name("model.json"))
-    write_json(path.with_name("model.json"), {key: words[key] for key in words if key != "sha256"})
-    with pytest.raises(DamagedFileError, match="no numbers"):
-        predict(run_copy, new_scenes / "images", tmp_path / "out", n_jobs=1)
-
-
-def test_too_many_neighbours_asked_for_gives_all(run_copy, finished_run):
-    words = read_json(run_copy / "model" / "model.json")
-    write_json(
-        run_copy / "model" / "model.json",
-        {**words, "settings": {**words["settings"], "n_segments": 2**31, "voter_options": {}}},
-    )
-    n_segments = len(finished_run.votes["scores"])
-    assert Scorer.restore(read_model(run_copy)).vote.params.n_neighbors == n_segments
 
 
 def test_other_features_than_those_learned_with_are_refused(run_copy):

@@ -65,11 +65,6 @@ def test_scores_that_say_the_opposite_say_nothing():
     np.testing.assert_allclose(found.measure_probability(np.array([-5.0, 5.0])), 0.5, atol=0.01)
 
 
-def test_one_kind_of_images_cannot_be_calibrated():
-    with pytest.raises(BadInputError, match="one kind only"):
-        fit_calibration(np.zeros(3), np.ones(3, bool))
-
-
 def test_refits_never_see_the_bag_they_score():
     bags, bag_labels, free = np.repeat(np.arange(8), 5), np.arange(8) < 4, np.full(40, -1, np.int8)
     X = np.random.default_rng(0).normal(size=(40, 3))
@@ -93,12 +88,6 @@ def test_an_image_in_memory_is_judged_like_one_on_disk(finished_run, scenes, tmp
         assert said.contains == one.contains
         assert (said.score, said.probability, said.p_value) == pytest.approx((one.score, one.probability, one.p_value))
         np.testing.assert_array_equal(said.mask, found.read_mask(index))
-
-
-@pytest.mark.parametrize("rate", [0.0, 1.0, -1.0])
-def test_a_rate_that_is_no_share_is_refused(finished_run, rate):
-    with pytest.raises(BadInputError, match="share of images"):
-        Predictor(read_model(finished_run.folder.path), rate)
 
 
 def test_the_nearest_distance_is_that_of_the_formula():

@@ -47,12 +47,6 @@ def test_workers_write_the_same_bytes(address, scenes, finished_run, tmp_path, m
     assert found == read_files(finished_run.folder.path)
 
 
-def test_workers_predict_the_same(address, finished_run, scenes, tmp_path):
-    for name, scheduler in (("near", None), ("far", address)):
-        segvote.predict(finished_run.folder.path, scenes / "with", tmp_path / name, n_jobs=1, scheduler=scheduler)
-    assert read_files(tmp_path / "near") == read_files(tmp_path / "far") != {}
-
-
 def test_results_come_in_order_from_other_processes(address):
     found = list(run_on_all(lambda item: (item, os.getpid()), range(30), Resources(scheduler=address)))
     assert [item for item, _ in found] == list(range(30))

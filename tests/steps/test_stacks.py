@@ -1,4 +1,4 @@
-"""Runs on TIFF stacks, many channels and files that are skipped, on files made here."""
+"""Runs on TIFF stacks, and files that are skipped, on files made here."""
 
 import shutil
 from dataclasses import replace
@@ -53,12 +53,6 @@ def test_masks_come_back_in_the_shape_of_the_stack(stack_run):
     assert not tifffile.imread(stack_run.folder.path / "stacks/without/stack.tif").any()
 
 
-def test_a_repeated_run_on_stacks_does_nothing_twice(stacks, stack_run):
-    before = {path: path.stat().st_mtime_ns for path in stack_run.folder.path.rglob("*.png")}
-    annotate(stacks / "with", stacks / "without", stack_run.folder.path, ALL, n_jobs=1)
-    assert {path: path.stat().st_mtime_ns for path in stack_run.folder.path.rglob("*.png")} == before
-
-
 def test_pages_are_exported_as_pictures_of_their_own(stack_run, tmp_path):
     export(stack_run, "yolo", tmp_path / "yolo", images="copy")
     copies = sorted(path for path in (tmp_path / "yolo").rglob("*.tif"))
@@ -79,30 +73,24 @@ def test_by_default_the_first_page_is_read_and_that_is_said(stacks, scenes, tmp_
     shutil.copy(stacks / "with/stack.tif", tmp_path / "scenes/with/stack.tif")
     (tmp_path / "scenes/with").joinpath(sorted((scenes / "with").iterdir())[0].name).unlink()
     run = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
-    [problem] = run.record["problems"]
-    assert problem["name"] == "with/stack.tif"
-    assert "only the first of 6 pages was read; --pages all" in problem["reason"]
+    [problem] = run.record.problems
+    assert problem.name == "with/stack.tif"
+    assert "only the first of 6 pages was read; --pages all" in problem.reason
     assert not (tmp_path / "out/stacks").exists()
     again = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
-    assert again.record["problems"] == run.record["problems"]
+    assert again.record.problems == run.record.problems
 
 
-def test_pages_channels_and_window_decide_the_result_and_its_key(stacks):
-    folders = (stacks / "with", stacks / "without", "auto")
-    views = [{}, {"pages": "max"}, {"channels": "2,1,0"}, {"pages": "all"}]
-    digests = [{bag.digest for bag in list_bags(*folders, replace(QUICK, **view).reading)} for view in views]
-    assert len(set().union(*digests)) == 2 + 2 + 2 + 12
+def test_pages_and_window_decide_the_result_and_its_key(stacks):
+    views = [{}, {"window": "percentile"}, {"pages": "all"}]
+    listed = (list_bags(stacks / "with", stacks / "without", replace(QUICK, **view)) for view in views)
+    assert len({bag.digest for bags in listed for bag in bags}) == 2 + 2 + 12
 
 
-def test_unread_channels_are_said(scenes, tmp_path):
-    values = np.zeros((4, 30, 40), np.uint16)
-    tifffile.imwrite(tmp_path / "cells.tif", values, imagej=True, metadata={"axes": "CYX"})
-    (tmp_path / "with").mkdir()
-    shutil.move(tmp_path / "cells.tif", tmp_path / "with/cells.tif")
-    [bag, *_] = list_bags(tmp_path / "with", scenes / "without")
-    assert "not all of 4 channels were read; choose up to three, as in --channels 0,2,1" in bag.note
-    [bag, *_] = list_bags(tmp_path / "with", scenes / "without", "auto", replace(QUICK, channels="0,3").reading)
-    assert bag.note == ""
+@pytest.mark.parametrize("wrong", [{"pages": "last"}, {"window": "wide"}])
+def test_a_wrong_choice_is_refused_before_anything_is_read(stacks, wrong):
+    with pytest.raises(BadInputError, match=next(iter(wrong))):
+        list_bags(stacks / "with", stacks / "without", replace(QUICK, **wrong))
 
 
 def test_skipped_formats_are_told_once_with_their_count(scenes, tmp_path):
@@ -110,8 +98,8 @@ def test_skipped_formats_are_told_once_with_their_count(scenes, tmp_path):
     for name in ("a.cr2", "b.CR2"):
         (tmp_path / "scenes/with" / name).write_bytes(b"raw")
     run = annotate(tmp_path / "scenes/with", tmp_path / "scenes/without", tmp_path / "out", QUICK, n_jobs=1)
-    [problem] = run.record["problems"]
-    assert problem["reason"].endswith("2 camera RAW files skipped; convert them to TIFF or JPEG")
+    [problem] = run.record.problems
+    assert problem.reason.endswith("2 camera RAW files skipped; convert them to TIFF or JPEG")
     assert len(run) == 12
 
 

@@ -1,39 +1,35 @@
 """Images that come and go: the same bytes as a fresh run on what is there."""
 
-import os
 import shutil
 import sys
 
 import numpy as np
 import pytest
+from msgspec import structs
 from PIL import Image
 
 from segvote import annotate, update
 from segvote.datasets import write_scenes
 from segvote.errors import BadInputError, BusyRunError, UnreadableImageError
-from segvote.evaluation.evaluate import evaluate
 from segvote.features.histograms import ColorFeatures
 from segvote.io.tables import read_json
-from segvote.run.inputs import Inputs
+from segvote.run.record import Inputs
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.steps.predict import predict
 
 QUICK = Settings(features="color", n_segments=40, size=160, voter_options={"n_neighbors": 15})
+NEW = ("with/with-002.png", "with/with-005.png", "without/without-002.png", "without/without-005.png")
 
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
-    """``old`` with five images of each kind, ``new`` with two more, ``all`` with both, ``masks`` beside them."""
+    """``all`` with seven images of each kind, ``old`` without two of each."""
     folder = tmp_path_factory.mktemp("parts")
     write_scenes(folder / "all", n_with=7, n_without=7, size=(160, 120), object_area=(0.08, 0.16))
-    for bag_label in ("with", "without"):
-        for number, path in enumerate(sorted((folder / "all" / bag_label).iterdir())):
-            # Neither first nor last: order must not depend on which folder an image came from.
-            target = folder / ("new" if number in (2, 5) else "old") / bag_label
-            target.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+    shutil.copytree(folder / "all", folder / "old")
+    for name in NEW:
+        (folder / "old" / name).unlink()
     return folder
 
 
@@ -44,14 +40,25 @@ def fresh(parts, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def old_folder(parts, tmp_path_factory):
+def smaller(parts, tmp_path_factory):
     out = tmp_path_factory.mktemp("old") / "run"
-    return annotate(parts / "old/with", parts / "old/without", out, QUICK, n_jobs=1).folder.path
+    return annotate(parts / "old/with", parts / "old/without", out, QUICK, n_jobs=1)
 
 
 @pytest.fixture
-def old(old_folder, tmp_path):
-    return shutil.copytree(old_folder, tmp_path / "old")
+def own(parts, smaller, tmp_path):
+    """A run on a copy of ``old``, beside it in ``images``."""
+    shutil.copytree(parts / "old", tmp_path / "images")
+    shutil.copytree(smaller.folder.path, tmp_path / "run")
+    inputs = Inputs(str(tmp_path / "images/with"), str(tmp_path / "images/without"))
+    folder = RunFolder(tmp_path / "run")
+    folder.write_record(structs.replace(folder.read_record(), inputs=inputs))
+    return tmp_path / "run"
+
+
+def add(parts, own, names=NEW):
+    for name in names:
+        shutil.copy(parts / "all" / name, own.parent / "images" / name)
 
 
 def read_outputs(folder):
@@ -65,108 +72,63 @@ def read_outputs(folder):
 def assert_same(one, other):
     assert read_outputs(one.folder.path) == read_outputs(other.folder.path)
     assert one.to_table() == other.to_table()
-    assert one.record["key"] == other.record["key"]
+    assert one.record.key == other.record.key
 
 
-def test_removing_images_gives_the_bytes_of_a_fresh_run(fresh, parts, old_folder, tmp_path):
-    copy = shutil.copytree(fresh.folder.path, tmp_path / "run")
-    gone = [
-        f"{bag_label}/{path.name}"
-        for bag_label in ("with", "without")
-        for path in (parts / "new" / bag_label).iterdir()
-    ]
-    updated = update(copy, remove=gone, n_jobs=1)
-    assert_same(updated, Run(old_folder))
-    assert not updated.folder.mask_path("with/with-002").exists()
-    assert not updated.folder.heatmap_path("with/with-002").exists()
-    back = update(copy, restore=gone, n_jobs=1)
-    assert_same(back, fresh)
-    assert back.record["inputs"] == fresh.record["inputs"]
-
-
-def test_nothing_that_is_known_is_computed_again(old, parts, monkeypatch):
+def test_images_that_came_and_went_give_a_fresh_run(parts, own, fresh, smaller, monkeypatch):
     extracted = []
     extract = ColorFeatures.extract
     monkeypatch.setattr(
         ColorFeatures, "extract", lambda self, image, labels: extracted.append(1) or extract(self, image, labels)
     )
-    update(old, add_with=[parts / "new/with"], n_jobs=1)
-    assert len(extracted) == 2
-    update(old, remove=["with-001"], n_jobs=1)
-    assert len(extracted) == 2
+    add(parts, own)
+    assert_same(update(own, n_jobs=1), fresh)
+    assert len(extracted) == len(NEW)
+    for name in NEW:
+        (own.parent / "images" / name).unlink()
+    assert_same(update(own, n_jobs=1), smaller)
+    assert len(extracted) == len(NEW)
+    assert not (own / "masks/with/with-002.png").exists() and not (own / "heatmaps/with/with-002.jpg").exists()
 
 
-def test_adding_images_gives_a_fresh_run(old, parts, fresh, tmp_path):
-    run = update(old, add_with=[parts / "new/with"], add_without=[parts / "new/without"], n_jobs=1)
-    assert_same(run, fresh)
-    assert all(run.find_source(index).is_file() for index in range(len(run)))
-    assert run.find_source(run.find("with/with-002.png")).parent == parts / "new/with"
-    truth = parts / "all/masks"
-    assert evaluate(run, truth).to_dict() == evaluate(fresh, truth).to_dict()
-    found = [predict(one.folder.path, parts / "new", tmp_path / name, n_jobs=1).to_table() for one, name in
-             ((run, "a"), (fresh, "b"))]  # fmt: skip
-    assert found[0] == found[1]
-
-
-def test_an_update_without_options_looks_again_at_the_folders(parts, old_folder, fresh, tmp_path):
-    own = tmp_path / "own"
-    shutil.copytree(parts / "old", own)
-    run = annotate(own / "with", own / "without", tmp_path / "run", QUICK, n_jobs=1)
-    for bag_label in ("with", "without"):
-        for path in (parts / "new" / bag_label).iterdir():
-            shutil.copy(path, own / bag_label)
-    assert_same(update(run, n_jobs=1), fresh)
-    before = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*") if path.is_file()}
-    update(run.folder.path, n_jobs=1)
-    after = {path: path.stat().st_mtime_ns for path in run.folder.path.rglob("*") if path.is_file()}
+def test_an_update_without_changes_writes_nothing(own):
+    update(own, n_jobs=1)
+    before = {path: path.stat().st_mtime_ns for path in own.rglob("*") if path.is_file()}
+    update(own, n_jobs=1)
+    after = {path: path.stat().st_mtime_ns for path in own.rglob("*") if path.is_file()}
     assert {path.name for path in after if after[path] != before.get(path)} <= {"log.jsonl", ".lock"}
 
 
 @pytest.mark.parametrize("step", ["extract_bags", "hold_vote"])
-def test_an_interrupted_update_goes_on(old, parts, fresh, monkeypatch, step):
+def test_an_interrupted_update_goes_on(own, parts, fresh, monkeypatch, step):
+    add(parts, own)
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["segvote.steps.job"], step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            update(old, add_with=[parts / "new/with"], add_without=[parts / "new/without"], n_jobs=1)
-    assert_same(update(old, n_jobs=1), fresh)
-    assert "pending" not in read_json(old / "run.json")
+            update(own, n_jobs=1)
+    assert_same(update(own, n_jobs=1), fresh)
 
 
-def test_an_update_that_failed_is_not_tried_again(old, parts, tmp_path):
-    before = read_json(old / "run.json")
-    (tmp_path / "more").mkdir()
-    (tmp_path / "more/broken.png").write_bytes(b"no picture")
+def test_an_update_that_fails_leaves_the_record(own):
+    before = read_json(own / "run.json")
+    (own.parent / "images/with/broken.png").write_bytes(b"no picture")
     with pytest.raises(UnreadableImageError):
-        update(old, add_with=[tmp_path / "more"], n_jobs=1, strict=True)
-    assert read_json(old / "run.json") == before
+        update(own, n_jobs=1, strict=True)
+    assert read_json(own / "run.json") == before
 
 
-def test_images_called_like_others_get_the_name_of_their_folder(old, parts, tmp_path):
-    more = tmp_path / "more"
-    more.mkdir()
-    with Image.open(parts / "new/with/with-002.png") as picture:
-        Image.fromarray(np.asarray(picture.convert("RGB"))[:, ::-1].copy()).save(more / "with-001.png")
-    run = update(old, add_with=[more], n_jobs=1)
-    index = run.find("with/more/with-001.png")
-    assert run.find_source(index) == more / "with-001.png"
-    assert run.find_source(run.find("with/with-001.png")) == parts / "old/with/with-001.png"
-    assert len(run) == 11
+def test_an_update_meanwhile_is_refused(own, monkeypatch):
+    """The folders are listed under the lock: otherwise one update would drop the images of another."""
+    module = sys.modules["segvote.steps.annotate"]
+    original = module.list_bags
 
+    def meanwhile(*asked):
+        with pytest.raises(BusyRunError, match="is writing to"):
+            update(own, n_jobs=1)
+        return original(*asked)
 
-def test_an_update_meanwhile_is_refused_and_not_lost(old, parts, monkeypatch):
-    """The record is read under the lock: otherwise the second update would drop the images of the first."""
-    original = Inputs.list_bags
-
-    def meanwhile(inputs, *asked):
-        monkeypatch.setattr(Inputs, "list_bags", original)
-        with pytest.raises(BusyRunError, match=f"process {os.getpid()}"):
-            update(old, add_without=[parts / "new/without"], n_jobs=1)
-        return original(inputs, *asked)
-
-    monkeypatch.setattr(Inputs, "list_bags", meanwhile)
-    update(old, add_with=[parts / "new/with"], n_jobs=1)
-    run = update(old, add_without=[parts / "new/without"], n_jobs=1)
-    assert [addition.bag_label for addition in Inputs.from_record(run.record["inputs"]).added] == ["with", "without"]
+    monkeypatch.setattr(module, "list_bags", meanwhile)
+    update(own, n_jobs=1)
 
 
 def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path):
@@ -176,65 +138,15 @@ def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["photo.jpg"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"remove": ["nothing"]}, "fits 0 of them"),
-        ({"restore": ["nothing"]}, "fits 0 of them"),
-        ({"remove": [f"with-00{number}" for number in (0, 1, 3, 4, 6)]}, "no .with. image is left"),
-        ({"add_with": ["nowhere"]}, "expected a folder of images"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_and_leaves_the_run_alone(old, options, message):
-    before = read_json(old / "run.json")
-    with pytest.raises(BadInputError, match=message):
-        update(old, n_jobs=1, **options)
-    assert read_json(old / "run.json") == before
-
-
-def test_images_that_the_run_has_are_refused(old, parts, tmp_path):
-    shutil.copytree(parts / "old/with", tmp_path / "more")
-    for folder, message in (
-        (parts / "old/with", "share images"),
-        (parts / "old", "share images"),
-        (tmp_path / "more", "are the same image"),
-    ):
-        with pytest.raises(BadInputError, match=message):
-            update(old, add_without=[folder])
-
-
-def unfinish(folder, pending=False):
-    """Leave a run as an update does that is killed before its inputs are in the record, or after that."""
-    record = RunFolder(folder).read_record()
-    if pending:
-        inputs = record["inputs"]
-        record.update(pending=inputs, inputs={name: inputs[name] for name in ("with", "without")})
-    else:
-        record["complete"] = False
-    RunFolder(folder).write_record(record)
-
-
-@pytest.mark.parametrize("pending", [True, False])
-def test_a_killed_update_is_repeated_with_its_options(old, parts, pending):
-    options = {"add_with": [parts / "new/with"], "remove": ["with-001"], "n_jobs": 1}
-    whole = read_outputs(update(old, **options).folder.path)
-    unfinish(old, pending)
-    assert read_outputs(update(old, **options).folder.path) == whole
-    assert read_outputs(update(old, restore=["with-002"], n_jobs=1).folder.path) == whole  # it was never removed
-
-
-def test_an_unfinished_updated_run_names_update(old, parts):
-    update(old, add_with=[parts / "new/with"], n_jobs=1)
-    unfinish(old)
-    with pytest.raises(BadInputError, match=f"`segvote update {old}`"):
-        Run(old)
-    assert len(update(old, n_jobs=1)) == 12
-
-
-def test_annotate_says_how_to_go_on_with_an_updated_run(old, parts):
-    update(old, add_with=[parts / "new/with"], n_jobs=1)
-    with pytest.raises(BadInputError, match="segvote update"):
-        annotate(parts / "old/with", parts / "old/without", old, QUICK, n_jobs=1)
+def test_folders_without_images_or_with_the_same_are_refused(own, parts):
+    before = read_json(own / "run.json")
+    shutil.copy(parts / "old/with/with-000.png", own.parent / "images/without/copy.png")
+    with pytest.raises(BadInputError, match="are the same image"):
+        update(own)
+    shutil.rmtree(own.parent / "images/with")
+    with pytest.raises(BadInputError, match="expected a folder of images"):
+        update(own)
+    assert read_json(own / "run.json") == before
 
 
 def test_label_maps_of_one_s_own_are_asked_for_again(parts, tmp_path):
@@ -249,14 +161,21 @@ def test_label_maps_of_one_s_own_are_asked_for_again(parts, tmp_path):
                 np.save(maps / bag_label / f"{path.stem}.npy", labels)
     run = annotate(parts / "old/with", parts / "old/without", tmp_path / "run", QUICK, segments=maps, n_jobs=1)
     with pytest.raises(BadInputError, match="--segments"):
-        update(run, add_with=[parts / "new/with"], n_jobs=1)
-    updated = update(run, add_with=[parts / "new/with"], segments=maps, n_jobs=1)
+        update(run, n_jobs=1)
+    updated = update(run, segments=maps, n_jobs=1)
     assert {bag.n_segments for bag in updated.bags} == {30}
 
 
-def test_the_run_of_a_class_is_updated_with_its_root(parts, old):
-    record = RunFolder(old).read_record()
-    record["inputs"]["without"] = str(parts / "old")
-    RunFolder(old).write_record(record)
+def test_the_run_of_a_class_is_updated_with_its_root(own):
+    record = RunFolder(own).read_record()
+    root = str(own.parent / "images")
+    RunFolder(own).write_record(structs.replace(record, inputs=structs.replace(record.inputs, without_folder=root)))
     with pytest.raises(BadInputError, match="--classes"):
-        update(old)
+        update(own)
+
+
+def test_an_unfinished_run_is_finished_by_update(own):
+    RunFolder(own).write_record(structs.replace(RunFolder(own).read_record(), complete=False))
+    with pytest.raises(BadInputError, match="not finished"):
+        Run(own)
+    assert len(update(own, n_jobs=1)) == 10

@@ -1,7 +1,6 @@
 """Videos go through the main job like images: an object that moves is found, frame by frame."""
 
 import json
-import shutil
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -16,17 +15,13 @@ from segvote import annotate
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate import evaluate
 from segvote.evaluation.explain import explain_segment
-from segvote.io.encodings.rle import encode_rle
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
 from segvote.io.video.reading import VideoStream
-from segvote.kernels import Neighbours
 from segvote.run.bags import list_bags
-from segvote.run.correction_log import Action
 from segvote.run.run import Run
 from segvote.run.settings import Settings
-from segvote.run.strokes import fix_segments
-from segvote.run.videos import read_ahead, read_frame_labels
+from segvote.run.videos import KeyFrames, read_ahead
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
 from segvote.steps.video import write
@@ -115,10 +110,10 @@ def test_folders_of_frames_films_and_images_are_bags_side_by_side(data):
 
 
 def test_frames_are_images_when_asked_for(data):
-    bags = list_bags(data / "with", data / "without", "images")
+    bags = list_bags(data / "with", data / "without", Settings(frames="images"))
     assert len(bags) == 3 * N_FRAMES + 3
     with pytest.raises(BadInputError, match="auto, images, video"):
-        list_bags(data / "with", data / "without", "films")
+        list_bags(data / "with", data / "without", Settings(frames="films"))
 
 
 def test_the_object_is_found_in_every_video(run, data):
@@ -150,17 +145,10 @@ def test_supervoxels_are_segments_of_all_frames_that_show_them(data):
     assert evaluate(found, data / "masks").to_dict()["frame_miou"] > 0.8
     segments = found.read_segments(found.find("with/v0"))
     assert (segments["frames"] == 0).all() and len(reopen(found).table.groups) == len(found)
-    maps = [
-        read_frame_labels(found.folder, found.bags[1].segments, frame, segments) for frame in segments["key_indices"]
-    ]
+    keys = KeyFrames.open(found.folder, found.bags[1].segments, found.bags[1].features)
+    maps = [keys.read_labels(number) for number in range(len(segments["key_indices"]))]
     np.testing.assert_array_equal(segments["areas"], np.bincount(np.ravel(maps)))
     assert len(segments["parents"]) == 2 * len(segments["areas"]) - 1
-
-
-def test_segments_of_one_video_do_not_vote_for_each_other(run):
-    table = reopen(run).table
-    found = Neighbours.search(table.X, 5, table.bags).indices
-    assert (table.bags[found][found >= 0] != np.repeat(table.bags, 5).reshape(found.shape)[found >= 0]).all()
 
 
 def test_thresholds_of_key_frames_become_one_of_the_video(run):
@@ -221,30 +209,6 @@ def test_a_repeated_run_does_nothing_and_gives_the_same_bytes(run, data):
             assert (again / path.relative_to(run.folder.path)).read_bytes() == content, path
 
 
-@pytest.mark.parametrize("n_frames", [1, 4, 17])
-def test_a_run_killed_while_it_draws_goes_on_to_the_same_bytes(run, data, tmp_path, monkeypatch, n_frames):
-    """In the first film, or behind it."""
-    out = tmp_path / "out"
-    shutil.copytree(run.folder.path, out)
-    expected = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.suffix != ".jsonl"}
-    for name in ("masks", "films", "tracks", "heatmaps"):
-        shutil.rmtree(out / name)
-    left, draw = iter(range(n_frames)), write.write_mask
-
-    def stop(*arguments, **options):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        draw(*arguments, **options)
-
-    monkeypatch.setattr(write, "write_mask", stop)
-    with pytest.raises(KeyboardInterrupt):
-        annotate(data / "with", data / "without", out, SETTINGS, n_jobs=1)
-    monkeypatch.setattr(write, "write_mask", draw)
-    annotate(data / "with", data / "without", out, SETTINGS, n_jobs=1)
-    found = {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.suffix != ".jsonl"}
-    assert found == expected
-
-
 def test_a_video_can_be_shown_and_reopened_like_an_image(run):
     index = run.find("with/v0")
     assert run.read_image(index).shape == (HEIGHT, WIDTH, 3)
@@ -268,7 +232,7 @@ def test_a_damaged_frame_is_told_and_the_rest_used(data, tmp_path):
     (tmp_path / "with/v/00004.png").write_bytes(b"x")
     settings = Settings(features="color", n_segments=20, size=96, frames="video")
     damaged = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=1)
-    assert "00004.png" in damaged.record["problems"][0]["reason"]
+    assert "00004.png" in damaged.record.problems[0].reason
     assert len(list((tmp_path / "out/masks/with/v").iterdir())) == N_FRAMES - 1
 
 
@@ -283,33 +247,6 @@ def test_reading_ahead_keeps_order_and_hands_errors_on():
     assert next(items) == 1
     with pytest.raises(BadInputError, match="no more"):
         next(items)
-
-
-def test_reading_ahead_can_be_left_early():
-    items = read_ahead(iter(range(10_000)))
-    assert next(items) == 0
-    items.close()
-
-
-def test_a_correction_on_the_shown_frame_labels_its_segment(run):
-    index = run.find("with/v0")
-    labels, n_segments = run.read_segments(index)["labels"], run.bags[index].n_segments
-    segment = int(labels[HEIGHT // 2, WIDTH // 2])
-    counts = encode_rle(labels == segment)["counts"]
-    stroke = Action("set", value=1, height=labels.shape[0], width=labels.shape[1], counts=counts)
-    fixed = fix_segments([stroke], labels, n_segments + 5)
-    assert len(fixed) == n_segments + 5
-    np.testing.assert_array_equal(np.flatnonzero(fixed == 1), [segment])
-
-
-def test_a_video_of_a_codec_that_nobody_knows_is_left_out_with_its_reason(data, tmp_path):
-    film = (data / "with/film.mp4").read_bytes()
-    for folder, name in (("with", "v0"), ("with", "v1"), ("without", "n0")):
-        shutil.copytree(data / folder / name, tmp_path / folder / name)
-    (tmp_path / "with/strange.mp4").write_bytes(film.replace(b"avc1", b"zzzz"))
-    run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", SETTINGS, n_jobs=1)
-    (problem,) = run.record["problems"]
-    assert problem["name"] == "with/strange.mp4" and "codec" in problem["reason"]
 
 
 def test_a_run_on_videos_predicts(run, data, tmp_path):

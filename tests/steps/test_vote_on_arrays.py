@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
-import pytest
 
-from segvote import Geometry, Run, SegmentAnnotator, annotate
-from segvote.run.settings import Settings
+from segvote import Geometry, Run, SegmentAnnotator
 from segvote.steps.reopening import reopen
 
 
@@ -31,11 +28,3 @@ def check_equal(run: Run, annotator: SegmentAnnotator) -> None:
 
 def test_arrays_give_what_annotate_gives(finished_run):
     check_equal(finished_run, fit_on_arrays(finished_run, **finished_run.settings.voter_options))
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", ["cows", "msrc-face", "coffee-lesions"])
-def test_arrays_give_what_annotate_gives_on_photographs(name: str, data_folder: Path, tmp_path: Path):
-    folders = data_folder / name / "with", data_folder / name / "without"
-    run = annotate(*folders, tmp_path / "run", Settings())
-    check_equal(run, fit_on_arrays(run))

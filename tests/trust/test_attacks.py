@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import COMMANDS, EVERY_COMMAND, World, list_outputs, read_outputs
+from commands import COMMANDS, EVERY_COMMAND, World, list_outputs, read_outputs, write_corrected
 
 from segvote.io.arrays import read_arrays
 from segvote.io.atomic import remove_leftovers
 from segvote.io.tables import read_json
+from segvote.steps.importing import import_corrections
 
 YEAR = 365 * 86400.0
 STOPPED = "segvote: stopped; repeat the command to continue where it was"
@@ -124,6 +125,30 @@ def test_a_command_survives_many(stage, world, ledger, command, name):
     ledger(f"`{command}` {name}, repeated", n_times, lost)
 
 
+@pytest.fixture(scope="module")
+def corrected(tiny_run, tiny_scenes, tmp_path_factory):
+    """A finished run with a correction that was not voted on yet; only for reading."""
+    work = tmp_path_factory.mktemp("corrected")
+    folder = Path(shutil.copytree(tiny_run, work / "out"))
+    import_corrections(folder, write_corrected(World(tiny_scenes, tiny_run, work)), label="object")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [*("annotate", "extent", "import", "update OUT --jobs 1"), "export OUT --format png -o OUT/copy --instances"],
+)
+def test_late_corrections_are_not_ignored(stage, world, corrected, ledger, command):
+    """`review.sqlite` is not visible at first: the outputs have the corrections, or the command ends in one line."""
+    done, places = [], [world.make_another(name) for name in ("calm", "late")]
+    for place, fault in zip(places, ({}, {"kind": "late", "moment": 0}), strict=True):
+        shutil.copytree(corrected, place.out)
+        done.append(stage.run(*place.type(command), below=str(place.out / "review.sqlite"), **fault))
+    same = done[1]["code"] == 0 and read_outputs(places[0]) == read_outputs(places[1])
+    assert done[0]["code"] == 0, done[0]["errors"]
+    ledger("commands on a run whose `review.sqlite` becomes visible late", 1, not (same or is_one_clear_line(done[1])))
+
+
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_a_closed_folder_is_one_line(stage, world, ledger, command):
     arguments = world.type(command)
@@ -165,7 +190,7 @@ def test_the_second_command_on_a_folder_is_refused(stage, world, ledger, command
     second = stage.run(*world.type(command))
     os.kill(started["pid"], signal.SIGCONT)
     first = stage.wait(started)
-    refused = is_one_clear_line(second) and "another segvote (process" in second["errors"]
+    refused = is_one_clear_line(second) and "another segvote is writing" in second["errors"]
     ledger("a second command on the same folder", 1, first["code"] != 0 or not refused)
 
 

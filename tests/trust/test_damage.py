@@ -20,7 +20,7 @@ def freeze(arrays):
 
 def describe_run(run):
     """All that is used of a record: a turned bit in the name of the checksum changes none of it."""
-    return run.to_table(), run.settings, run.inputs, run.record["key"], run.record["problems"]
+    return run.to_table(), run.settings, run.inputs, run.record.key, run.record.problems
 
 
 def write_log(run):

@@ -11,12 +11,14 @@ from functools import partial
 
 import numpy as np
 import pytest
+from msgspec import to_builtins
 from nonsense import survives
 
 from segvote.errors import SegvoteError
 from segvote.features.networks.backbone import BackboneFeatures
 from segvote.features.networks.torch_file import read_torch_file
 from segvote.io.imports import read_any
+from segvote.io.tables import write_json
 from segvote.run.bags import Bag
 from segvote.run.run_folder import RunFolder
 from segvote.steps.export import export
@@ -145,13 +147,13 @@ EVIL_NAMES = ("../../outside", "/tmp/outside", "with/../../../outside", "with/..
 
 
 def test_names_in_a_record_cannot_lead_out(own_run, tmp_path, ledger):
-    record = RunFolder(own_run).read_record()
+    record = to_builtins(RunFolder(own_run).read_record())
     changes = [{key: name} for key in ("name", "stem") for name in EVIL_NAMES]
     changes += [{key: "../../../etc/x"} for key in ("segments", "features", "digest")]
 
     def attempt(change):
         first, *others = record["bags"]
-        RunFolder(own_run).write_record({**record, "bags": [{**first, **change}, *others]})
+        write_json(own_run / "run.json", {**record, "bags": [{**first, **change}, *others]})
         export(own_run, "coco", tmp_path / "export", overwrite=True)
 
     lost = count_accepted([partial(attempt, change) for change in changes])

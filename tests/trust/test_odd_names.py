@@ -74,8 +74,7 @@ def run_all(stage, folder, names):
     for format, file in IMPORTED.items():
         run("import", out, folder / format / file)
     run("evaluate", out, "--truth", folder / "coco" / IMPORTED["coco"])
-    for change in ("--remove", "--restore"):
-        run("update", out, change, names[0], "--jobs", "1")
+    run("update", out, "--jobs", "1")
     run("extent", out, "3", "--image", names[0], "--jobs", "1")
     return failed
 

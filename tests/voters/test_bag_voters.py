@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.errors import BadInputError
-from segvote.voters.bags import group_bags, sort_bags, split_bags, spread_out
+from segvote.voters.bags import group_bags, sort_bags
 from segvote.voters.base import check_segments
 from segvote.voters.linear import CAM
 
@@ -16,12 +16,6 @@ def test_sorting_does_not_depend_on_the_order_of_segments(rng):
     np.testing.assert_array_equal(here.X, there.X)
     np.testing.assert_array_equal(here.starts, there.starts)
     np.testing.assert_array_equal(X[here.rows], here.X)
-
-
-def test_the_sign_of_zero_does_not_change_the_order():
-    bags = sort_bags(np.array([[-0.0, 2.0], [0.0, 1.0]]), np.zeros(2, dtype=int), np.ones(2, dtype=bool))
-    other = sort_bags(np.array([[0.0, 1.0], [0.0, 2.0]]), np.zeros(2, dtype=int), np.ones(2, dtype=bool))
-    np.testing.assert_array_equal(bags.X, other.X)
 
 
 def test_reductions_are_those_of_the_bags(small_bags, rng):
@@ -47,20 +41,3 @@ def test_corrections_become_bags_of_one():
 def test_corrections_that_leave_one_label_are_refused(planted):
     with pytest.raises(BadInputError, match="corrections"):
         CAM().fit(planted.X, planted.y, bags=planted.bags, user_labels=np.zeros(len(planted.X)))
-
-
-def test_bags_are_split_where_fewest_are_wrong():
-    assert split_bags(np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, False, True, True])) == 1.5
-    assert split_bags(np.array([0.0, 1.0, 2.0, 9.0]), np.array([True, False, False, True])) == 5.5
-    assert split_bags(np.ones(3), np.array([True, False, True])) == 1.0
-
-
-def test_a_sample_is_even_and_complete_where_it_can_be():
-    assert spread_out(5, 10).tolist() == [0, 1, 2, 3, 4]
-    assert spread_out(101, 3).tolist() == [0, 50, 100]
-
-
-def test_bags_of_the_wrong_length_are_refused(planted):
-    fitted = CAM().fit(planted.X, planted.y, bags=planted.bags)
-    with pytest.raises(BadInputError, match="one value per segment"):
-        fitted.decision_bags(planted.X, planted.bags[:-1])

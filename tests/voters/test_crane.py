@@ -18,12 +18,6 @@ def test_every_negative_penalises_its_nearest_candidate(planted):
     assert fitted.tie_fraction_ == (count_penalties_slow(planted.X, planted.y) == 0).mean()
 
 
-def test_the_default_is_the_count_alone(planted):
-    fitted = CRANE().fit(planted.X, planted.y, bags=planted.bags)
-    votes = (fitted.scores_ + fitted.threshold_)[planted.candidates]
-    np.testing.assert_array_equal(votes, -count_penalties_slow(planted.X, planted.y))
-
-
 def test_reach_is_exact_on_the_rim_far_from_the_origin(rng):
     voters, rims = rng.normal(size=(50, 4)) + 1e4, rng.normal(size=(50, 4)) + 1e4
     points = np.concatenate([rims, rng.normal(size=(100, 4)) + 1e4])

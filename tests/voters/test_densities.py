@@ -37,22 +37,6 @@ def test_votes_are_the_difference_of_densities(planted):
         assert votes[segment] == pytest.approx(measure_slow(planted, segment, 1.2), rel=1e-4, abs=1e-8)
 
 
-def test_the_shift_points_up_the_gradient(planted, rng):
-    amounts = np.where(planted.y == 1, 1.0, -1.0) / 120
-    point, step, bandwidth = planted.X[:1] + 0.3, 1e-5, 1.5
-    gradient = [
-        (
-            _shift(point + step * row, planted.X, amounts, bandwidth)[0][0]
-            - _shift(point - step * row, planted.X, amounts, bandwidth)[0][0]
-        )
-        / (2 * step)
-        for row in np.eye(6)
-    ]
-    move = _shift(point, planted.X, amounts, bandwidth)[1][0]
-    mass = np.exp(-0.5 * ((planted.X - point) ** 2).sum(axis=1) / bandwidth**2) @ np.abs(amounts)
-    np.testing.assert_allclose(move * mass, np.array(gradient) * bandwidth**2, rtol=1e-5, atol=1e-10)
-
-
 def test_climbing_never_descends_and_ends_on_a_hill(planted):
     amounts = np.where(planted.y == 1, 1.0, -1.0) / 120
     starts = planted.X[planted.y == 1][:20]
@@ -83,9 +67,3 @@ def test_votes_are_the_formula_with_the_own_bag_left_out(planted):
     votes = fitted.scores_ + fitted.threshold_
     for segment in (0, 7, 130, 239):
         assert votes[segment] == pytest.approx(measure_evidence_slow(planted, segment, 1.5), rel=1e-4)
-
-
-def test_blocks_do_not_change_votes(planted, monkeypatch):
-    whole = Evidence().fit(planted.X, planted.y, bags=planted.bags).scores_
-    monkeypatch.setattr("segvote.voters.densities.QUERIES_PER_BLOCK", 32)
-    np.testing.assert_allclose(Evidence().fit(planted.X, planted.y, bags=planted.bags).scores_, whole, rtol=1e-4)

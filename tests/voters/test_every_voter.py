@@ -75,10 +75,6 @@ def test_inputs_are_not_modified(voter, planted):
     np.testing.assert_array_equal(X, planted.X)
 
 
-def test_equal_input_gives_equal_scores_to_the_bit(voter, fitted, planted):
-    np.testing.assert_array_equal(fit(voter, planted).scores_, fitted.scores_)
-
-
 @pytest.mark.parametrize("segment", [0, 5, -1])
 def test_the_explanation_of_a_training_segment_sums_to_its_score(fitted, planted, segment):
     segment %= len(planted.X)
@@ -127,20 +123,6 @@ def check_labels(fitted, planted, labels):
 
 def test_labels_may_be_words(fitted, planted):
     check_labels(fitted, planted, np.where(planted.y == 1, "with", "without"))
-
-
-# The frame that all voters share turns labels into numbers.
-@pytest.mark.parametrize("form", ["sign", "bool"])
-def test_labels_may_be_signs_or_bools(planted, form):
-    labels = {"sign": 2 * planted.y - 1, "bool": planted.y == 1}[form]
-    check_labels(fit(make_voter("walk"), planted), planted, labels)
-
-
-def test_bags_of_two_labels_are_refused(voter, planted):
-    y = planted.y.copy()
-    y[0] = 0
-    with pytest.raises(BadInputError, match="bag"):
-        fit(voter, planted, y=y)
 
 
 @pytest.mark.parametrize("voter", [name for name in NAMES if issubclass(VOTERS[name], BagVoter)], indirect=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segvote.voters.kernel_votes import find_typical_distance, sum_votes
+from segvote.voters.kernel_votes import sum_votes
 
 
 def test_votes_are_the_formula(rng):
@@ -25,9 +25,3 @@ def test_the_own_bag_is_left_out(rng):
     votes = sum_votes(X, X, 1.0, None, bags, bags)
     for row in range(6):
         assert votes[row] == pytest.approx(sum_votes(X[row][None], X[bags != bags[row]], 1.0)[0], rel=1e-5)
-
-
-def test_the_typical_distance_is_the_median_and_never_zero():
-    assert find_typical_distance(np.zeros((3, 1)), np.full((3, 1), 2.0), 2) == pytest.approx(2.0)
-    assert find_typical_distance(np.zeros((3, 1)), np.zeros((3, 1)), 2) == 1.0
-    assert find_typical_distance(np.zeros((3, 1)), np.zeros((0, 1)), 2) == 1.0

@@ -28,10 +28,3 @@ def test_the_last_selection_is_its_classifiers(planted):
     expected[bags.find_best(votes)] = True
     np.testing.assert_array_equal(fitted.selected_, expected)
     assert fitted.n_iter_ < 50
-
-
-def test_one_round_is_an_svm_on_the_means_of_whole_bags(planted):
-    fitted = OBoW(max_iter=1).fit(planted.X, planted.y, bags=planted.bags)
-    means = np.array([planted.X[planted.bags == bag].mean(axis=0) for bag in range(20)])
-    votes = means @ fitted.coef_ + fitted.intercept_
-    assert ((votes > 0) == (np.arange(20) < 10)).mean() > 0.9

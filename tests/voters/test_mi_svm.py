@@ -10,11 +10,9 @@ from segvote.voters.mi_svm import (
     MiSVM,
     SquaredHinge,
     _ExactMachine,
-    _MappedMachine,
     fit_linear_machine,
     guess_labels,
 )
-from segvote.voters.prototypes import measure_kernel
 
 
 def test_a_with_bag_without_a_positive_keeps_its_best_segment(small_bags):
@@ -31,24 +29,12 @@ def test_the_exact_machine_votes_as_scikit_learn_does(planted):
     np.testing.assert_allclose(votes, model.decision_function(planted.X), atol=1e-9)
 
 
-def test_the_map_on_all_segments_has_the_kernel_as_its_product(planted):
-    points = planted.X[::4]
-    mapped = _MappedMachine(1.0, 0.2, points, np.arange(len(points))).map(points)
-    np.testing.assert_allclose(mapped @ mapped.T, measure_kernel(points, points, 0.2), atol=1e-6)
-
-
 @pytest.mark.parametrize("voter", [MiSVM, BagMISVM])
 def test_the_mapped_machine_is_explained_by_its_landmarks(voter, planted):
     fitted = voter(max_exact=100, n_landmarks=50).fit(planted.X, planted.y, bags=planted.bags)
     assert len(fitted._prototypes.rows) == 50
     explained = fitted.explain(3)
     assert explained.score == pytest.approx(fitted.scores_[3])
-
-
-def test_witnesses_of_mi_svm_are_one_per_with_bag(planted):
-    fitted = BagMISVM().fit(planted.X, planted.y, bags=planted.bags)
-    voters = fitted._prototypes.rows[planted.y[fitted._prototypes.rows] == 1]
-    assert len(np.unique(planted.bags[voters])) == len(voters) <= 10
 
 
 @pytest.fixture

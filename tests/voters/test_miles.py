@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from segvote.errors import TooLargeError
 from segvote.voters.miles import MILES, MILIS
-from segvote.voters.prototypes import check_embedding, embed_bags, measure_kernel
+from segvote.voters.prototypes import embed_bags, measure_kernel
 
 VOTERS = [MILES, MILIS]
 
@@ -39,8 +38,3 @@ def test_prototypes_are_training_segments_and_their_votes_add_up(voter, planted)
     similarity = measure_kernel(planted.X[:5], fitted.prototypes_, 0.5 / fitted.bandwidth_**2)
     expected = similarity @ fitted.prototype_weights_ + fitted.intercept_
     np.testing.assert_allclose((fitted.scores_ + fitted.threshold_)[:5], expected)
-
-
-def test_a_table_no_solver_would_finish_is_refused():
-    with pytest.raises(TooLargeError, match="voter cam"):
-        check_embedding(10**6, 10**3, "Use voter cam")

@@ -24,13 +24,6 @@ def test_the_reading_by_bags_sums_nearest_similarities(planted):
     np.testing.assert_allclose((fitted.scores_ + fitted.threshold_)[planted.y == 1], expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("reading", NegMin.READINGS)
-def test_the_explanation_sums_to_the_score(planted, reading):
-    fitted = NegMin(reading=reading).fit(planted.X, planted.y, bags=planted.bags)
-    told = fitted.explain(3)
-    assert sum(told.amounts) + told.constant == pytest.approx(fitted.scores_[3], rel=1e-4)
-
-
 def test_f_neg_is_minus_the_sum_over_all_negatives(planted):
     fitted = NegativeVotes(bandwidth=2.0).fit(planted.X, planted.y, bags=planted.bags)
     P, N = planted.X[planted.y == 1], planted.X[planted.y == 0]
@@ -44,12 +37,6 @@ def test_the_vote_is_the_mean_distance_to_near_negatives(planted):
     counted = (planted.y == 0)[None, :] & (planted.bags[:, None] != planted.bags)
     expected = np.sort(np.where(counted, distances, np.inf), axis=1)[:, :3].mean(axis=1)
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, rtol=1e-5)
-
-
-def test_fewer_negatives_than_neighbours_all_count():
-    X = np.array([[0.0], [1.0], [3.0]])
-    fitted = KNNNegatives(n_neighbors=5).fit(X, [1, 0, 0])
-    assert fitted.scores_[0] + fitted.threshold_ == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("k", [1, 5, 40])
@@ -70,9 +57,3 @@ def test_negatives_vote_with_the_share_of_negatives_around_them(planted):
     np.testing.assert_allclose(fitted.negative_weights_, weights, rtol=1e-4)
     expected = -((kernels * other)[:, ~shown] @ weights)
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, rtol=1e-4)
-
-
-def test_with_power_zero_it_is_f_neg(planted):
-    data = planted.X, planted.y, planted.bags
-    reduced = WeightedNegatives(bandwidth=2.0, power=0.0).fit(*data)
-    np.testing.assert_allclose(reduced.scores_, NegativeVotes(bandwidth=2.0).fit(*data).scores_, rtol=1e-5, atol=1e-7)

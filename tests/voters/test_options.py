@@ -81,28 +81,9 @@ def test_commands_refuse_an_unknown_option_before_any_work(arguments):
 @pytest.mark.filterwarnings("ignore:the printed iteration selected:UserWarning")
 def test_annotate_takes_voter_options_and_the_sign_decision(scenes, tmp_path):
     words = ["annotate", scenes / "with", scenes / "without", "-o", tmp_path / "run", "--voter", "ekde-paper"]
-    words += [
-        "--voter-option",
-        "bandwidth_for=0.3",
-        "--voter-option",
-        "bandwidth-against=0.1",
-        "--voter-option",
-        "max_iter=3",
-    ]
-    words += [
-        "--decision",
-        "sign",
-        "--smoothing",
-        0,
-        "--features",
-        "color",
-        "--n-segments",
-        20,
-        "--size",
-        80,
-        "--jobs",
-        1,
-    ]
+    for option in ("bandwidth_for=0.3", "bandwidth-against=0.1", "max_iter=3"):
+        words += ["--voter-option", option]
+    words += ["--decision", "sign", "--smoothing", 0, "--features", "color", "--n-segments", 20, "--size", 80]
     done = CliRunner().invoke(load_commands(), [str(word) for word in words])
     assert done.exit_code == 0, done.output
     run = Run(tmp_path / "run")
@@ -128,8 +109,3 @@ def test_annotate_takes_voter_options_and_the_sign_decision(scenes, tmp_path):
 def test_options_that_a_record_cannot_have_are_refused(options, message):
     with pytest.raises(SegvoteError, match=message):
         check_options("ekde", options)
-
-
-def test_options_as_a_record_keeps_them_are_taken():
-    check_options("ekde", {"n_neighbors": 15})
-    check_options("ekde-paper", {"grid": [1, 0.5], "bandwidth_for": None, "own_bag": True})

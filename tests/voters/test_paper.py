@@ -73,12 +73,6 @@ def test_run_to_the_end_equal_bandwidths_select_nothing():
     assert not (end.scores_[y == 1] > 0).any()
 
 
-def test_all_selected_is_warned_about_too(planted):
-    X, y, bags, _ = planted
-    with pytest.warns(UserWarning, match="selected every segment"):
-        assert PaperEKDE(bandwidth_for=100.0, bandwidth_against=0.01).fit(X, y, bags=bags).rho_ > 1
-
-
 def test_the_map_rule_and_the_sign_of_f_agree(planted):
     X, *_ = planted
     voter = fit(planted, bandwidth_for=2.0, bandwidth_against=1.5, max_iter=5)

@@ -36,9 +36,3 @@ def test_votes_are_the_machine_of_scikit_learn_turned_round(planted):
     fitted = OneClass().fit(planted.X, planted.y, bags=planted.bags)
     expected = -model.decision_function(scaler.transform(planted.X))
     np.testing.assert_allclose(fitted.scores_ + fitted.threshold_, expected, atol=0.02 * np.ptp(expected))
-
-
-def test_only_negatives_vote_and_no_more_than_allowed(planted):
-    fitted = OneClass(max_negatives=30).fit(planted.X, planted.y, bags=planted.bags)
-    assert len(fitted._prototypes.rows) <= 30
-    assert (planted.y[fitted._prototypes.rows] == 0).all()

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from segvote.kernels import search_neighbours
-from segvote.voters.sskde import SSKDE, ManifoldSSKDE, learn_tangents
-
-
-def test_labels_that_do_not_follow_their_neighbours_stay(planted):
-    fitted = SSKDE().fit(planted.X, planted.y, bags=planted.bags)
-    np.testing.assert_array_equal(fitted.labels_[planted.y == 0], 0)
+from segvote.voters.sskde import SSKDE, learn_tangents
 
 
 def test_a_segment_called_object_is_a_label_wherever_it_lies(planted):
@@ -43,8 +38,3 @@ def test_the_distance_is_by_the_covariance_of_neighbours(rng):
             covariance = rest * np.eye(5) + (axes[:, -2:] * values[-2:]) @ axes[:, -2:].T
             gap = X[i] - X[j]
             assert found[i, place] == pytest.approx(rest * gap @ np.linalg.inv(covariance) @ gap, rel=1e-4)
-
-
-def test_without_directions_it_is_sskde(planted):
-    data = planted.X, planted.y, planted.bags
-    np.testing.assert_allclose(ManifoldSSKDE(n_tangent=0).fit(*data).scores_, SSKDE().fit(*data).scores_, atol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segvote.datasets import make_bags
-from segvote.errors import BadInputError, TooLargeError, UnknownNameError
+from segvote.errors import BadInputError, TooLargeError
 from segvote.voters import VOTERS
 from segvote.voters.walk import Walk
 
@@ -47,23 +47,6 @@ def test_values_must_make_sense(small):
         Walk().fit(X, y, prior=np.full(len(X), 1.5))
     with pytest.raises(BadInputError, match="user_labels must be"):
         Walk().fit(X, y, user_labels=np.full(len(X), 2))
-
-
-def test_nan_is_refused(small):
-    X, y, bags = small
-    X = X.copy()
-    X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        Walk().fit(X, y, bags=bags)
-
-
-def test_an_unknown_voter_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"crane.*walk"):
-        VOTERS["nobody"]
-
-
-def test_the_voters_with_a_limit_look_at_all_pairs():
-    assert QUADRATIC == ["crane", "ekde-paper", "evidence", "f-neg", "negative-weighted", "skde"]
 
 
 @pytest.mark.parametrize("name", QUADRATIC)

@@ -6,7 +6,6 @@ then reads from the local copy of the folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from segvote._api.opened import OpenedRun
@@ -22,7 +21,6 @@ from segvote.steps.annotate import annotate_folders, update_run
 from segvote.steps.classes import annotate_class_folders
 from segvote.steps.extent import change_extent
 from segvote.steps.workers import N_JOBS, Resources, name_in_full
-from segvote.types import WITH, WITHOUT
 
 __all__ = ["annotate", "annotate_classes", "set_extent", "update"]
 
@@ -137,28 +135,20 @@ def annotate_classes(
 def update(
     run: Run | Path | str,
     *,
-    add_with: Iterable[Path | str] = (),
-    add_without: Iterable[Path | str] = (),
-    remove: Iterable[str] = (),
-    restore: Iterable[str] = (),
     segments: Path | str | None = None,
     n_jobs: int = N_JOBS,
     scheduler: str | None = None,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> OpenedRun:
-    """Add images to a run or take some out, and write its report anew; without either, look again at its folders.
+    """Look again at the two folders of a run and at its corrections, and write its files and report anew.
+
+    Images that came are segmented, masks of images that went are deleted, and all vote again.
 
     Parameters
     ----------
     run : Run, path or str
         A run, or its folder; it may be unfinished.
-    add_with, add_without : iterable of path or str
-        Folders of more images. They stay where they are and are part of the run from then on.
-    remove : iterable of str
-        Names of images that are to be left out. The files stay where they are; masks and heat maps go.
-    restore : iterable of str
-        Names of images that were removed earlier and are to come back.
     segments : path or str, optional
         Folder of your own label maps, if the run was made with one: for all images.
     n_jobs, scheduler, strict, progress
@@ -171,21 +161,16 @@ def update(
     Examples
     --------
     >>> import segvote
-    >>> run = segvote.load_run("out")
-    >>> len(segvote.update(run, remove=[run.images[0].name], n_jobs=1)) - len(run)
-    -1
+    >>> len(segvote.update("out", n_jobs=1))
+    12
     """
-    add_with, add_without = list(add_with), list(add_without)
-    (given,) = name_in_full(scheduler, run.folder.path if isinstance(run, Run) else run)
-    inputs = name_in_full(scheduler, *add_with, *add_without, segments)
+    given, maps = name_in_full(scheduler, run.folder.path if isinstance(run, Run) else run, segments)
     with (
         choose_progress(progress) as report,
         open_run(given, report) as folder,
-        open_folders(inputs, progress=report) as ((*added, own), _),
+        open_folders([maps], progress=report) as ((own,), _),
     ):
-        more = {WITH: added[: len(add_with)], WITHOUT: added[len(add_with) :]}
-        resources = Resources(n_jobs, scheduler, report)
-        updated = update_run(folder, resources, more, remove, restore, own, strict)
+        updated = update_run(folder, Resources(n_jobs, scheduler, report), own, strict)
         write_report(updated)
     return OpenedRun(updated.folder.path)
 

@@ -88,11 +88,11 @@ def annotate(
     pages: str = option(
         DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
     ),
-    channels: str = research(DEFAULTS.channels, metavar="R,G,B", help="Channels, from 0, to show as colours."),
-    window: str = research(
+    window: str = option(
         DEFAULTS.window,
-        metavar="NAME",
-        help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}, or LOW,HIGH.",
+        panel=INPUT,
+        help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}.",
+        **choice(WINDOWS, "window"),
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(
@@ -168,6 +168,11 @@ def annotate(
     decision: str = research(
         DEFAULTS.decision, help=f"From scores to masks: {', '.join(DECISIONS)}.", **choice(DECISIONS, "decision")
     ),
+    refine: str = research(
+        DEFAULTS.refine,
+        metavar="sam:ENCODER,DECODER",
+        help="Redraw regions by SAM or MobileSAM, two .onnx files, where it agrees with the vote.",
+    ),
     voter_option: list[str] | None = voter_option("Parameter of the voter, such as max_iter=5; may be repeated."),
     feature_option: list[str] | None = research(
         None,
@@ -193,6 +198,10 @@ def annotate(
     # The voter's class, and with it scikit-learn, is loaded only if there are some.
     chosen["voter_options"] = parse_options(voter, voter_option) if voter_option else {}
     chosen["feature_options"] = choose_feature_options(features, feature_option, device, allow_download)
+    if refine:
+        from segvote.features.networks.sam import name_files
+
+        chosen["refine"] = name_files(refine)
     folders = choose_folders(with_folder, without_folder, classes)
     start: Any = run_annotate if classes is None else annotate_classes
     target = check_out(out)
@@ -245,9 +254,9 @@ def print_outcome(run: Any) -> None:
     # A run on classes has no bags of its own.
     bags: Sequence[BagRecord] = getattr(run, "bags", ())
     used = {one.name for one in bags or run.images}
-    for problem in run.record["problems"]:
-        what = "read in part" if problem["name"] in used else "left out"
-        typer.echo(f"{what}: {make_plain(problem['reason'])}", err=True)
+    for problem in run.record.problems:
+        what = "read in part" if problem.name in used else "left out"
+        typer.echo(f"{what}: {make_plain(problem.reason)}", err=True)
     if sum(bag.bag_label == WITH for bag in bags) == 1:  # an object that occurs once is like any clutter
         typer.echo("warning: one *with* image only; what repeats cannot be found, add at least ten", err=True)
     if n_videos := sum(bag.n_frames > 0 for bag in bags):

@@ -14,7 +14,6 @@ from segvote.cli.options import RUN, PathOrUri, format_path
 from segvote.cli.terminal import show_progress
 from segvote.plain_text import make_plain
 from segvote.run.settings import Settings
-from segvote.types import WITH, WITHOUT
 
 if TYPE_CHECKING:
     from segvote.run.run import Run
@@ -59,11 +58,10 @@ def format_imported(imported: Imported, run: Run) -> str:
 
 def format_command(run: Run) -> str:
     """What votes again: `update`; for one class of several, the `annotate` that made them, with its options."""
-    with_folder, without_folder = (Path(run.record["inputs"][bag_label]) for bag_label in (WITH, WITHOUT))
-    if without_folder not in with_folder.parents:
+    inputs = run.inputs
+    if Path(inputs.without_folder) not in Path(inputs.with_folder).parents:
         return shlex.join(["segvote", "update", format_path(run.folder.path)])
-    root, out = run.record["inputs"][WITHOUT], format_path(run.folder.path.parents[1])
-    words = ["segvote", "annotate", "--classes", root, "-o", out]
+    words = ["segvote", "annotate", "--classes", inputs.without_folder, "-o", format_path(run.folder.path.parents[1])]
     default = Settings()
     for field in fields(Settings):
         value = getattr(run.settings, field.name)

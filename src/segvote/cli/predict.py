@@ -62,8 +62,8 @@ def predict(
             strict=strict,
             progress=progress,
         )
-    for _, reason in found.problems:
-        typer.echo(f"left out: {make_plain(reason)}", err=True)
+    for problem in found.problems:
+        typer.echo(f"left out: {make_plain(problem.reason)}", err=True)
     if found.rate > false_positive_rate:
         typer.echo(
             f"note: so few training images allow one false positive in {1 / found.rate:.0f} images at best, "

@@ -127,7 +127,7 @@ def hash_inputs(
     found = False
     for path in [] if label_maps is None else sorted(label_maps.rglob("*.*")):
         digest.update(f"{path}\0{hash_file(path)}\0".encode(errors="replace"))
-    for bag in list_bags(*folders, settings.frames, settings.reading):
+    for bag in list_bags(*folders, settings):
         digest.update(f"{bag.name}\0{bag.digest}\0".encode(errors="surrogateescape"))
         for reader in _find_readers(readers, bag) if bag.bag_label == WITH else ():
             truth, found = reader(), True

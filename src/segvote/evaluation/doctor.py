@@ -24,7 +24,7 @@ from segvote.method.mislabelled import LIKELY
 from segvote.plain_text import make_plain
 from segvote.progress import Progress, count_along, ignore_progress
 from segvote.run.bags import Bag, SegmentedImage, list_all_bags
-from segvote.run.record import make_record
+from segvote.run.record import Inputs, make_record
 from segvote.run.run import Run, format_confidence
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
@@ -100,7 +100,7 @@ def diagnose_folders(
             return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
     settings = settings or Settings()
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
-    run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT], settings.frames, settings.reading)
+    run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT], settings)
     run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)
@@ -118,10 +118,10 @@ def diagnose_folders(
 
 
 def _claim(run: RunFolder, folders: dict[str, Path], settings: Settings) -> None:
-    inputs = {bag_label: name_path_or_uri(folder) for bag_label, folder in folders.items()}
+    inputs = Inputs(name_path_or_uri(folders[WITH]), name_path_or_uri(folders[WITHOUT]))
     if not run.record_path.exists():
-        run.write_record(make_record(inputs, settings, "", complete=False))
-    elif run.read_record().get("inputs") != inputs:
+        run.write_record(make_record(inputs, settings, ""))
+    elif run.read_record().inputs != inputs:
         raise BadInputError(
             f"{run.path} belongs to a run on other folders; choose another -o, or give only that folder"
         )
@@ -155,8 +155,8 @@ def diagnose_run(run: Run, voted: Voted | None = None, duplicates: Sequence[Near
     suspicions = voted.opened.table.average_by_bag(voted.held.vote.suspicion)
     named = {one.bag.name: value for one, value in zip(bags, suspicions, strict=True)}
     problems = [
-        SegmentedImage(Bag(entry["name"], entry["name"].split("/", 1)[0], Path(), ""), problem=entry["reason"])
-        for entry in run.record["problems"]
+        SegmentedImage(Bag(entry.name, entry.name.split("/", 1)[0], Path(), ""), problem=entry.reason)
+        for entry in run.record.problems
     ]
     return Diagnosis(list_flagged([*bags, *problems], named, duplicates), voted.held.confidence)
 

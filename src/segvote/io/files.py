@@ -6,11 +6,8 @@ import contextlib
 import errno
 import io
 import os
-import re
-import socket
 import stat
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -47,8 +44,6 @@ def open_scratch() -> Iterator[Path]:
 
 NAME = ".lock"
 NO_LINK, NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)  # Windows has neither
-HOLDER = re.compile(r"(?P<pid>\d{1,9}) (?P<host>[\w.-]{1,64}) (?P<time>[\d :-]{19})\n", re.ASCII)
-MAX_NOTE = 200  # bytes
 
 
 @contextlib.contextmanager
@@ -57,14 +52,12 @@ def hold_folder(path: Path) -> Iterator[None]:
     with _open_lock(path / NAME) as file:
         if not _try_lock(file.fileno()):
             raise BusyRunError(
-                f"another segvote{_describe_holder(file)} is writing to {path}; wait for it, stop it, "
-                "or choose another -o folder"
+                f"another segvote is writing to {path}; wait for it, stop it, or choose another -o folder"
             )
         folders = (Path(root, name) for root, names, _ in os.walk(path) for name in names)
         refuse_links([*path.iterdir(), *folders], path)
         remove_leftovers(path)
-        with _noted_holder(file):
-            yield
+        yield
 
 
 def _open_lock(path: Path) -> BinaryIO:
@@ -74,37 +67,6 @@ def _open_lock(path: Path) -> BinaryIO:
         return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | NO_LINK | NO_WAIT, 0o644), "r+b", buffering=0)
     except OSError as error:
         raise BadInputError(f"cannot write to {path.parent} ({error.strerror}); choose another -o folder") from error
-
-
-@contextlib.contextmanager
-def _noted_holder(file: BinaryIO) -> Iterator[None]:
-    """Say in the lock's file who holds it, for the others to read."""
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:  # the same file has another name elsewhere
-        yield
-        return
-    _note(file, f"{os.getpid()} {socket.gethostname()} {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
-    try:
-        yield
-    finally:
-        _note(file, b"")  # equal runs are equal folders
-
-
-def _note(file: BinaryIO, text: bytes) -> None:
-    with contextlib.suppress(OSError):  # a full disk is reported by the next write
-        file.seek(0)
-        file.truncate()
-        file.write(text)
-
-
-def _describe_holder(file: BinaryIO) -> str:
-    """Process that holds a lock, as written in it; empty where nothing valid is written."""
-    with contextlib.suppress(OSError):
-        found = HOLDER.fullmatch(file.read(MAX_NOTE).decode(errors="replace"))
-        if found:
-            where = "" if found["host"] == socket.gethostname() else f" on {found['host']}"
-            return f" (process {found['pid']}{where}, since {found['time']})"
-    return ""
 
 
 def refuse_links(entries: Iterable[Path], folder: Path) -> None:

@@ -153,7 +153,7 @@ def _read_text(path: Path) -> str:
 
 def _simplify(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
-        return msgspec.structs.asdict(value)
+        return msgspec.to_builtins(value, enc_hook=_simplify)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

@@ -1,6 +1,15 @@
 """From decided segments to the mask of one image: regions along superpixels, or lines by local contrast."""
 
-from segvote.masks.drawing import WAYS, Decided, Drawing, SuperpixelMap, check_way, draw_mask, scale_heat
+from segvote.masks.drawing import (
+    WAYS,
+    Decided,
+    Drawing,
+    SuperpixelMap,
+    apply_user_labels,
+    check_way,
+    draw_mask,
+    scale_heat,
+)
 from segvote.masks.sharpen import Superpixels, sharpen
 
 __all__ = [
@@ -9,6 +18,7 @@ __all__ = [
     "Drawing",
     "SuperpixelMap",
     "Superpixels",
+    "apply_user_labels",
     "check_way",
     "draw_mask",
     "scale_heat",

@@ -43,6 +43,9 @@ class Drawing:
         Why, for the report.
     channel, sign, radius, low, high
         Of lines: the fields of `LineFilter` and `LineModel`.
+    refine, refine_sha256, device : str
+        The network that redraws regions after the vote, its files' content, and where it runs; see
+        `segvote.features.networks.sam`. Empty: none.
     """
 
     way: str
@@ -52,6 +55,9 @@ class Drawing:
     radius: int = 0
     low: float = 0.0
     high: float = 0.0
+    refine: str = ""
+    refine_sha256: str = ""
+    device: str = ""
 
     @property
     def line_model(self) -> LineModel:
@@ -131,11 +137,11 @@ def draw_mask(
 def _draw_regions(decided: Decided, found: SuperpixelMap, size: int, read_picture: PictureReader) -> np.ndarray:
     labels = decided.labels
     heat = np.bincount(found.labels.ravel(), weights=decided.heat.take(labels).ravel()) / found.superpixels.areas
-    coarse = _apply_user_labels(sharpen(found.superpixels, heat).take(found.labels), decided)
+    coarse = apply_user_labels(sharpen(found.superpixels, heat).take(found.labels), decided)
     if min(size, DRAWN_SIZE) <= max(labels.shape):
         return coarse
     fine = refine_outline(convert_to_lab(read_picture(DRAWN_SIZE)), coarse)
-    return _apply_user_labels(fine, decided)
+    return apply_user_labels(fine, decided)
 
 
 def _draw_lines(decided: Decided, model: LineModel, read_picture: PictureReader) -> np.ndarray:
@@ -145,8 +151,8 @@ def _draw_lines(decided: Decided, model: LineModel, read_picture: PictureReader)
     return _apply_line_labels(lines, labels, decided.user_labels)
 
 
-def _apply_user_labels(mask: np.ndarray, decided: Decided) -> np.ndarray:
-    """A user label of a segment holds to the pixel."""
+def apply_user_labels(mask: np.ndarray, decided: Decided) -> np.ndarray:
+    """The mask (h, w) bool with the user labels of segments, which hold to the pixel."""
     if (decided.user_labels < 0).all():
         return mask
     known = decided.user_labels.take(resize_labels(decided.labels, mask.shape))  # type: ignore[arg-type]

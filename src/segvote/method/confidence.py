@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from segvote.method.consistency import measure_outline_contrast, measure_overlap
+from segvote.method.decide import measure_outline_contrast, measure_overlap
 from segvote.method.held_out import score_held_out
 from segvote.method.permutation import PermutationTest, test_permutations
 from segvote.method.table import SegmentTable

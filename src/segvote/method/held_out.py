@@ -13,7 +13,6 @@ from segvote.kernels import build_vote_graph, search_neighbours
 from segvote.method.decide import select_separable
 from segvote.method.graph import exclude_voters
 from segvote.method.linear import fit_posterior
-from segvote.method.prior import measure_border_prior
 from segvote.method.table import SegmentTable, apply_labels, make_folds
 from segvote.method.walk import ImageBalance, walk
 
@@ -62,8 +61,7 @@ def _label_without(found: Vote, graph: sparse.csr_matrix, out: np.ndarray) -> np
         return found.labels & ~out
     table, params, hypothesis = found.table, found.params, found.params.hypotheses[found.agreement.best]
     candidates = table.is_candidate & ~found.silent & (found.user_labels != 0) | (found.user_labels == 1)
-    border = table.prior * measure_border_prior(table.border, params.border_prior)
-    prior = border * (1 - hypothesis.connectivity * found.connectivity)
+    prior = params.measure_prior(table, found.connectivity, hypothesis)
     voters = np.flatnonzero(candidates & ~out)
     labels = label_others(graph, table, prior, voters, hypothesis.balance, out, params)
     return apply_labels(labels, found.user_labels) & ~out

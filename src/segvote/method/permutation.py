@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from segvote.method.consistency import measure_consistency
-from segvote.method.decide import select, select_separable
-from segvote.method.prior import measure_border_prior
+from segvote.method.decide import measure_consistency, select, select_separable
 from segvote.method.table import SegmentTable, smooth_along
-from segvote.method.vote import Vote
+from segvote.method.vote import Hypothesis, Vote
 
 # 19 shuffles: the smallest p-value is 0.05.
 N_SHUFFLES = 19
@@ -59,7 +57,7 @@ class PermutationTest:
 def test_permutations(found: Vote, n_shuffles: int = N_SHUFFLES) -> PermutationTest:
     """Hold the vote with shuffled folder labels; images of one group keep the same label."""
     labels = shuffle_labels(found.table, n_shuffles)
-    scores = np.max([_measure(found, labels, *one) for one in _list_priors(found)], axis=0)
+    scores = np.max([_measure(found, labels, one) for one in found.params.hypotheses], axis=0)
     return PermutationTest(float(scores[0]), scores[1:])
 
 
@@ -71,17 +69,12 @@ def shuffle_labels(table: SegmentTable, n_shuffles: int) -> np.ndarray:
     return np.stack([labels, *shuffled], axis=1)[places]
 
 
-def _list_priors(found: Vote) -> list[tuple[np.ndarray, float]]:
-    """Background prior (n_segments,) and balance of the hypotheses that are tried."""
-    border = found.table.prior * measure_border_prior(found.table.border, found.params.border_prior)
-    return [(border * (1 - one.connectivity * found.connectivity), one.balance) for one in found.params.hypotheses]
-
-
-def _measure(found: Vote, labels: np.ndarray, prior: np.ndarray, balance: float) -> np.ndarray:
+def _measure(found: Vote, labels: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
     """(n_labellings,) self-consistency of the selections of one hypothesis, by labels (n_images, n_labellings)."""
     table, part = found.table, found.params.smoothing
     tables = [replace(table, positive=column) for column in labels.T]
-    votes = smooth_along(table.adjacency, walk_all(found.graph, table, labels, prior, balance), part)
+    prior = found.params.measure_prior(table, found.connectivity, hypothesis)
+    votes = smooth_along(table.adjacency, walk_all(found.graph, table, labels, prior, hypothesis.balance), part)
     first = _stack([select_separable(one, column, POWERS) for one, column in zip(tables, votes.T, strict=True)])
     shares = smooth_along(table.adjacency, found.graph @ first, part)
     second = _stack([select(one, column)[0] for one, column in zip(tables, shares.T, strict=True)])

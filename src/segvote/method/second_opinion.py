@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from segvote.method.confidence import UNSURE, Confidence, measure_confidence
-from segvote.method.consistency import measure_overlap
+from segvote.method.decide import measure_overlap
 from segvote.method.graph import search_stretched_graph
 from segvote.method.permutation import test_permutations
 from segvote.method.table import SegmentTable

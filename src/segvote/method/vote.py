@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -20,15 +20,21 @@ from scipy.special import expit
 
 from segvote.kernels import otsu_threshold
 from segvote.kernels.otsu import split_each
-from segvote.method.consistency import Consistency, measure_consistency, measure_outline_contrast, measure_overlap
-from segvote.method.decide import select, select_above, select_separable
+from segvote.method.decide import (
+    Consistency,
+    measure_consistency,
+    measure_outline_contrast,
+    measure_overlap,
+    select,
+    select_above,
+    select_separable,
+)
 from segvote.method.graph import N_NEIGHBORS, exclude_voters
 from segvote.method.held_out import find_unsupported, label_others, leave_out_folds, score_held_out
 from segvote.method.linear import LinearPosterior, fit_posterior
 from segvote.method.mislabelled import choose_excluded, measure_suspicion
-from segvote.method.prior import measure_border_prior, measure_connectivity
 from segvote.method.table import SegmentTable, apply_labels, check_user_labels
-from segvote.method.walk import ImageBalance, walk, walk_from_labels
+from segvote.method.walk import ImageBalance, measure_border_prior, measure_connectivity, walk, walk_from_labels
 
 if TYPE_CHECKING:
     from segvote.method.corrections import ResidualVotes
@@ -106,6 +112,11 @@ class VoteParams:
     full_contrast: float = 2.0
     n_folds: int = 5
     n_held_out_steps: int = 20
+
+    def measure_prior(self, table: SegmentTable, connectivity: np.ndarray, hypothesis: Hypothesis) -> np.ndarray:
+        """(n_segments,) background prior under a hypothesis, by the segments' connectivity (n_segments,)."""
+        border = table.prior * measure_border_prior(table.border, self.border_prior)
+        return border * (1 - hypothesis.connectivity * connectivity)
 
 
 @dataclass(frozen=True)
@@ -312,11 +323,6 @@ class _Round:
             candidates &= ~self.silent
         return np.flatnonzero(candidates | (self.user_labels == 1))
 
-    @property
-    def border(self) -> np.ndarray:
-        """(n_segments,) prior common to all hypotheses."""
-        return self.table.prior * measure_border_prior(self.table.border, self.params.border_prior)
-
     def revote(self, labels: np.ndarray) -> np.ndarray:
         """Selected segments after one more round, in which labels (n_segments,) in [0, 1] vote."""
         share = self.table.smooth(self.graph @ labels.astype(np.float64), self.params.smoothing)
@@ -334,7 +340,7 @@ class _Round:
     def _try(self, hypothesis: Hypothesis) -> tuple[float, np.ndarray, Consistency]:
         """Judgement, selection and consistency of one hypothesis."""
         table, graph = self.table, self.graph if self.walk_graph is None else self.walk_graph
-        prior = self.border * (1 - hypothesis.connectivity * self.connectivity)
+        prior = self.params.measure_prior(table, self.connectivity, hypothesis)
         free = select_separable(table, self._walk(graph, prior, hypothesis.balance), self.params.powers)
         selected = apply_labels(free, self.user_labels)
         found = measure_consistency(table, selected, self.graph @ selected.astype(np.float64))
@@ -349,7 +355,7 @@ class _Round:
     def share_held_out(self, agreement: Agreement) -> np.ndarray:
         """(n_segments,) smoothed share of selected neighbours, by walks that the segment's image had no part in."""
         table, hypothesis = self.table, self.params.hypotheses[agreement.best]
-        prior = self.border * (1 - hypothesis.connectivity * self.connectivity)
+        prior = self.params.measure_prior(table, self.connectivity, hypothesis)
         voters, shares = self.voters, np.empty(len(table))
         for out in leave_out_folds(table, self.params.n_folds):
             graph = exclude_voters(self.graph, out)
@@ -395,7 +401,6 @@ def _learn(
     share = round_.graph @ labels.astype(np.float64)
     inside = measure_consistency(table, labels, share).inside
     posterior = fit_posterior(table.X, labels, table.areas, used)
-    nothing = np.zeros(table.n_images)
     return Vote(
         table=table,
         params=round_.params,
@@ -408,22 +413,22 @@ def _learn(
         labels=labels,
         inside=inside,
         posterior=posterior,
-        threshold=0.0,
         votes=inside * share + (1 - inside) * posterior.measure(table.X),
-        scores=share,
-        thresholds=nothing,
-        selected=labels,
-        uncertainty=nothing,
-        empty=nothing > 0,
         walk_graph=round_.walk_graph,
+        **_decide_later(table),
     )
+
+
+def _decide_later(table: SegmentTable) -> dict[str, Any]:
+    """What `decide_vote` fills in."""
+    nothing, nowhere = np.zeros(table.n_images), np.zeros(len(table), dtype=bool)
+    images = {"thresholds": nothing, "uncertainty": nothing, "empty": nothing > 0}
+    return {"threshold": 0.0, "scores": nowhere.astype(float), "selected": nowhere, **images}
 
 
 def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams = VoteParams()) -> Vote:
     """The decision on scores (n_segments,) of another voter, whose own threshold is at 0."""
-    nothing = np.zeros(table.n_images)
     smoothed = table.smooth(np.asarray(scores, dtype=np.float64), params.smoothing)
-    selected = select(table, smoothed, params.decision)[0]
     found = Vote(
         table=table,
         params=params,
@@ -431,18 +436,13 @@ def vote_by_scores(table: SegmentTable, scores: np.ndarray, params: VoteParams =
         connectivity=np.zeros(len(table)),
         user_labels=check_user_labels(None, len(table)),
         agreement=None,
-        excluded=nothing > 0,
+        excluded=np.zeros(table.n_images, dtype=bool),
         suspicion=measure_suspicion(table, smoothed),
-        labels=selected,
+        labels=select(table, smoothed, params.decision)[0],
         inside=1.0,
         posterior=LinearPosterior(np.zeros(table.X.shape[1]), 0.0),
-        threshold=0.0,
         votes=np.asarray(scores, dtype=np.float64),
-        scores=smoothed,
-        thresholds=nothing,
-        selected=selected,
-        uncertainty=nothing,
-        empty=nothing > 0,
+        **_decide_later(table),
     )
     return decide_vote(found, threshold=0.0)
 

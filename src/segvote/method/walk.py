@@ -3,13 +3,26 @@
 ``w <- g * (M w)`` is one round of votes; run to its end as printed, w vanishes. Its *direction* converges, to where a
 walk over the votes ends up that never met a segment of a *without* image. Power iteration finds it; left alone it
 settles on the tightest cluster, so the weights of each image are normalised after each round.
+
+The background prior g of a segment comes from its place in the image. *Border*: what touches the border of a photograph
+is more often background. *Boundary connectivity* (Zhu, Liang, Wei, Sun, "Saliency optimization from robust background
+detection", 2014): what can be reached from the border without crossing an edge is more often background, and an object
+cut off by the border is not.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
 
+from segvote.method.table import SegmentTable
+
+# Lab contrasts up to here are noise, and a geodesic distance at which two segments count as apart.
+FREE_CONTRAST = 3.0
+APART = 10.0
+# Ways longer than this need not be followed to their end: exp(-60^2 / (2 10^2)) is 1.5e-8.
+FARTHEST = 6 * APART
 TINY = np.finfo(float).tiny
 
 
@@ -91,3 +104,47 @@ def walk_from_labels(
     for _ in range(n_steps):
         weights[free] = votes @ weights
     return weights
+
+
+# Background priors ----------------------------------------------------------------------------------------------------
+
+
+def measure_border_prior(border: np.ndarray, factor: float = 0.9) -> np.ndarray:
+    """`factor` for segments on the image border, 1 elsewhere.
+
+    Without it a scene that all *with* images share, and no *without* image shows, wins over the object in it.
+
+    Parameters
+    ----------
+    border : (n_segments,)
+        Length of boundary on the border of the image.
+    factor : float
+        In (0, 1]; 1 switches the prior off.
+    """
+    return np.where(border > 0, factor, 1.0)
+
+
+def measure_connectivity(table: SegmentTable) -> np.ndarray:
+    """(n_segments,) how much each segment belongs to what touches the border, in [0, 1); 0 where colours are unknown.
+
+    With S_ij = exp(-d_ij^2 / (2 10^2)) for the geodesic colour distance d, the border length sum_j S_ij border_j of a
+    segment's neighbourhood over the square root of its area sum_j S_ij area_j is b_i, and B_i = 1 - exp(-b_i^2 / 2).
+    """
+    connectivity = np.zeros(len(table))
+    unknown = np.bincount(table.images[table.edges[:, 0]], np.isnan(table.contrasts), minlength=table.n_images) > 0
+    first = np.searchsorted(table.images[table.edges[:, 0]], np.arange(table.n_images + 1))
+    for image in map(int, np.flatnonzero(~unknown)):
+        part, own = table.get_slice(image), slice(first[image], first[image + 1])
+        alike = _measure_geodesic_affinity(table.edges[own] - part.start, table.contrasts[own], part.stop - part.start)
+        lengths = (alike @ table.border[part]) / np.sqrt(alike @ table.areas[part])
+        connectivity[part] = 1 - np.exp(-(lengths**2) / 2)
+    return connectivity
+
+
+def _measure_geodesic_affinity(edges: np.ndarray, contrasts: np.ndarray, n_segments: int) -> np.ndarray:
+    """(n_segments, n_segments) exp(-d^2 / 2 10^2) for the cheapest way d between two segments of one image."""
+    # A step that costs nothing is no edge to scipy.
+    costs = np.maximum(contrasts - FREE_CONTRAST, 1e-6)
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    graph = sparse.csr_matrix((np.tile(costs, 2), (ends[:, 0], ends[:, 1])), shape=(n_segments, n_segments))
+    return np.exp(-(dijkstra(graph, limit=FARTHEST) ** 2) / (2 * APART**2))

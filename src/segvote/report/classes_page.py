@@ -33,7 +33,7 @@ def write_classes_report(runs: ClassRuns) -> Path:
     """Write ``report.html``, which links ``classes/NAME/report.html``; one with the same content stays as it is."""
     sections = [("Classes", _format_table(runs) + EXPLANATION)]
     sections += [(name, _format_pictures(name, run)) for name, run in runs.runs.items()]
-    sections.append(("Files", format_problems(runs.record["problems"])))
+    sections.append(("Files", format_problems(runs.record.problems)))
     subtitle = f"{len(runs)} images; voter {runs.settings.voter}, features {runs.settings.features}"
     path, page = runs.folder.report_path, format_page(", ".join(runs.names), subtitle, sections)
     if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != page:

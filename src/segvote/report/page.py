@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from segvote.io.atomic import atomic_path
 from segvote.io.names import PERCENT
+from segvote.io.tables import format_json
 from segvote.report.figures import draw_heat_scale
 from segvote.report.gallery import choose_ratio, list_cards
 from segvote.report.markup import escape, read_static
@@ -64,8 +64,9 @@ def list_parts(run: Run) -> Iterator[str]:
 
 def _name_page(run: Run) -> str:
     """All that decides the page but its timings: the result, and the files it is styled by."""
-    told = [run.record.get(name) for name in ("key", "problems", "confidence", "segvote", "versions")]
-    return hashlib.sha256("".join([json.dumps(told), *map(read_static, STATIC)]).encode()).hexdigest()
+    record = run.record
+    told = format_json([record.key, record.problems, record.confidence, record.segvote, record.versions])
+    return hashlib.sha256("".join([told, *map(read_static, STATIC)]).encode()).hexdigest()
 
 
 def _is_current(path: Path, run: Run) -> bool:

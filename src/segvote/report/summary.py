@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import PurePath
 from statistics import median
 from typing import Any
 
@@ -15,6 +16,7 @@ from segvote.method.confidence import UNCERTAIN
 from segvote.report.figures import HistogramRow, draw_bar, draw_histograms, make_edges
 from segvote.report.gallery import count_false_positives
 from segvote.report.markup import escape, format_duration, format_share, format_table
+from segvote.run.record import Problem
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
@@ -44,7 +46,7 @@ def format_tiles(run: Run) -> str:
     n_selected = sum(bag.n_selected for bag in run.bags)
     n_uncertain = sum(bag.uncertainty >= UNCERTAIN for bag in shown)
     used = {bag.name for bag in run.bags}
-    n_problems = sum(problem["name"] not in used for problem in run.record["problems"])
+    n_problems = sum(problem.name not in used for problem in run.record.problems)
     tiles = [
         (f"{len(run):,}", "images read", f"{len(shown):,} with, {n_without:,} without"),
         (f"{n_segments:,}", "segments", f"{n_selected:,} selected as {run.settings.label}"),
@@ -78,11 +80,12 @@ def format_confidence(run: Run) -> str:
 
 def format_drawing(run: Run) -> str:
     """How the masks were drawn, and why."""
-    found = run.record.get("drawing")
+    found = run.record.drawing
     if not found:
         return ""
-    way, reason = escape(found["way"]), escape(found["reason"])
-    return f'<p class="drawing"><b>Masks drawn as {way}:</b> {reason}.</p>\n'
+    network = escape(PurePath(found.refine).name) if found.way != "lines" else ""
+    refined = f" Regions redrawn by {network} where it agreed with the vote." if network else ""
+    return f'<p class="drawing"><b>Masks drawn as {escape(found.way)}:</b> {escape(found.reason)}.{refined}</p>\n'
 
 
 def format_figures(run: Run) -> str:
@@ -114,7 +117,7 @@ def format_figures(run: Run) -> str:
     )
 
 
-def format_problems(problems: Iterable[dict[str, Any]]) -> str:
+def format_problems(problems: Iterable[Problem]) -> str:
     """Files that could not be read and why."""
     rows = _list_unreadable(problems)
     if not rows:
@@ -122,11 +125,8 @@ def format_problems(problems: Iterable[dict[str, Any]]) -> str:
     return format_table(rows, "Unreadable files")
 
 
-def _list_unreadable(problems: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [
-        (f"<bdi>{escape(problem['name'])}</bdi>", escape(_shorten(problem["name"], problem["reason"])))
-        for problem in problems
-    ]
+def _list_unreadable(problems: Iterable[Problem]) -> list[tuple[str, str]]:
+    return [(f"<bdi>{escape(one.name)}</bdi>", escape(_shorten(one.name, one.reason))) for one in problems]
 
 
 def format_left_out(run: Run) -> str:
@@ -137,7 +137,7 @@ def format_left_out(run: Run) -> str:
         for bag in run.bags
         if bag.excluded
     ]
-    unreadable = _list_unreadable(run.record["problems"])
+    unreadable = _list_unreadable(run.record.problems)
     titled = (("Images excluded from the vote", excluded), ("Unreadable files", unreadable))
     return "".join(_format_list(title, rows) for title, rows in titled if rows)
 
@@ -155,11 +155,9 @@ def format_parameters(run: Run) -> str:
     chosen = [
         (escape(name), _format_value(value, value == defaults[name])) for name, value in run.settings.to_dict().items()
     ]
-    folders = [(f"folder {bag_label}", run.inputs.folders[bag_label]) for bag_label in (WITH, WITHOUT)]
-    folders += [(f"added {one.bag_label}", one.folder) for one in run.inputs.added]
-    folders += [("removed", name) for name in run.inputs.removed]
+    folders = [(f"folder {WITH}", run.inputs.with_folder), (f"folder {WITHOUT}", run.inputs.without_folder)]
     sources = [(escape(name), f"<bdi>{escape(source)}</bdi>") for name, source in folders]
-    versions = {"segvote": run.record["segvote"], **run.record["versions"]}
+    versions = {"segvote": run.record.segvote, **run.record.versions}
     listed = [(escape(package), escape(version)) for package, version in versions.items()]
     return format_table(chosen + sources, "Parameters") + format_table(listed, "Versions")
 

@@ -67,7 +67,7 @@ class Overlaps:
 
     def _list_accepted(self, snapshot: Snapshot) -> list[int]:
         found = np.flatnonzero(snapshot.accepted & snapshot.positive)
-        return [int(bag) for bag in found if not self.run.bags[bag].n_frames]
+        return [bag for bag in found.tolist() if not self.run.bags[bag].n_frames]
 
     def find_next(self, snapshot: Snapshot) -> int | None:
         """An accepted image whose IoU is not known as it is now."""
@@ -89,7 +89,7 @@ class Overlaps:
 def is_written(voted: Voted) -> bool:
     """Whether the files of the run are those of this vote and these corrections."""
     record = voted.opened.folder.read_record()
-    return bool(record.get("complete")) and record.get("key") == voted.opened.key
+    return record.complete and record.key == voted.opened.key
 
 
 def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
@@ -101,9 +101,8 @@ def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
         check_unchanged(folder, settings, [bag.features_key for bag in voted.opened.bags])
         record = folder.read_record()
         # Not complete while its files are half old, half new: `annotate` would finish it.
-        known = {name: record[name] for name in ("bags", "problems")}
-        folder.write_record({**make_record(record["inputs"], settings, "", False), **known})
-        write_run(voted, record["inputs"], record["problems"], Resources(n_jobs=1, progress=progress))
+        folder.write_record(make_record(record.inputs, settings, "", bags=record.bags, problems=record.problems))
+        write_run(voted, record.inputs, record.problems, Resources(n_jobs=1, progress=progress))
     written = Run(folder.path)
     write_report(written)
     return written
@@ -112,6 +111,6 @@ def export_run(voted: Voted, progress: Progress = ignore_progress) -> Run:
 def check_unchanged(folder: RunFolder, settings: Settings, features: Sequence[str]) -> None:
     """Settings and features of the record, the latter by their keys, must still be the ones that were opened."""
     now = folder.read_record()
-    same = [bag["features"] for bag in now["bags"]] == list(features)
-    if not same or read_settings(now["settings"], folder.record_path) != settings:
+    same = [bag.features for bag in now.bags] == list(features)
+    if not same or read_settings(now.settings, folder.record_path) != settings:
         raise BusyRunError(f"{folder.path} was annotated anew meanwhile; stop `segvote review` and start it again")

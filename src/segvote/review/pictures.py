@@ -15,7 +15,7 @@ from segvote.io.images import resize_image, resize_labels
 from segvote.io.overlays import encode_jpeg
 from segvote.io.video.reading import VideoStream
 from segvote.run.run import Run
-from segvote.run.videos import read_key_labels
+from segvote.run.videos import KeyFrames
 from segvote.segmentation.hierarchy import cut_tree
 from segvote.steps.video.draw import SegmentedVideo
 
@@ -185,19 +185,23 @@ class Frames:
     def _carry(self, bag: int, frame: int) -> np.ndarray:
         with self._reading:
             if (bag, frame) not in self._labels:
-                key, source = self.run.bags[bag].segments, self.run.find_source(bag)
-                self._labels[bag, frame] = SegmentedVideo.open(self.run.folder, key, source).read_labels(frame)
+                video = SegmentedVideo(self._open_keys(bag), self.run.find_source(bag))
+                self._labels[bag, frame] = video.read_labels(frame)
             while len(self._labels) > MAX_MAPS:
                 self._labels.popitem(last=False)
             return self._labels[bag, frame]
 
     def find_key(self, bag: int, frame: int, segment: int) -> tuple[int, np.ndarray]:
         """The key frame next to a frame of a video that shows a segment, by its number, and its label map (h, w)."""
-        segments, key = self.run.read_segments(bag), self.run.bags[bag].segments
-        after = int(np.searchsorted(segments["key_indices"], frame))
-        maps = {one: read_key_labels(self.run.folder, key, segments, one) for one in {after, max(after - 1, 0)}}
+        keys = self._open_keys(bag)
+        after = int(np.searchsorted(keys.arrays["key_indices"], frame))
+        maps = {one: keys.read_labels(one) for one in {after, max(after - 1, 0)}}
         number = next(one for one, labels in maps.items() if (labels == segment).any())
-        return int(segments["key_indices"][number]), maps[number]
+        return int(keys.arrays["key_indices"][number]), maps[number]
+
+    def _open_keys(self, bag: int) -> KeyFrames:
+        record = self.run.bags[bag]
+        return KeyFrames.open(self.run.folder, record.segments, record.features)
 
     def _check(self, bag: int, frame: int) -> None:
         numbers = self.list_numbers(bag)

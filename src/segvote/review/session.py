@@ -11,6 +11,8 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
+from msgspec import to_builtins
+
 from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError, SegvoteError
 from segvote.evaluation.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.io import EXPORTS
@@ -140,7 +142,7 @@ class Session:
             "voter": settings.voter,
             "uncertainFrom": UNCERTAIN,
             "images": images,
-            "problems": self.run.record["problems"],
+            "problems": to_builtins(self.run.record.problems),
             "nExtents": N_LEVELS,
             "commands": self._list_commands(),
             "classes": self.classes,

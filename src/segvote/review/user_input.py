@@ -11,6 +11,7 @@ from segvote.run.correction_log import Action
 from segvote.run.corrections import Corrections, fix_video, make_result_key
 from segvote.run.run import Run
 from segvote.run.strokes import Canvas
+from segvote.run.videos import KeyFrames
 from segvote.steps.reopening import list_segmented_images
 from segvote.types import WITH
 
@@ -69,7 +70,9 @@ class UserReader:
 
     def _label_video(self, bag: int, strokes: Sequence[Action]) -> tuple[np.ndarray, np.ndarray]:
         record = self.run.bags[bag]
-        user_labels = fix_video(self.run.folder, record.segments, strokes, record.n_segments)
+        user_labels = fix_video(
+            KeyFrames.open(self.run.folder, record.segments, record.features), strokes, record.n_segments
+        )
         return user_labels, np.zeros(record.n_segments)
 
 
@@ -88,7 +91,7 @@ def find_written(run: Run, actions: Sequence[Action], corrections: Corrections, 
     log were written with.
     """
     key = make_result_key(run.settings, list_segmented_images(run, corrections), corrections)
-    if key == run.record.get("key"):
+    if key == run.record.key:
         return read_written(run, user)
     touched = {action.image for action in actions}
     is_known = np.array([record.digest not in touched for record in run.bags])

@@ -18,10 +18,9 @@ from PIL import Image
 from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import IMAGE_EXTENSIONS, read_image
-from segvote.io.picture_formats import Reading
 from segvote.io.tables import convert_record, read_json
 from segvote.run.bags import Bag, list_unsorted_bags
-from segvote.run.record import ClassesRecord, ClassRecord
+from segvote.run.record import ClassesRecord, Problem
 from segvote.run.run import Run, make_supervision_dataset
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings, read_settings
@@ -42,8 +41,7 @@ class ClassRuns:
     def __init__(self, folder: Path | str) -> None:
         self.folder = RunFolder(folder)
         self.record = _read_record(self.folder)
-        self.names: tuple[str, ...] = tuple(self.record["classes"])
-        self.images = convert_record(self.record["images"], list[ClassRecord], self.folder.path)
+        self.names, self.images = tuple(self.record.classes), self.record.images
 
     def __len__(self) -> int:
         return len(self.images)
@@ -63,7 +61,7 @@ class ClassRuns:
 
     @cached_property
     def settings(self) -> Settings:
-        return read_settings(self.record.get("settings"), find_class_record(self.folder))
+        return read_settings(self.record.settings, find_class_record(self.folder))
 
     @cached_property
     def offsets(self) -> np.ndarray:
@@ -130,15 +128,14 @@ def find_class_record(folder: RunFolder) -> Path:
     return folder.path / "classes.json"
 
 
-def _read_record(folder: RunFolder) -> dict[str, Any]:
+def _read_record(folder: RunFolder) -> ClassesRecord:
     path = find_class_record(folder)
     if not path.is_file():
         raise BadInputError(
             f"{folder.path} holds no run on classes (no classes.json); give the -o folder of `annotate --classes`"
         )
-    record = read_json(path)
-    convert_record(record, ClassesRecord, path)
-    if not record.get("complete"):
+    record = convert_record(read_json(path), ClassesRecord, path)
+    if not record.complete:
         raise BadInputError(f"the run in {folder.path} is not finished; repeat the same `segvote annotate --classes`")
     return record
 
@@ -169,21 +166,21 @@ class ClassFolders:
 
     names: tuple[str, ...]  # the classes, sorted; their numbers in masks and files start at 1
     images: tuple[ClassImage, ...]  # each image once, sorted by class folder and name
-    problems: tuple[tuple[str, str], ...]  # name and reason of each copy that is left out
+    problems: list[Problem]  # copies that are left out
 
 
-def list_class_images(root: Path, frames: str = "auto", reading: Reading | None = None) -> ClassFolders:
+def list_class_images(root: Path, settings: Settings = Settings()) -> ClassFolders:
     """All images below a folder that holds one for each class, and perhaps ``none``; hidden ones do not count."""
     folders = _list_folders(root)
     names = tuple(folder for folder in folders if folder != NONE)
     images: dict[str, ClassImage] = {}
-    problems: list[tuple[str, str]] = []
+    problems: list[Problem] = []
     for folder in folders:
-        for bag in list_unsorted_bags(root / folder, frames, reading):
+        for bag in list_unsorted_bags(root / folder, settings):
             _add(images, replace(bag, name=f"{folder}/{bag.name}"), folder, problems)
     ordered = sorted(images.values(), key=lambda image: image.bag.name)
     _check_negatives(names, ordered)
-    return ClassFolders(names, tuple(ordered), tuple(problems))
+    return ClassFolders(names, tuple(ordered), problems)
 
 
 def _list_folders(root: Path) -> list[str]:
@@ -204,7 +201,7 @@ def _list_folders(root: Path) -> list[str]:
     return folders
 
 
-def _add(images: dict[str, ClassImage], bag: Bag, folder: str, problems: list[tuple[str, str]]) -> None:
+def _add(images: dict[str, ClassImage], bag: Bag, folder: str, problems: list[Problem]) -> None:
     """File a copy of an image under its content."""
     known = images.get(bag.digest or bag.name)  # what cannot be read has no content, and is reported later
     own = {} if folder == NONE else {folder: bag.name}
@@ -213,7 +210,7 @@ def _add(images: dict[str, ClassImage], bag: Bag, folder: str, problems: list[tu
     elif NONE in (folder, known.bag.name.split("/", 1)[0]) and bool(own) != bool(known.names):
         raise BadInputError(f"{known.bag.name} and {bag.name} are the same image; remove it from one folder")
     elif folder in known.names or not own:
-        problems.append((bag.name, f"{bag.name}: the same image as {known.names.get(folder, known.bag.name)}"))
+        problems.append(Problem(bag.name, f"{bag.name}: the same image as {known.names.get(folder, known.bag.name)}"))
     else:
         images[bag.digest] = replace(known, names={**known.names, **own})
 

@@ -8,6 +8,7 @@ was deleted or replaced while it is open refuses actions, see `rescue_log`.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -254,12 +255,20 @@ class CorrectionLog:
 def read_actions(path: Path | str) -> list[Action]:
     """All actions of a log that may not exist."""
     path = Path(path)
-    if not path.exists():
+    if not path.exists() and not _is_listed(path):
         return []
     check_log_file(path)
     with explain_failure(path), contextlib.closing(connect(path, WAIT_SECONDS)) as connection:
         check_format(connection, path)
         return _select(connection, path)
+
+
+def _is_listed(path: Path) -> bool:
+    """Whether the folder lists the file: a network file system may answer a look at a new name from its cache."""
+    try:
+        return path.name in os.listdir(path.parent)
+    except OSError:
+        return False
 
 
 def _select(connection: sqlite3.Connection, path: Path) -> list[Action]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from segvote import __version__
+from segvote.features.networks.sam import hash_refiner
 from segvote.io.arrays import read_arrays
 from segvote.io.encodings.rle import decode_rle
 from segvote.io.images import resize_labels
@@ -23,7 +24,7 @@ from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.run.strokes import UNDECIDED, Canvas, fix_segments
-from segvote.run.videos import read_frame_labels
+from segvote.run.videos import KeyFrames
 from segvote.types import WITH, WITHOUT
 
 # Raised when the same corrections lead to other masks.
@@ -153,7 +154,9 @@ def make_result_key(settings: Settings, segmented: Sequence[SegmentedImage], cor
     """Name of a run's result: all that decides it. Corrections that were all undone leave no trace."""
     bags = [(one.bag.name, one.features_key) for one in segmented]
     corrected = {"corrections": corrections.digest, "corrected": CORRECTIONS_VERSION} if corrections.digest else {}
-    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **corrected)
+    refined = {"refiner": hash_refiner(settings.refine)} if settings.refine else {}
+    decided = {**corrected, **refined}
+    return make_key(version=__version__, model=MODEL_VERSION, settings=settings.to_dict(), bags=bags, **decided)
 
 
 def move_bags(bags: Sequence[Bag], corrections: Corrections) -> list[Bag]:
@@ -167,7 +170,7 @@ def fix_table(run: RunFolder, bags: Sequence[SegmentedImage], corrections: Corre
     for index, bag in enumerate(bags):
         strokes = corrections.strokes.get(bag.bag.digest)
         if strokes and bag.n_frames:
-            fixed[index] = fix_video(run, bag.segments_key, strokes, bag.n_segments)
+            fixed[index] = fix_video(KeyFrames.open(run, bag.segments_key, bag.features_key), strokes, bag.n_segments)
         elif strokes:
             labels = read_arrays(run.segments_path(bag.segments_key))["labels"]
             fixed[index] = fix_segments(strokes, labels, bag.n_segments)
@@ -191,13 +194,13 @@ def measure_painted_shares(
     return flat if flat.any() else None
 
 
-def fix_video(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
+def fix_video(keys: KeyFrames, strokes: Sequence[Action], n_segments: int) -> np.ndarray:
     """User labels of the segments of one video.
 
     Parameters
     ----------
-    run, key
-        Where its segments lie, and under which name.
+    keys
+        Its key frames.
     strokes
         *set* actions on its key frames, the oldest first; one of another frame counts for the nearest key frame.
     n_segments
@@ -209,9 +212,8 @@ def fix_video(run: RunFolder, key: str, strokes: Sequence[Action], n_segments: i
     none.
     """
     user_labels = np.full(n_segments, UNDECIDED, dtype=np.int8)
-    segments = read_arrays(run.segments_path(key), ("starts", "key_indices", "poster"))
     for stroke in strokes:
-        labels = read_frame_labels(run, key, stroke.frame, segments)
+        labels = keys.read_labels(keys.find_nearest(stroke.frame))
         mask = decode_rle({"size": [stroke.height, stroke.width], "counts": stroke.counts})
         flat = labels.ravel()
         covered = np.bincount(flat, weights=resize_labels(mask, labels.shape).ravel(), minlength=n_segments)  # type: ignore[arg-type]

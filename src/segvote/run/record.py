@@ -9,16 +9,16 @@ import platform
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from segvote import __version__
 from segvote.errors import BadInputError
 from segvote.io.names import check_name, is_path_name
+from segvote.io.stores import find_local_path
 from segvote.io.tables import Count, Finite, Size, Whole
-from segvote.masks import Drawing
-from segvote.run.inputs import BagLabel, Inputs
 from segvote.run.settings import Settings
 from segvote.types import WITH, WITHOUT
 
@@ -30,6 +30,7 @@ DECIDING_PACKAGES = (
     "Pillow",
 )  # fmt: skip
 
+BagLabel = Annotated[str, Meta(pattern=rf"^({WITH}|{WITHOUT})\Z")]
 Key = Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}\Z")]  # name of a file by content
 
 
@@ -79,20 +80,39 @@ class BagRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Problem(Struct, frozen=True):
-    """An image that was left out."""
+    """An image that was left out, wholly or in part."""
 
     name: str
     reason: str
 
 
-class DrawingChoice(Struct, frozen=True):
+class DrawingChoice(Struct, frozen=True, omit_defaults=True):
     """How the masks are drawn, for the report."""
 
     way: str
     reason: str
+    refine: str = ""
+    refine_sha256: str = ""
 
 
-class RunRecord(Struct, frozen=True):
+class Inputs(Struct, frozen=True, forbid_unknown_fields=True):
+    """The two folders of a run, as paths or addresses of a store."""
+
+    with_folder: str = field(name=WITH)
+    without_folder: str = field(name=WITHOUT)
+
+    def __post_init__(self) -> None:
+        for folder in (self.with_folder, self.without_folder):
+            if not is_path_name(folder):
+                raise ValueError(f"{folder!r:.80} is a name that no folder can have")
+
+    def find_source(self, name: str) -> Path:
+        """The user's own file, or folder of frames, by the name of a bag."""
+        bag_label, below = name.split("/", 1)
+        return find_local_path(self.with_folder if bag_label == WITH else self.without_folder) / below
+
+
+class RunRecord(Struct, frozen=True, omit_defaults=True):
     """The content of ``run.json``."""
 
     segvote: str  # version
@@ -101,13 +121,12 @@ class RunRecord(Struct, frozen=True):
     settings: dict[str, Any]  # see `read_settings`
     key: str
     complete: bool
-    bags: list[BagRecord]
-    problems: list[Problem]
+    bags: Sequence[BagRecord]
+    problems: Sequence[Problem]
     search: dict[str, Any] = {}
     confidence: dict[str, Any] = {}
     drawing: DrawingChoice | None = None
     extent: Whole = 0
-    pending: Inputs | None = None  # inputs of an update that was not finished
 
     def __post_init__(self) -> None:
         for bag in self.bags:
@@ -138,10 +157,11 @@ class ClassesRecord(Struct, frozen=True):
     versions: dict[str, str]
     input: str
     complete: bool
-    classes: list[str]
-    images: list[ClassRecord]
+    classes: Sequence[str] = ()
+    images: Sequence[ClassRecord] = ()
+    key: str = ""
     settings: dict[str, Any] = {}
-    problems: list[Problem] = []
+    problems: Sequence[Problem] = ()
 
     def __post_init__(self) -> None:
         check_inside(*(step for image in self.images for step in (image.name, image.stem)), *self.classes)
@@ -161,32 +181,16 @@ def check_inside(*names: str) -> None:
 
 
 def make_record(
-    inputs: dict[str, Any],
+    inputs: Inputs,
     settings: Settings,
     key: str,
-    complete: bool,
-    bags: Sequence[BagRecord | dict[str, Any]] = (),
-    problems: Sequence[dict[str, str]] = (),
-    search: dict[str, Any] | None = None,
-    confidence: dict[str, Any] | None = None,
-    drawing: Drawing | None = None,
-    extent: int = 0,
-) -> dict[str, Any]:
-    """The content of ``run.json``; what is empty is left out."""
-    return {
-        "segvote": __version__,
-        "versions": list_versions(),
-        "inputs": inputs,
-        "settings": settings.to_dict(),
-        "key": key,
-        "complete": complete,
-        "bags": list(bags),
-        "problems": list(problems),
-        **({"search": search} if search else {}),
-        **({"confidence": confidence} if confidence else {}),
-        **({"drawing": {"way": drawing.way, "reason": drawing.reason}} if drawing else {}),
-        **({"extent": extent} if extent else {}),
-    }
+    complete: bool = False,
+    bags: Sequence[BagRecord] = (),
+    problems: Sequence[Problem] = (),
+    **found: Any,
+) -> RunRecord:
+    """The record of a run by this version; `found` are fields of `RunRecord`."""
+    return RunRecord(__version__, list_versions(), inputs, settings.to_dict(), key, complete, bags, problems, **found)
 
 
 def describe_search(recall: float | None) -> dict[str, Any]:

@@ -19,12 +19,12 @@ from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
 from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
+from segvote.io.picture_formats import choose_window
 from segvote.io.stores import fetch_folder, is_uri, open_folders
-from segvote.io.tables import convert_record, read_json
+from segvote.io.tables import read_json
 from segvote.masks import Drawing
 from segvote.progress import Progress, ignore_progress
-from segvote.run.inputs import Inputs
-from segvote.run.record import BagRecord
+from segvote.run.record import BagRecord, Inputs
 from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import read_settings
 from segvote.run.videos import get_poster_path, list_frame_annotations
@@ -55,18 +55,11 @@ class Run:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = RunFolder(folder)
-        self.record: dict[str, Any] = self.folder.read_record()
-        if not self.record.get("complete"):
-            raise BadInputError(f"the run in {self.folder.path} is not finished; {self._advise()}")
-        self.settings = read_settings(self.record.get("settings"), self.folder.record_path)
-        self.bags = convert_record(self.record["bags"], list[BagRecord], self.folder.record_path)
-
-    def _advise(self) -> str:
-        """Which command finishes the run."""
-        inputs = self.record.get("inputs", {})
-        if "added" in inputs or "removed" in inputs:  # `annotate` knows of two folders only
-            return f"finish it with `segvote update {self.folder.path}`"
-        return "repeat the same `segvote annotate`"
+        self.record = self.folder.read_record()
+        if not self.record.complete:
+            raise BadInputError(f"the run in {self.folder.path} is not finished; repeat the same `segvote annotate`")
+        self.settings = read_settings(self.record.settings, self.folder.record_path)
+        self.bags = self.record.bags
 
     def __len__(self) -> int:
         return len(self.bags)
@@ -78,19 +71,18 @@ class Run:
     def _repr_html_(self) -> str:
         return format_run(self)
 
-    @cached_property
+    @property
     def inputs(self) -> Inputs:
         """Where the images lie."""
-        return Inputs.from_record(self.record.get("inputs", {}))
+        return self.record.inputs
 
     @property
     def confidence(self) -> dict[str, Any]:
         """How far to trust the run: ``level`` (high, fair, low), ``reason``, ``advice`` and the figures behind them.
 
-        Empty for a voter other than the method, and for runs of earlier versions.
+        Empty for a voter other than the method.
         """
-        found = self.record.get("confidence")
-        return dict(found) if isinstance(found, dict) else {}
+        return dict(self.record.confidence)
 
     def format_confidence(self) -> str:
         """The same as one line of text; empty where nothing is known."""
@@ -99,7 +91,7 @@ class Run:
     @property
     def extent(self) -> int:
         """Level of the nested selections that the masks show, from 1 to 6; single images may have one of their own."""
-        return int(self.record.get("extent", self.settings.extent))
+        return self.record.extent or self.settings.extent
 
     @cached_property
     def drawing(self) -> Drawing:
@@ -147,7 +139,7 @@ class Run:
         """The user's own file as it is read, or folder of frames; never copied into the run."""
         # By the name, not by the bag label: the user may have moved the bag, the file stays where it is.
         path = self.inputs.find_source(self.bags[index].name)
-        return path if self.bags[index].n_frames else self.settings.reading.view(path)
+        return path if self.bags[index].n_frames else choose_window(path, self.settings.window)
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))
@@ -209,8 +201,7 @@ def _list_sources(folder: Path) -> list[str]:
     """Addresses of the images of a run, or of a run on classes."""
     with contextlib.suppress(SegvoteError, OSError):
         if (record_path := RunFolder(folder).record_path).is_file():
-            inputs = Inputs.from_record(read_json(record_path)["inputs"])
-            return [one for one in (*inputs.folders.values(), *(more.folder for more in inputs.added)) if is_uri(one)]
+            return [one for one in read_json(record_path)["inputs"].values() if is_uri(one)]
         root = read_json(folder / "classes.json")["input"]
         return [root] if is_uri(root) else []
     return []

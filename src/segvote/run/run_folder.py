@@ -29,6 +29,12 @@ from segvote.run.record import RunRecord
 CHECKSUM = "checksum"  # of a record, under this name in it
 
 
+class _Owner(Struct):
+    """What ``classes.json`` and ``predictions.json`` have from the beginning."""
+
+    input: str
+
+
 def make_key(**parameters: Any) -> str:
     """A short name that is the same exactly when the parameters are."""
     return hashlib.sha256(format_json(parameters, indent=None).encode()).hexdigest()[:32]
@@ -63,7 +69,7 @@ class RunFolder:
     def heatmap_path(self, stem: str) -> Path:
         return self.path / "heatmaps" / f"{stem}.jpg"
 
-    def read_record(self) -> dict[str, Any]:
+    def read_record(self) -> RunRecord:
         """What was run, from what; a clear error where the folder is not a run folder."""
         if not self.record_path.is_file():
             self._refuse_classes()
@@ -72,15 +78,12 @@ class RunFolder:
             )
         refuse_links(self.path.iterdir(), self.path)
         record = read_json(self.record_path)
-        if not isinstance(record, dict) or not isinstance(record.get("bags"), list):
-            raise DamagedFileError(f"{self.record_path} is not the record of a run; restore it, or choose another -o")
-        if record.pop(CHECKSUM, None) not in (None, (now := _sum(record))):
+        if isinstance(record, dict) and record.pop(CHECKSUM, None) not in (None, (now := _sum(record))):
             raise DamagedFileError(
                 f"{self.record_path} is not as it was written; restore it, or write {now} for its {CHECKSUM} "
                 "if it was you who changed it"
             )
-        convert_record(record, RunRecord, self.record_path)
-        return record
+        return convert_record(record, RunRecord, self.record_path)
 
     def _refuse_classes(self) -> None:
         """A run on several classes holds a run for each of them: say where."""
@@ -92,7 +95,7 @@ class RunFolder:
                 f"{more}"
             )
 
-    def write_record(self, record: dict[str, Any]) -> None:
+    def write_record(self, record: RunRecord) -> None:
         """Write it with a checksum, by which damage is noticed."""
         plain = json.loads(format_json(record))  # as it will be read
         write_json(self.record_path, {**plain, CHECKSUM: _sum(plain)})
@@ -119,8 +122,7 @@ class RunFolder:
         """Refuse a folder of something else, see `is_claimed`, or of another input than `source`: a `conflict`."""
         if not self.is_claimed(record_path, otherwise):
             return
-        owner = read_json(record_path)
-        if not isinstance(owner, dict) or owner.get("input") != name_path_or_uri(source):
+        if convert_record(read_json(record_path), _Owner, record_path).input != name_path_or_uri(source):
             raise BadInputError(f"{self.path} {conflict}; choose another -o folder")
 
     def log(self, **message: Any) -> None:

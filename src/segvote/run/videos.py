@@ -1,7 +1,8 @@
 """Videos of a run: which files and folders are some, their key frames in the run folder, the masks of their frames.
 
-The segments of each key frame are a file like that of an image. Segments of a video are those of its key frames one
-after the other, numbered over all of them.
+The segments of each key frame are a file like that of an image. Segments of a video are those of the key frames that
+vote one after the other, numbered over all of them; a segment of another key frame has the number of the one it is most
+like.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # the record of a run names its bags, which may be videos
 
 FRAMES = ("auto", "images", "video")
 TRACK = 1  # one object, one track
+FRAME_ARRAYS = ("frames", "starts", "frame_indices", "key_indices", "poster")
 N_AHEAD = 4  # frames that are decoded before they are asked for
 Item = TypeVar("Item")
 
@@ -79,17 +81,31 @@ def name_key_frame(key: str, index: int) -> str:
     return f"{key}.frames/{index:05d}"
 
 
-def read_key_labels(run: RunFolder, key: str, segments: Mapping[str, np.ndarray], number: int) -> np.ndarray:
-    """(h, w) int32 segments, numbered over the whole video, of one of its key frames, counted from 0."""
-    path = run.segments_path(name_key_frame(key, int(segments["key_indices"][number])))
-    labels = read_arrays(path, ("labels",))["labels"].astype(np.int32)
-    return labels + np.int32(segments["starts"][number])
+@dataclass(frozen=True)
+class KeyFrames:
+    """Label maps of the key frames of a video; the segments of those that vote are the segments of the video."""
 
+    run: RunFolder
+    key: str  # of its segments
+    arrays: Mapping[str, np.ndarray]  # see `segvote.steps.video.extract`
+    numbers: np.ndarray  # (n,) of each segment of any key frame, those that vote first, the segment it is one with
 
-def read_frame_labels(run: RunFolder, key: str, frame: int, segments: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(h, w) segments of the key frame nearest to a frame by its number in the source; -1: of the poster."""
-    wanted = int(segments["poster"]) if frame < 0 else frame
-    return read_key_labels(run, key, segments, int(np.abs(segments["key_indices"] - wanted).argmin()))
+    @classmethod
+    def open(cls, run: RunFolder, segments_key: str, features_key: str) -> KeyFrames:
+        arrays = read_arrays(run.segments_path(segments_key), FRAME_ARRAYS)
+        own = np.arange(len(arrays["frames"]), dtype=np.int32)
+        matches = read_arrays(run.features_path(features_key), ("matches",))["matches"]
+        return cls(run, segments_key, arrays, np.concatenate([own, matches]))
+
+    def read_labels(self, number: int) -> np.ndarray:
+        """(h, w) int32 segments, numbered over the whole video, of a key frame, counted from 0."""
+        path = self.run.segments_path(name_key_frame(self.key, int(self.arrays["key_indices"][number])))
+        return self.numbers[read_arrays(path, ("labels",))["labels"] + self.arrays["starts"][number]]
+
+    def find_nearest(self, frame: int) -> int:
+        """The key frame nearest to a frame by its number in the source; of the poster for -1."""
+        wanted = int(self.arrays["poster"]) if frame < 0 else frame
+        return int(np.abs(self.arrays["key_indices"] - wanted).argmin())
 
 
 def get_poster_path(run: RunFolder, key: str) -> Path:

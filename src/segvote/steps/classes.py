@@ -25,14 +25,14 @@ from segvote.io.atomic import atomic_path
 from segvote.io.exports.base import ExportOptions
 from segvote.io.exports.coco import write_coco_file
 from segvote.io.stores import name_path_or_uri
-from segvote.io.tables import read_json, write_json
+from segvote.io.tables import convert_record, read_json, write_json
 from segvote.method.table import SegmentTable
 from segvote.progress import count_along
 from segvote.run.bags import SegmentedImage, name_bags
 from segvote.run.classes import ClassFolders, ClassImage, ClassRuns, find_class_record, list_class_images
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
 from segvote.run.output_names import remove_stale
-from segvote.run.record import ClassRecord, list_versions, make_record
+from segvote.run.record import ClassesRecord, ClassRecord, Inputs, Problem, list_versions, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
@@ -62,7 +62,7 @@ def annotate_class_folders(
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)
     _check_input(folder, root)
-    found = list_class_images(root, settings.frames, settings.reading)
+    found = list_class_images(root, settings)
     with folder.lock():
         _check_input(folder, root)  # again: another process may have begun there meanwhile
         if not find_class_record(folder).exists():
@@ -89,8 +89,7 @@ class _Job:
         kept = [(image, one) for image, one in zip(found.images, segmented, strict=True) if not one.problem]
         self.images, self.segmented = [image for image, _ in kept], [one for _, one in kept]
         keys = {name: self._annotate(name, segmented, found) for name in found.names}
-        copies = [{"name": name, "reason": reason} for name, reason in found.problems]
-        self._join(found.names, make_key(version=__version__, classes=keys), list_problems(segmented) + copies)
+        self._join(found.names, make_key(version=__version__, classes=keys), list_problems(segmented) + found.problems)
 
     @cached_property
     def _table(self) -> tuple[SegmentTable, Standardiser]:
@@ -100,7 +99,7 @@ class _Job:
     def _annotate(self, name: str, segmented: Sequence[SegmentedImage], found: ClassFolders) -> str:
         """The run of one class; returns the name of its result."""
         run, settings = RunFolder(self.folder.path / "classes" / name), replace(self.settings, label=name)
-        inputs = {WITH: name_path_or_uri(self.root / name), WITHOUT: name_path_or_uri(self.root)}
+        inputs = Inputs(name_path_or_uri(self.root / name), name_path_or_uri(self.root))
         with run.lock():
             corrections = read_corrections(run)
             bags = move_bags([image.make_bag(name) for image in found.images], corrections)
@@ -109,7 +108,7 @@ class _Job:
             key = make_result_key(settings, good, corrections)
             if is_done(run, key):
                 return key
-            run.write_record(make_record(inputs, settings, key, complete=False))
+            run.write_record(make_record(inputs, settings, key))
             share_parts(self.folder, run, good)
             write_run(self._vote(run, settings, good, corrections), inputs, list_problems(segmented), self.resources)
         return key
@@ -126,7 +125,7 @@ class _Job:
         progress(f"vote on {settings.label}", 1, 1)
         return voted
 
-    def _join(self, names: Sequence[str], key: str, problems: list[dict[str, str]]) -> None:
+    def _join(self, names: Sequence[str], key: str, problems: list[Problem]) -> None:
         """Index masks, COCO file and scores of all classes together."""
         stems = name_bags([image.bag for image in self.images])
         if _is_joined(self.folder, key, list(stems.values())):
@@ -146,7 +145,7 @@ class _Job:
             complete=True,
             key=key,
             settings=self.settings.to_dict(),
-            classes=list(names),
+            classes=names,
             images=records,
             problems=problems,
         )
@@ -182,23 +181,15 @@ def _write_votes(folder: RunFolder, runs: dict[str, Run]) -> None:
 
 
 def _write_record(folder: RunFolder, root: Path, complete: bool, **content: Any) -> None:
-    record = {
-        "segvote": __version__,
-        "versions": list_versions(),
-        "input": name_path_or_uri(root),
-        "complete": complete,
-        "classes": [],
-        "images": [],
-        **content,
-    }
+    record = ClassesRecord(__version__, list_versions(), name_path_or_uri(root), complete, **content)
     write_json(find_class_record(folder), record)
 
 
 def _is_joined(folder: RunFolder, key: str, stems: list[str]) -> bool:
     with contextlib.suppress(BadInputError):
-        record = read_json(find_class_record(folder))
+        record = convert_record(read_json(find_class_record(folder)), ClassesRecord, folder.path)
         files = [folder.votes_path, folder.coco_path, *map(folder.mask_path, stems)]
-        return bool(record["complete"] and record.get("key") == key) and all(path.is_file() for path in files)
+        return record.complete and record.key == key and all(path.is_file() for path in files)
     return False
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from segvote.errors import BadInputError, DamagedFileError
 from segvote.io.arrays import read_arrays
@@ -36,14 +37,14 @@ def change_extent(run: Run | Path | str, level: int, image: str = "", resources:
     """
     check_level(level)
     folder = run.folder if isinstance(run, Run) else RunFolder(run)
-    if not folder.read_record()["complete"]:
+    if not folder.read_record().complete:
         # A command was killed, and its files are half old, half new: a vote finishes them.
         run = update_run(folder.path, resources)
     run = run if isinstance(run, Run) else Run(run)
     digest = run.bags[run.find(image)].digest if image else ""
     with folder.lock():
         corrections = read_corrections(folder)
-        is_current = _name_result(run, corrections) == run.record.get("key")
+        is_current = _name_result(run, corrections) == run.record.key
         # A repeated command is one choice: one undo takes it back.
         if not _is_chosen(corrections, digest, level):
             _append(folder, Action("extent", digest, image, level))
@@ -119,13 +120,12 @@ def _rewrite(run: Run, corrections: Corrections, resources: Resources) -> None:
     key, extent = make_result_key(settings, bags, corrections), corrections.extent or settings.extent
     decision = _decide(run, bags, corrections)
     # Not complete while its files are half old, half new: `annotate` would finish it.
-    folder.write_record({**make_record(record["inputs"], settings, key, False), "bags": record["bags"]})
+    folder.write_record(make_record(record.inputs, settings, key, bags=record.bags))
     write_votes(folder, decision)
     tasks = list_tasks(bags, _read_areas(run), decision, corrections)
     records = write_pictures(folder, tasks, settings, run.drawing, resources)
     write_model_extent(folder, extent)
-    found = record["problems"], record.get("search"), record.get("confidence"), run.drawing, extent
-    folder.write_record(make_record(record["inputs"], settings, key, True, records, *found))
+    folder.write_record(structs.replace(record, key=key, bags=records, extent=extent))
 
 
 def _read_areas(run: Run) -> np.ndarray:

@@ -25,6 +25,7 @@ from segvote.progress import Progress
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.labels import measure_segments
+from segvote.steps.drawing.choosing import name_refiner
 from segvote.steps.drawing.superpixels import draw_image
 from segvote.steps.looks import is_better, list_levels, wants_closer_look
 from segvote.steps.prepare import check_names
@@ -171,7 +172,8 @@ class _Job:
 
     def _draw(self, result: Vote, level: Settings, segments: Sequence[Arrays]) -> ImageMasks:
         """Masks and heat maps of the *with* images."""
-        drawing, table = Drawing("segments" if level.draw == "segments" else "regions"), result.table
+        drawing = Drawing("segments" if level.draw == "segments" else "regions", **name_refiner(level))
+        table = result.table
         masks, heatmaps = [], []
         for index, image in enumerate(self.images[: self.n_with]):
             own, labels = table.get_slice(index), segments[index]["labels"]

@@ -11,9 +11,8 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.kernels import Neighbours
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.corrections import Corrections, make_result_key, move_bags, read_corrections
-from segvote.run.inputs import Inputs
 from segvote.run.output_names import remove_stale
-from segvote.run.record import describe_search, make_record
+from segvote.run.record import DrawingChoice, Inputs, Problem, describe_search, make_record
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
@@ -68,7 +67,7 @@ class Job:
         label_maps: LabelMaps | None = None,
         strict: bool = False,
     ) -> None:
-        self.run, self.inputs, self.settings, self.resources = run, inputs.to_record(), settings, resources
+        self.run, self.inputs, self.settings, self.resources = run, inputs, settings, resources
         self.label_maps, self.strict = label_maps, strict
         self.levels = list_levels(settings)
         self.extractors = [check_names(level) for level in self.levels]
@@ -94,13 +93,13 @@ class Job:
     def _claim(self, n_bags: int) -> None:
         """Write the inputs into the folder before anything else is in it."""
         if not self.run.record_path.exists():
-            self.run.write_record(make_record(self.inputs, self.settings, "", complete=False))
+            self.run.write_record(make_record(self.inputs, self.settings, ""))
         self.run.log(step="start", version=__version__, n_bags=n_bags, settings=self.settings.to_dict())
 
     def _is_done(self, number: int, bags: Sequence[Bag], corrections: Corrections) -> bool:
         """Whether the folder holds the result of this level already."""
         record, level = self.run.read_record(), self.levels[number]
-        if record["settings"] != level.to_dict() or record["inputs"] != self.inputs or not record["complete"]:
+        if record.settings != level.to_dict() or record.inputs != self.inputs or not record.complete:
             return False
         return is_done(self.run, make_result_key(level, self._name_bags(number, bags), corrections))
 
@@ -125,7 +124,7 @@ class Job:
         good = keep_readable(segmented, self.strict)
         key = make_result_key(level, good, corrections)
         # Until a look is chosen the record holds the settings that were asked for: another command may continue.
-        self.run.write_record(make_record(self.inputs, self.settings, key, complete=False))
+        self.run.write_record(make_record(self.inputs, self.settings, key))
         with self.run.time_step("gather"):
             opened = open_folder(self.run, level, extractor, good, corrections)
         with self.run.time_step("vote"):
@@ -143,15 +142,14 @@ def is_done(run: RunFolder, key: str) -> bool:
     """Whether the run folder holds the result of that name, with all its masks and heat maps."""
     try:
         record = run.read_record()
-        done = record["complete"] and record["key"] == key
-        stems = [bag["stem"] for bag in record["bags"]]
-    except (DamagedFileError, BadInputError, KeyError, TypeError):
+    except (DamagedFileError, BadInputError):
         return False
+    stems = [bag.stem for bag in record.bags]
     files = [run.votes_path, run.coco_path, *map(run.mask_path, stems), *map(run.heatmap_path, stems)]
-    return bool(done) and all(path.is_file() for path in files)
+    return record.complete and record.key == key and all(path.is_file() for path in files)
 
 
-def write_run(voted: Voted, inputs: dict[str, Any], problems: Sequence[dict[str, str]], resources: Resources) -> None:
+def write_run(voted: Voted, inputs: Inputs, problems: Sequence[Problem], resources: Resources) -> None:
     """Write masks, heat maps, COCO file, votes, model and record.
 
     The record must say already that the run is not complete: until the end its files are half old, half new.
@@ -168,10 +166,13 @@ def write_run(voted: Voted, inputs: dict[str, Any], problems: Sequence[dict[str,
     with run.time_step("model"):
         write_model(voted, extent)
     remove_stale(run.path, [record.stem for record in records])
-    search = describe_search(voted.held.recall)
-    confidence = _describe_confidence(voted.held, [bag.bag.name for bag in opened.bags])
-    found = search, confidence, drawing, extent
-    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, *found))
+    found = {
+        "search": describe_search(voted.held.recall),
+        "confidence": _describe_confidence(voted.held, [bag.bag.name for bag in opened.bags]),
+        "drawing": DrawingChoice(drawing.way, drawing.reason, drawing.refine, drawing.refine_sha256),
+        "extent": extent,
+    }
+    run.write_record(make_record(inputs, settings, opened.key, True, records, problems, **found))
 
 
 def _describe_confidence(held: Held, names: Sequence[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from segvote.errors import BadInputError, DamagedFileError
 from segvote.features import FeatureExtractor, Standardiser, make_features
 from segvote.features.choose import list_feature_options
 from segvote.features.networks.devices import AUTO, CPU
+from segvote.features.networks.sam import open_sam
 from segvote.io.atomic import write_bytes
 from segvote.io.files import open_regular
 from segvote.io.tables import convert_record, format_json, read_json, write_json
@@ -23,9 +24,9 @@ from segvote.masks import Drawing
 from segvote.memory_budget import check_budget, measure_on_disk
 from segvote.method.extents import N_LEVELS
 from segvote.method.held_out import score_held_out
-from segvote.method.prior import measure_border_prior
 from segvote.method.table import Geometry, SegmentTable, make_folds, make_table
 from segvote.method.vote import Vote
+from segvote.method.walk import measure_border_prior
 from segvote.run.record import MODEL_VERSION
 from segvote.run.run_folder import RunFolder, read_drawing
 from segvote.run.settings import Settings, read_settings
@@ -191,7 +192,12 @@ def read_model(path: Path | str, device: str | None = None) -> Model:
             "install the same version, or put the same network where it was"
         )
     extractor.set_state(select_arrays(arrays, "features"))
-    return Model(settings, extractor, standardiser, arrays, read_drawing(folder), record.extent)
+    drawing = read_drawing(folder)
+    if drawing.refine and device is not None:
+        drawing = replace(drawing, device=settings.feature_options.get("device", CPU))
+    if drawing.refine:
+        open_sam(drawing.refine, drawing.refine_sha256, drawing.device)  # other files are an error before any work
+    return Model(settings, extractor, standardiser, arrays, drawing, record.extent)
 
 
 def _choose_device(settings: Settings, device: str | None) -> dict[str, Any]:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from segvote import __version__
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.masks import read_mask
 from segvote.io.progress_bar import choose_progress
 from segvote.io.stores import fetch_folder, is_uri, name_path_or_uri, open_folders
-from segvote.io.tables import read_json, write_csv, write_json
+from segvote.io.tables import write_csv, write_json
 from segvote.progress import Progress, count_along
 from segvote.run.bags import SegmentedImage, list_unsorted_bags, name_bags
 from segvote.run.classes import find_class_record
 from segvote.run.output_names import remove_stale
-from segvote.run.record import BagRecord
+from segvote.run.record import BagRecord, Problem
 from segvote.run.run import Run
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.steps.extract import BagExtractor
@@ -34,12 +36,12 @@ from segvote.types import WITH, WITHOUT
 
 # Sub-folders of a run that its model does without.
 NOT_OF_MODEL = ("exports/", "features/", "heatmaps/", "masks/", "segments/", "votes/")
+RECORD = "predictions.json"
 # Images whose features are in memory at the same time.
 N_AT_ONCE = 64
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(Struct, frozen=True):
     """The result for one image.
 
     Attributes
@@ -93,7 +95,7 @@ class Predictions:
     images: tuple[Prediction, ...]
     rate: float
     threshold: float
-    problems: tuple[tuple[str, str], ...]
+    problems: tuple[Problem, ...]
 
     def __len__(self) -> int:
         return len(self.images)
@@ -105,6 +107,21 @@ class Predictions:
     def to_table(self) -> list[dict[str, Any]]:
         """One row per image; ``pandas.DataFrame`` takes it as it is."""
         return [asdict(one) for one in self.images]
+
+
+class PredictionsRecord(Struct, frozen=True):
+    """The content of ``predictions.json``; until it is complete only the first three."""
+
+    segvote: str  # version
+    input: str  # folder of the images
+    complete: bool = False
+    label: str = ""
+    false_positive_rate: float = 0.0  # that was asked for
+    rate: float = 0.0  # that is kept
+    threshold: float = 0.0
+    n_without: int = 0  # training images without the object
+    images: Sequence[Prediction] = ()
+    problems: Sequence[Problem] = ()
 
 
 def predict(
@@ -165,13 +182,16 @@ def _predict_folder(
 ) -> Predictions:
     model = predictor.model
     _check_input(target, folder)
-    bags = list_unsorted_bags(folder, model.settings.frames, model.settings.reading)
+    bags = list_unsorted_bags(folder, model.settings)
     with target.lock():
         _check_input(target, folder)  # again: another process may have begun there meanwhile
-        _claim(target, folder)
+        # Before anything else is in the folder; until the end it is not complete.
+        write_json(target.path / RECORD, PredictionsRecord(__version__, name_path_or_uri(folder)))
         bag_extractor = BagExtractor(target, model.settings, model.extractor, _name_state(model))
         segmented = extract_missing(bag_extractor, bags, resources)
-        return _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources)
+        predictions = _Job(target, predictor).carry_out(_keep_good(segmented, strict), segmented, resources)
+        _write(predictions, predictor, name_path_or_uri(folder))
+        return predictions
 
 
 @dataclass(frozen=True)
@@ -204,12 +224,10 @@ class _Job:
             best.append(float(one.scores.max()))
             unlike.append(choice.unlike)
         records = write_pictures(self.target, tasks, self.model.settings, self.model.drawing, resources)
-        problems = tuple((one.bag.name, one.problem) for one in segmented if one.problem)
+        problems = tuple(Problem(one.bag.name, one.problem) for one in segmented if one.problem)
         images = tuple(self._predict(*found) for found in zip(records, best, unlike, strict=True))
-        predictions = Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
         remove_stale(self.target.path, stems.values())
-        self._write(predictions)
-        return predictions
+        return Predictions(self.target.path, images, self.predictor.rate, self.predictor.threshold, problems)
 
     def _score(self, good: Sequence[SegmentedImage]) -> Iterator[ScoredImage]:
         model = self.model
@@ -235,21 +253,22 @@ class _Job:
         contains, figures = record.bag_label == WITH, self.predictor.measure(score)
         return Prediction(record.name, record.stem, contains, unlike, *figures, score, record.area)
 
-    def _write(self, predictions: Predictions) -> None:
-        rows = predictions.to_table()
-        write_csv(self.target.path / "predictions.csv", rows, [field.name for field in fields(Prediction)])
-        record = {
-            **read_json(_get_record_path(self.target)),
-            "complete": True,
-            "label": self.model.settings.label,
-            "false_positive_rate": self.predictor.false_positive_rate,
-            "rate": self.predictor.rate,
-            "threshold": self.predictor.threshold,
-            "n_without": len(self.predictor.calibration.negatives),
-            "images": rows,
-            "problems": [{"name": name, "reason": reason} for name, reason in predictions.problems],
-        }
-        write_json(_get_record_path(self.target), record)
+
+def _write(predictions: Predictions, predictor: Predictor, source: str) -> None:
+    write_csv(predictions.path / "predictions.csv", predictions.to_table(), Prediction.__struct_fields__)
+    record = PredictionsRecord(
+        segvote=__version__,
+        input=source,
+        complete=True,
+        label=predictor.model.settings.label,
+        false_positive_rate=predictor.false_positive_rate,
+        rate=predictor.rate,
+        threshold=predictor.threshold,
+        n_without=len(predictor.calibration.negatives),
+        images=predictions.images,
+        problems=predictions.problems,
+    )
+    write_json(predictions.path / RECORD, record)
 
 
 def open_model(path: Path | str, device: str | None = None) -> Model:
@@ -269,19 +288,9 @@ def _name_state(model: Model) -> str:
     return make_key(**digests) if digests else ""
 
 
-def _get_record_path(target: RunFolder) -> Path:
-    return target.path / "predictions.json"
-
-
-def _claim(target: RunFolder, folder: Path) -> None:
-    """Write the input into the folder before anything else is in it; until the end it is not complete."""
-    record = {"segvote": __version__, "input": name_path_or_uri(folder), "complete": False}
-    write_json(_get_record_path(target), record)
-
-
 def _check_input(target: RunFolder, folder: Path) -> None:
     texts = "holds no predictions", "holds predictions of another folder"
-    target.check_input(_get_record_path(target), folder, *texts)
+    target.check_input(target.path / RECORD, folder, *texts)
 
 
 def _keep_good(segmented: Sequence[SegmentedImage], strict: bool) -> list[SegmentedImage]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from segvote.errors import BadInputError, DamagedFileError, UnreadableImageError
 from segvote.features import FeatureExtractor, make_features
+from segvote.features.networks.sam import Sam
 from segvote.io.arrays import read_arrays, write_arrays
 from segvote.io.images import read_image
 from segvote.io.video.reading import VideoStream
@@ -15,6 +16,7 @@ from segvote.masks import check_way
 from segvote.method.decide import check_decision
 from segvote.progress import Progress, count_along
 from segvote.run.bags import Bag, SegmentedImage
+from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
@@ -44,6 +46,8 @@ def check_names(settings: Settings) -> FeatureExtractor:
         raise BadInputError(f"expected a voter with --second-voting, got {METHOD}, which smooths in its own way")
     check_decision(settings.decision)
     check_way(settings.draw)
+    if settings.refine:
+        Sam(settings.refine)
     SEGMENTERS.check(settings.segmenter)
     return make_features(settings.features, **settings.feature_options)
 
@@ -127,7 +131,6 @@ def check_strict(segmented: Sequence[SegmentedImage], strict: bool) -> None:
         )
 
 
-def list_problems(segmented: Sequence[SegmentedImage]) -> list[dict[str, str]]:
+def list_problems(segmented: Sequence[SegmentedImage]) -> list[Problem]:
     """Name and reason of each bag that was left out, wholly or in part, as `run.json` keeps them."""
-    found = [one for one in segmented if one.problem or one.warning]
-    return [{"name": one.bag.name, "reason": one.problem or one.warning} for one in found]
+    return [Problem(one.bag.name, one.problem or one.warning) for one in segmented if one.problem or one.warning]

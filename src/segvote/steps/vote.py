@@ -17,10 +17,10 @@ from segvote.method.corrections import Similarity, correct, refit_with_labels
 from segvote.method.decide import select
 from segvote.method.graph import N_NEIGHBORS
 from segvote.method.mislabelled import find_near_duplicates
-from segvote.method.prior import measure_border_prior
 from segvote.method.second_opinion import vote_and_judge
 from segvote.method.table import SegmentTable
 from segvote.method.vote import Vote, VoteParams, vote_by_scores
+from segvote.method.walk import measure_border_prior
 from segvote.run.settings import Settings
 from segvote.voters import METHOD, make_voter
 from segvote.voters.options import check_options

@@ -89,7 +89,7 @@ class BackboneFeatures(NetworkFeatures):
         return {**self._name_model(), **options, **self.name_device()}
 
     def _name_model(self) -> dict[str, Any]:
-        return {"name": "backbone", "model": _hash_model(self.path)}
+        return {"name": "backbone", "model": hash_model(self.path)}
 
     def compute_maps(self, image: np.ndarray) -> list[np.ndarray]:
         session, prepared = self._get_session(), self._prepare(image)
@@ -117,8 +117,7 @@ class BackboneFeatures(NetworkFeatures):
 
     def _get_session(self) -> Any:
         if self._session is None:
-            list_weight_files(self.path)  # before onnxruntime opens them
-            session = _open_model(self.path, self.device)
+            session = open_model(self.path, self.device)
             try:
                 _check_input(self.path, session.get_inputs())
             except UnicodeDecodeError as error:
@@ -187,7 +186,9 @@ def _shape_output(output: np.ndarray, sides: tuple[int, ...], patch: int) -> np.
     return values if values.ndim == 3 else lay_out_tokens(values, sides[0], sides[1], patch)
 
 
-def _open_model(path: str, device: str) -> Any:
+def open_model(path: str, device: str) -> Any:
+    """Start onnxruntime on a user's model, whose files of weights are checked first."""
+    list_weight_files(path)
     try:
         return make_session(path, device)
     except SegvoteError:
@@ -219,7 +220,7 @@ def _find_multiple(path: str) -> int:
     return USUAL_STRIDE
 
 
-def _hash_model(path: str) -> str:
+def hash_model(path: str) -> str:
     """Hash the model and the files of weights beside it."""
     return hash_files([Path(path), *list_weight_files(path)])
 

@@ -20,7 +20,7 @@ from segvote.io.atomic import atomic_path, write_bytes, write_text
 from segvote.io.exports.base import ExportOptions, LabelTable, Split, find_picture, list_parts, place_image
 from segvote.io.images import read_image
 from segvote.io.masks import IGNORE, OBJECT, encode_png, write_mask
-from segvote.io.names import FileNamer
+from segvote.io.names import FileNamer, fold_name
 from segvote.io.tables import write_csv, write_json
 from segvote.types import Annotation, Part
 
@@ -73,10 +73,10 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
     With several labels also ``classes/<image>.png`` with their numbers from 1 on.
     """
     labels, namer = LabelTable(options.labels), FileNamer()
-    namer.choose_stem("classes")  # an image of that name may not get in the way
+    namer.choose_stem("classes")  # an image of that name would be in the way of the folder
     rows: list[dict[str, Any]] = []
     for annotation in annotations:
-        file_name = f"{namer.choose_stem(annotation.name)}.png"
+        file_name = f"{namer.choose_stem(_leave_classes(annotation.name))}.png"
         parts = list_parts(annotation, options)
         for part in parts:
             measured = {"label": part.label, "score": float(part.score), "area": int(part.mask.sum())}
@@ -88,6 +88,12 @@ def write_png(annotations: Iterable[Annotation], folder: Path, options: ExportOp
             write_mask(folder / "classes" / file_name, classes.astype(np.uint8))
     write_csv(folder / "scores.csv", rows, ["image", "mask", "label", "score", "area"])
     return folder
+
+
+def _leave_classes(name: str) -> str:
+    """The name, with a tilde behind a first folder ``classes``, which holds the numbers of classes of all images."""
+    first, slash, rest = name.partition("/")
+    return f"{first}~/{rest}" if slash and fold_name(first) == "classes" else name
 
 
 # Pascal VOC ----------------------------------------------------------------------------------------------------------

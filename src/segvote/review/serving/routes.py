@@ -175,7 +175,7 @@ class ClassSessions:
     """The sessions of all classes, in the order of their numbers."""
 
     def __init__(self, runs: ClassRuns) -> None:
-        root, out = str(runs.record["input"]), str(runs.folder.path)
+        root, out = runs.record.input, str(runs.folder.path)
         command = shlex.join(["segvote", "annotate", "--classes", root, "-o", out])
         self.sessions = [Session(run, runs.names, number, command) for number, run in enumerate(runs.runs.values())]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from segvote.features.networks.devices import CPU
+from segvote.features.networks.sam import hash_refiner
 from segvote.io.arrays import read_arrays
 from segvote.io.images import resize_labels
 from segvote.kernels.pixels import convert_to_lab
@@ -32,12 +35,22 @@ def fetch_drawing(
 
     Corrections are no part of the key: the way does not change under the user's hands.
     """
-    key = make_key(settings=settings.to_dict(), bags=[(task.record.name, task.record.features) for task in tasks])
+    bags = [(task.record.name, task.record.features) for task in tasks]
+    key = make_key(settings=settings.to_dict(), bags=bags, **name_refiner(settings))
     drawing = find_drawing(run, key)
     if drawing is None:
         drawing = choose_drawing(run, tasks, settings.draw, resources, progress)
+        drawing = replace(drawing, **name_refiner(settings))
         write_drawing(run, key, drawing)
     return drawing
+
+
+def name_refiner(settings: Settings) -> dict[str, Any]:
+    """The fields of `Drawing` that name the network that redraws regions; empty where there is none."""
+    if not settings.refine:
+        return {}
+    device = settings.feature_options.get("device", CPU)
+    return {"refine": settings.refine, "refine_sha256": hash_refiner(settings.refine), "device": device}
 
 
 def choose_drawing(

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from segvote.features.networks.sam import SIDE, open_sam
 from segvote.io.arrays import read_if_whole, write_arrays
 from segvote.io.images import read_enough, resize_image, resize_labels
 from segvote.kernels.pixels import convert_to_lab
-from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, draw_mask
+from segvote.masks import Decided, Drawing, SuperpixelMap, Superpixels, apply_user_labels, draw_mask
+from segvote.masks.drawing import PictureReader
 from segvote.run.run_folder import RunFolder
 from segvote.segmentation import SEGMENTERS
 from segvote.segmentation.labels import list_edges, measure_areas, measure_means
@@ -49,7 +51,7 @@ def draw_image(image: np.ndarray, decided: Decided, drawing: Drawing) -> np.ndar
     superpixels = None
     if _wants_superpixels(decided, drawing):
         superpixels = segment_superpixels(resize_image(image, max(decided.labels.shape)), decided.labels)
-    mask = draw_mask(decided, superpixels, drawing, max(image.shape[:2]), partial(resize_image, image))
+    mask = _draw(decided, superpixels, drawing, max(image.shape[:2]), partial(resize_image, image))
     return resize_labels(mask, image.shape[:2])
 
 
@@ -72,7 +74,18 @@ def draw_stored(
     superpixels = None
     if _wants_superpixels(decided, drawing):
         superpixels = fetch_superpixels(run, segments_key, decided.labels, image_path)
-    return draw_mask(decided, superpixels, drawing, size, partial(read_picture, image_path))
+    return _draw(decided, superpixels, drawing, size, partial(read_picture, image_path))
+
+
+def _draw(
+    decided: Decided, superpixels: SuperpixelMap | None, drawing: Drawing, size: int, read: PictureReader
+) -> np.ndarray:
+    """The mask by `segvote.masks.draw_mask`, its regions redrawn by the refiner of the run."""
+    mask = draw_mask(decided, superpixels, drawing, size, read)
+    if not drawing.refine or drawing.way == "lines" or not mask.any():
+        return mask
+    sam = open_sam(drawing.refine, drawing.refine_sha256, drawing.device)
+    return apply_user_labels(sam.refine(mask, decided.heat.take(decided.labels), read(SIDE)), decided)
 
 
 def _wants_superpixels(decided: Decided, drawing: Drawing) -> bool:

@@ -5,23 +5,20 @@ Only the frames from one key frame to the next are in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from segvote.io.arrays import read_arrays
 from segvote.io.images import resize_image, resize_labels
 from segvote.io.video.files import Frame
 from segvote.io.video.reading import read_frames
 from segvote.masks import Decided, Drawing, draw_mask
-from segvote.run.run_folder import RunFolder
-from segvote.run.videos import read_ahead, read_key_labels
+from segvote.run.videos import KeyFrames, read_ahead
 from segvote.segmentation.carrying import Track, blend, follow_between, is_nearer, measure_flicker
 from segvote.steps.drawing.superpixels import N_SUPERPIXELS, segment_superpixels
 
-FRAMES = ("frames", "starts", "frame_indices", "key_indices", "poster")
 # How much of a frame's heat is the mask of the frame before, where the flow is trusted.
 STEADINESS = 0.3
 # What is drawn of a frame goes beyond its warm pixels by this share of the longer side.
@@ -53,23 +50,16 @@ class DrawnFrame:
 class SegmentedVideo:
     """A video whose key frames are segmented."""
 
-    run: RunFolder  # where its segments lie
-    key: str  # and under which name
+    keys: KeyFrames
     path: Path  # the film, or the folder of frames
-    # Which frames there are, and the key frame of each segment, see `segvote.steps.video.extract`.
-    segments: Mapping[str, np.ndarray]
-
-    @classmethod
-    def open(cls, run: RunFolder, key: str, path: Path) -> SegmentedVideo:
-        return cls(run, key, path, read_arrays(run.segments_path(key), FRAMES))
 
     def carry(self, heat: np.ndarray | None = None, within: tuple[int, int] | None = None) -> Iterator[CarriedFrame]:
         """All frames in order, or those from one key frame to another, with heat (n_segments,); None: none."""
-        heat = np.zeros(len(self.segments["frames"]), np.float32) if heat is None else heat
+        heat = np.zeros(len(self.keys.numbers), np.float32) if heat is None else heat
         window: list[Frame] = []
         first: CarriedFrame | None = None
         for frame in self._read(within):
-            if frame.index not in self.segments["key_indices"]:
+            if frame.index not in self.keys.arrays["key_indices"]:
                 window.append(frame)
                 continue
             last = self._open_key(frame, heat)
@@ -79,23 +69,22 @@ class SegmentedVideo:
     def hold(self, heat: np.ndarray) -> Iterator[tuple[Frame, np.ndarray]]:
         """All frames in order, without any flow: each with the heat (h, w) of the last key frame."""
         for frame in self._read():
-            if frame.index in self.segments["key_indices"]:
+            if frame.index in self.keys.arrays["key_indices"]:
                 key = self._open_key(frame, heat)
             yield frame, key.heat
 
     def _read(self, within: tuple[int, int] | None = None) -> Iterator[Frame]:
-        indices = self.segments["frame_indices"]
+        indices = self.keys.arrays["frame_indices"]
         low, high = (indices[0], indices[-1]) if within is None else within
         return read_ahead(read_frames(self.path, indices[(indices >= low) & (indices <= high)].tolist()))
 
     def _open_key(self, frame: Frame, heat: np.ndarray) -> CarriedFrame:
-        number = int(np.searchsorted(self.segments["key_indices"], frame.index))
-        labels = read_key_labels(self.run, self.key, self.segments, number)
+        labels = self.keys.read_labels(self.keys.find_nearest(frame.index))
         return CarriedFrame(frame, resize_image(frame.image, max(labels.shape)), labels, heat[labels])
 
     def read_labels(self, frame: int) -> np.ndarray:
         """(h, w) segments of one frame by its number in the source, as `carry` gives them."""
-        keys = self.segments["key_indices"]
+        keys = self.keys.arrays["key_indices"]
         after = int(np.searchsorted(keys, frame))
         within = keys[max(after - 1, 0)], keys[after]
         return next(one.labels for one in self.carry(within=within) if one.frame.index == frame)

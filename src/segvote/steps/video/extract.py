@@ -1,22 +1,29 @@
-"""A video as one bag: its key frames are segmented and their features extracted as those of images, then joined."""
+"""A video as one bag: its key frames are segmented and their features extracted as those of images, then joined.
+
+Of a long video `MOST` key frames vote, so that memory does not grow with its length. Each segment of another key frame
+is matched to the voting segment that its features are nearest to, and shares its score and its user label.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from segvote.features import fit_standardiser
 from segvote.io.arrays import read_arrays, read_if_whole, write_arrays
 from segvote.io.images import resize_image
 from segvote.io.overlays import write_jpeg
 from segvote.io.video.reading import VideoStream, make_thumbnail, measure_likeness, read_frames
+from segvote.kernels import search_neighbours
 from segvote.kernels.pixels import convert_to_lab
 from segvote.run.bags import Bag, SegmentedImage
 from segvote.run.run_folder import RunFolder
-from segvote.run.videos import get_poster_path, name_key_frame, read_ahead, read_frame_labels, read_key_labels
+from segvote.run.videos import get_poster_path, name_key_frame, read_ahead
 from segvote.segmentation.hierarchy import join_trees, link_ward
 from segvote.segmentation.labels import measure_segments
 from segvote.segmentation.supervoxels import segment_key_frames
@@ -25,9 +32,10 @@ from segvote.types import Segmentation
 if TYPE_CHECKING:
     from segvote.steps.extract import BagExtractor
 
-VIDEO_VERSION = 4  # raised when key frames are chosen or joined in another way
+VIDEO_VERSION = 5  # raised when key frames are chosen or joined in another way
 EVERY = 8  # frames from one key frame to the next, at most
 LEAST = 5  # key frames of a video, where it has as many frames
+MOST = 24  # key frames of a video that vote
 # Correlation of thumbnails below which a frame shows something else than the last key frame.
 CHANGED = 0.5
 POSTER_QUALITY = 95
@@ -52,7 +60,9 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
     if not is_done:
         poster = next(read_frames(bag.path, [int(frames["poster"])]))
         write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
-        joined = {**joined, "labels": read_frame_labels(run, key, -1, joined)}
+        labels = read_arrays(run.segments_path(name_key_frame(key, int(frames["poster"]))), ("labels",))["labels"]
+        start = joined["starts"][np.searchsorted(frames["key_indices"], frames["poster"])]
+        joined = {**joined, "labels": (labels + start).astype(np.int32)}
         write_arrays(run.segments_path(key), compress=True, **joined)
     return extractor.sum_up(bag, key, joined, seconds)
 
@@ -69,9 +79,9 @@ def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
     Returns
     -------
     dict
-        Numbers in the source of all frames (*frame_indices*), of the key frames (*key_indices*) and of the key frame in
-        the middle, which pages show (*poster*); seconds from the beginning (*frame_times*); what could not be read
-        (*problem*).
+        Numbers in the source of all frames (*frame_indices*), of the key frames (*key_indices*) and of a key frame in
+        the middle that votes, which pages show (*poster*); seconds from the beginning (*frame_times*); what could not be
+        read (*problem*).
     """
     frames = [(frame.index, frame.time, make_thumbnail(frame.image)) for frame in read_ahead(stream)]
     indices, times, thumbnails = zip(*frames, strict=True)
@@ -80,7 +90,7 @@ def survey_video(stream: VideoStream) -> dict[str, np.ndarray]:
         "frame_indices": np.array(indices),
         "frame_times": np.array(times),
         "key_indices": keys,
-        "poster": keys[len(keys) // 2],
+        "poster": keys[(voters := choose_voters(len(keys)))[len(voters) // 2]],
         "problem": np.array(stream.problem),
     }
 
@@ -98,6 +108,11 @@ def choose_key_frames(thumbnails: Sequence[np.ndarray]) -> np.ndarray:
         if place in even or measure_likeness(thumbnails[place], thumbnails[keys[-1]]) < CHANGED:
             keys.append(place)
     return np.array(keys)
+
+
+def choose_voters(n_keys: int) -> list[int]:
+    """Which of so many key frames vote: all, or `MOST` of them, evenly spread."""
+    return np.linspace(0, n_keys - 1, min(n_keys, MOST)).round().astype(int).tolist()
 
 
 @dataclass(frozen=True)
@@ -119,35 +134,49 @@ class FramePicture:
 def _extract_key_frames(
     extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int], seconds: dict[str, float]
 ) -> dict[str, np.ndarray]:
-    """Segments and features of each key frame as of an image; returns all segments, see `join_key_frames`."""
+    """Segments and features of each key frame as of an image; returns the segments, see `join_key_frames`."""
     run, features_key = extractor.run, extractor.name_features(key)
     for frame in read_ahead(read_frames(bag.path, indices)):
         picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
         segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
         extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
-    names = [name_key_frame("", index) for index in indices]
+    paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
     if read_if_whole(run.features_path(features_key)) is None:
-        parts = [read_arrays(run.features_path(features_key + name))["features"] for name in names]
-        write_arrays(run.features_path(features_key), features=np.concatenate(parts))
-    shutil.rmtree(run.features_path(features_key + names[0]).parent, ignore_errors=True)
-    return join_key_frames([read_arrays(run.segments_path(key + name), GEOMETRY) for name in names])
+        write_arrays(run.features_path(features_key), **_join_features(extractor, paths))
+    shutil.rmtree(paths[0].parent, ignore_errors=True)
+    return join_key_frames([run.segments_path(name_key_frame(key, index)) for index in indices])
 
 
-def join_key_frames(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Segments of key frames one after the other, numbered over all of them.
+def _join_features(extractor: BagExtractor, paths: Sequence[Path]) -> dict[str, np.ndarray]:
+    """(n, d) features of the key frames that vote; (m,) for each segment of the others, the nearest of these, *matches*."""
+    voters, matches = choose_voters(len(paths)), [np.zeros(0, np.int32)]
+    features = np.concatenate([read_arrays(paths[number])["features"] for number in voters])
+    scale = fit_standardiser([features], extractor.extractor.blocks, extractor.extractor.standardise)
+    scaled = scale.apply(features)
+    for number in sorted({*range(len(paths))} - {*voters}):
+        found = search_neighbours(scale.apply(read_arrays(paths[number])["features"]), scaled, 1)[1]
+        matches.append(found[:, 0].astype(np.int32))
+    return {"features": features, "matches": np.concatenate(matches)}
 
-    `parts` are as for an image, without label maps; the result has the same arrays, the number of the key frame of each
-    segment as `frames`, and the number of the first segment of each key frame as `starts`.
+
+def join_key_frames(paths: Sequence[Path]) -> dict[str, np.ndarray]:
+    """Segments of the key frames that vote one after the other, numbered over all of them.
+
+    Files of all key frames are as those of images. The result has the same arrays without label maps, the number of the
+    key frame of each segment as `frames`, and the number of the first segment of each key frame as `starts`; segments
+    of key frames that do not vote are numbered behind those that do.
     """
-    counts = [len(part["areas"]) for part in parts]
-    starts = np.cumsum([0, *counts[:-1]])
+    counts, voters = [len(read_arrays(path, ("areas",))["areas"]) for path in paths], choose_voters(len(paths))
+    parts, starts = [read_arrays(paths[number], GEOMETRY) for number in voters], np.empty(len(paths), np.int64)
+    order = [*voters, *sorted({*range(len(paths))} - {*voters})]
+    starts[order] = np.cumsum([0, *(counts[number] for number in order[:-1])])
     parents, altitudes = join_trees([(part["parents"], part["altitudes"]) for part in parts])
     return {
         **{name: np.concatenate([part[name] for part in parts]) for name in (*PER_SEGMENT, "lengths")},
-        "edges": np.concatenate([part["edges"] + start for part, start in zip(parts, starts, strict=True)]),
+        "edges": np.concatenate([part["edges"] + start for part, start in zip(parts, starts[voters], strict=True)]),
         "parents": parents,
         "altitudes": altitudes,
-        "frames": np.repeat(np.arange(len(parts), dtype=np.int32), counts),
+        "frames": np.repeat(np.array(voters, np.int32), [counts[number] for number in voters]),
         "starts": starts,
         "shape": parts[0]["shape"],
     }
@@ -176,10 +205,12 @@ def _segment_supervoxels(
 def _average_features(extractor: BagExtractor, bag: Bag, key: str, segments: Mapping[str, np.ndarray]) -> None:
     """Write the features of supervoxels: means over the key frames, weighted by area."""
     sums = np.zeros((len(segments["areas"]), extractor.extractor.n_dims))
-    for number, frame in enumerate(read_frames(bag.path, segments["key_indices"].tolist())):
-        labels = read_key_labels(extractor.run, key, segments, number)
+    for frame in read_frames(bag.path, segments["key_indices"].tolist()):
+        labels = read_arrays(extractor.run.segments_path(name_key_frame(key, frame.index)), ("labels",))["labels"]
         numbers, local = np.unique(labels, return_inverse=True)
         local = local.reshape(labels.shape).astype(np.int32)
         sums[numbers] += extractor.extractor.extract(frame.image, local) * np.bincount(local.ravel())[:, None]
     means = (sums / segments["areas"][:, None]).astype(np.float32)
-    write_arrays(extractor.run.features_path(extractor.name_features(key)), features=means)
+    write_arrays(
+        extractor.run.features_path(extractor.name_features(key)), features=means, matches=np.zeros(0, np.int32)
+    )

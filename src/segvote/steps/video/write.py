@@ -26,7 +26,7 @@ from segvote.io.video.reading import VideoStream
 from segvote.progress import Progress
 from segvote.run.run_folder import RunFolder
 from segvote.run.settings import Settings
-from segvote.run.videos import TRACK, list_frame_stems
+from segvote.run.videos import TRACK, KeyFrames, list_frame_stems
 from segvote.steps.video.draw import DrawnFrame, SegmentedVideo, draw_video
 from segvote.types import Annotation, Part
 
@@ -65,8 +65,9 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
     Returns the share of its pixels that the masks cover, and the COCO entry of each frame, None if its mask is empty.
     """
     record = task.record
-    video = SegmentedVideo.open(run, record.segments, task.image_path)
-    stems = list_frame_stems(task.image_path, video.segments["frame_indices"])
+    keys = KeyFrames.open(run, record.segments, record.features)
+    stems = list_frame_stems(task.image_path, keys.arrays["frame_indices"])
+    video = SegmentedVideo(keys, task.image_path)
     frames = draw_video(video, task.heat, task.decisions, task.fixed, settings.draw != "segments")
     moments, shapes, size = [], [], (record.height, record.width)
     track_path = run.path / "tracks" / f"{record.stem}.cvat.xml"
@@ -82,7 +83,7 @@ def write_video(run: RunFolder, task: WriteTask, settings: Settings) -> tuple[fl
             part = Part(settings.label, drawn.mask, track_id=TRACK)
             shapes.append(measure_shape(part) if drawn.mask.any() else None)
             moments.append(measure_moment(drawn))
-            if drawn.frame.index == video.segments["poster"]:
+            if drawn.frame.index == keys.arrays["poster"]:
                 _write_poster(run, record.stem, drawn)
         if len(moments) < len(stems):
             raise UnreadableImageError(f"{task.image_path}: changed since it was segmented; repeat the command")

@@ -1,0 +1,247 @@
+"""Masks redrawn by a promptable network: SAM or MobileSAM, an encoder and a decoder as ONNX files.
+
+Each region of a mask becomes a prompt: its hottest places and its coldest surroundings as points, its box, and the
+region itself as a mask. The network's answer replaces the region only where the two agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from segvote.errors import BadInputError
+from segvote.features.networks.backbone import get_first_line, hash_model, open_model
+from segvote.features.networks.devices import CPU, choose_device
+
+SAM = "sam:"
+SIDE, GRID = 1024, 256  # pixels of the network's input, and cells of its low-resolution masks, a side
+# Of red, green and blue, 0 to 255; encoders that take (height, width, 3) do this themselves.
+MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)
+DECODER_INPUTS = {"image_embeddings", "point_coords", "point_labels", "mask_input", "has_mask_input", "orig_im_size"}
+# Intersection over union with the vote's region above which the network's mask replaces it.
+MIN_AGREEMENT = 0.6
+N_INSIDE, N_OUTSIDE = 3, 2  # points of a prompt
+APART = 0.25  # least distance of two points, in sides of the region
+# Regions that are prompts: the largest ones, of at least so many cells.
+MAX_REGIONS, MIN_CELLS = 64, 16
+INSIDE, OUTSIDE, TOP_LEFT, BOTTOM_RIGHT = 1, 0, 2, 3  # labels of points, as SAM numbers them
+LOGIT = 8.0  # of a mask as prompt: a cell is certain, on either side of 0
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A region as a question: points (n, 2), x and y in pixels of the input, their labels (n,), and cells bool."""
+
+    points: np.ndarray
+    labels: np.ndarray
+    cells: np.ndarray  # (h, w) of the grid, without the padding
+
+
+class Sam:
+    """Encoder and decoder, opened.
+
+    Parameters
+    ----------
+    refine : str
+        ``sam:ENCODER.onnx,DECODER.onnx``.
+    device : str
+        A name of `segvote.features.networks.devices.DEVICES`.
+    """
+
+    def __init__(self, refine: str, device: str = CPU) -> None:
+        paths, device = list_files(refine), choose_device(device)
+        self.encoder, self.decoder = (open_model(str(path), device) for path in paths)
+        _check_encoder(paths[0], self.encoder.get_inputs())
+        _check_decoder(paths[1], self.decoder.get_inputs())
+        self.name = paths[1].name
+
+    def refine(self, mask: np.ndarray, heat: np.ndarray, picture: np.ndarray) -> np.ndarray:
+        """Redraw the regions of a mask with which the network agrees.
+
+        Parameters
+        ----------
+        mask : ndarray
+            (h, w) bool.
+        heat : ndarray
+            (h', w') scores of its pixels in any size; the highest are the surest.
+        picture : ndarray
+            (H, W, 3) uint8, the image in any size.
+
+        Returns
+        -------
+        ndarray
+            (h, w) bool.
+        """
+        n_parts, parts, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+        sides = fit_sides(mask.shape, GRID)
+        embedding, redrawn = _embed(self.encoder, picture.tobytes(), picture.shape), mask.copy()
+        for part in _list_parts(stats[:n_parts, cv2.CC_STAT_AREA], mask.size):
+            region = parts == part
+            cells = _shrink(region, sides)
+            if cells.any():
+                prompt = make_prompt(cells, _shrink(mask, sides), cv2.resize(heat.astype(np.float32), sides[::-1]))
+                found = choose_mask(self.answer(embedding, prompt, mask.shape), region)
+                redrawn = redrawn if found is None else (redrawn & ~region) | found
+        return redrawn
+
+    def answer(self, embedding: np.ndarray, prompt: Prompt, shape: tuple[int, ...]) -> np.ndarray:
+        """(n, *shape) bool: the masks that the decoder gives for a prompt."""
+        grid = np.full((GRID, GRID), -LOGIT, np.float32)
+        grid[: prompt.cells.shape[0], : prompt.cells.shape[1]][prompt.cells] = LOGIT
+        inputs = {
+            "image_embeddings": embedding,
+            "point_coords": prompt.points[None].astype(np.float32),
+            "point_labels": prompt.labels[None].astype(np.float32),
+            "mask_input": grid[None, None],
+            "has_mask_input": np.ones(1, np.float32),
+            "orig_im_size": np.array(shape, np.float32),
+        }
+        names = [output.name for output in self.decoder.get_outputs()]
+        outputs = dict(zip(names, _run(self.decoder, inputs, self.name), strict=True))
+        # Exports often cut the large masks to the ratio of the image they were traced with; the small ones are whole.
+        small = outputs.get("low_res_masks")
+        if small is None:
+            return np.stack([_resize(logits, shape) > 0 for logits in outputs[names[0]][0]])
+        height, width = fit_sides(shape, SIDE)
+        return np.stack([_resize(_resize(one, (SIDE, SIDE))[:height, :width], shape) > 0 for one in small[0]])
+
+
+def list_files(refine: str) -> tuple[Path, Path]:
+    """Encoder and decoder of ``sam:ENCODER.onnx,DECODER.onnx``."""
+    names = refine.removeprefix(SAM).split(",")
+    if not refine.startswith(SAM) or len(names) != 2 or not all(names):
+        raise BadInputError(f"expected a refiner as sam:ENCODER.onnx,DECODER.onnx, got {refine!r:.80}")
+    encoder, decoder = (Path(name.strip()) for name in names)
+    for path in (encoder, decoder):
+        if not path.is_file():
+            raise BadInputError(f"expected an ONNX file of the refiner at {path}, found no file; check the path")
+    return encoder, decoder
+
+
+def name_files(refine: str) -> str:
+    """``sam:ENCODER.onnx,DECODER.onnx`` with full paths, which hold in every folder."""
+    return SAM + ",".join(str(path.resolve()) for path in list_files(refine))
+
+
+def hash_refiner(refine: str) -> str:
+    """SHA-256 of both files and their weights; read again only where a file has changed."""
+    files = list_files(refine)
+    return _hash_files(*((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+
+
+@lru_cache(maxsize=4)
+def _hash_files(*files: tuple[str, int, int]) -> str:
+    return "+".join(hash_model(path) for path, *_ in files)
+
+
+def open_sam(refine: str, sha256: str, device: str = CPU) -> Sam:
+    """The refiner of a run, if its files are those that the run was drawn with; the last ones stay open."""
+    if hash_refiner(refine) != sha256:
+        raise BadInputError(f"the files of {refine} are not those of the run; put them back, or annotate again")
+    return _open(refine, sha256, device)
+
+
+@lru_cache(maxsize=2)
+def _open(refine: str, sha256: str, device: str) -> Sam:
+    return Sam(refine, device)
+
+
+def make_prompt(cells: np.ndarray, mask: np.ndarray, heat: np.ndarray) -> Prompt:
+    """Ask for one region (h, w) bool of a mask (h, w) bool on the grid, with heat (h, w)."""
+    rows, columns = (np.flatnonzero(cells.any(axis=axis)) for axis in (1, 0))
+    top, bottom, left, right = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+    height, width = bottom - top, right - left
+    around = np.zeros_like(cells)
+    around[max(top - height // 2, 0) : bottom + height // 2, max(left - width // 2, 0) : right + width // 2] = True
+    apart = APART * max(height, width)
+    inside = pick_places(heat, cells, N_INSIDE, apart)
+    outside = pick_places(-heat, around & ~mask, N_OUTSIDE, apart)
+    box = np.array([(left, top), (right, bottom)])
+    labels = [INSIDE] * len(inside) + [OUTSIDE] * len(outside) + [TOP_LEFT, BOTTOM_RIGHT]
+    points = np.concatenate([inside + 0.5, outside + 0.5, box])
+    return Prompt(points * (SIDE / GRID), np.array(labels), cells)
+
+
+def pick_places(scores: np.ndarray, allowed: np.ndarray, n_places: int, apart: float) -> np.ndarray:
+    """(n, 2) x and y of the highest scores (h, w) among the allowed cells, no two nearer than `apart`.
+
+    Of equal scores the cell deepest inside comes first: segments have one score each.
+    """
+    depth = cv2.distanceTransform(np.pad(allowed, 1).astype(np.uint8), cv2.DIST_L2, 3)[1:-1, 1:-1]
+    order = np.lexsort((-depth[allowed], -scores[allowed]))
+    candidates, places = np.argwhere(allowed)[order][:, ::-1], np.zeros((0, 2))
+    while len(candidates) and len(places) < n_places:
+        places = np.vstack([places, candidates[:1]])
+        candidates = candidates[np.hypot(*(candidates - candidates[0]).T) > apart]
+    return places
+
+
+def choose_mask(masks: np.ndarray, region: np.ndarray) -> np.ndarray | None:
+    """Of masks (n, h, w) bool the one most like a region (h, w) bool; None where none agrees with it."""
+    agreements = [(mask & region).sum() / max((mask | region).sum(), 1) for mask in masks]
+    best = int(np.argmax(agreements))
+    return masks[best] if agreements[best] > MIN_AGREEMENT else None
+
+
+def fit_sides(shape: Sequence[int], side: int) -> tuple[int, int]:
+    """(height, width) in the ratio of a shape, the longer one `side`, rounded as SAM does."""
+    scale = side / max(shape)
+    return max(int(shape[0] * scale + 0.5), 1), max(int(shape[1] * scale + 0.5), 1)
+
+
+def _list_parts(areas: np.ndarray, n_pixels: int) -> list[int]:
+    """Numbers of the largest components by their areas (n_parts,), of which the first is the background."""
+    least = MIN_CELLS * n_pixels / GRID**2
+    largest = np.argsort(-areas[1:], kind="stable")[:MAX_REGIONS] + 1
+    return [int(part) for part in largest if areas[part] >= least]
+
+
+def _shrink(mask: np.ndarray, sides: tuple[int, int]) -> np.ndarray:
+    return cv2.resize(mask.astype(np.float32), sides[::-1], interpolation=cv2.INTER_AREA) >= 0.5
+
+
+def _resize(logits: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    return cv2.resize(np.ascontiguousarray(logits, np.float32), (shape[1], shape[0]))
+
+
+@lru_cache(maxsize=4)  # the page redraws an image after each click
+def _embed(encoder: Any, pixels: bytes, shape: tuple[int, ...]) -> np.ndarray:
+    picture = np.frombuffer(pixels, np.uint8).reshape(shape)
+    height, width = fit_sides(shape[:2], SIDE)
+    image: np.ndarray = cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA).astype(np.float32)
+    wanted = encoder.get_inputs()[0]
+    if len(wanted.shape) == 4:
+        scaled = (image - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
+        image = np.pad(scaled, ((0, SIDE - height), (0, SIDE - width), (0, 0))).transpose(2, 0, 1)[None]
+    return _run(encoder, {wanted.name: np.ascontiguousarray(image)}, "the encoder")[0]
+
+
+def _run(session: Any, inputs: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
+    try:
+        return session.run(None, inputs)
+    except Exception as error:  # onnxruntime has no common error class
+        raise BadInputError(f"{name} of the refiner failed: {get_first_line(error)}; export both files anew") from error
+
+
+def _check_encoder(path: Path, inputs: Sequence[Any]) -> None:
+    shapes = [list(one.shape) for one in inputs]
+    is_image = len(shapes) == 1 and (len(shapes[0]) == 4 or shapes[0][2:] == [3])
+    if not is_image or inputs[0].type != "tensor(float)":
+        found = "; ".join(f"{one.name:.40} {one.shape} {one.type}" for one in inputs) or "none"
+        wanted = f"one input of floats, (1, 3, {SIDE}, {SIDE}) or (height, width, 3)"
+        raise BadInputError(f"{path}: expected {wanted}, the encoder takes {found}; export SAM's image encoder")
+
+
+def _check_decoder(path: Path, inputs: Sequence[Any]) -> None:
+    found = {one.name for one in inputs}
+    if found != DECODER_INPUTS:
+        raise BadInputError(
+            f"{path}: expected the inputs {', '.join(sorted(DECODER_INPUTS))}, the decoder takes "
+            f"{', '.join(sorted(found)):.160}; export it with SAM's or MobileSAM's export_onnx_model.py"
+        )

@@ -1,0 +1,250 @@
+"""Regions redrawn by a promptable network: made encoders and decoders whose answers are known."""
+
+import json
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+from segvote import annotate, annotate_images, predict
+from segvote.errors import BadInputError
+from segvote.features.networks import sam
+from segvote.features.networks.sam import Sam, choose_mask, fit_sides, hash_refiner, make_prompt, pick_places
+from segvote.review.engine import Engine
+from segvote.run.run import Run
+from segvote.run.settings import Settings
+from segvote.steps.extent import change_extent
+
+POINTS = {
+    "image_embeddings": [1, 3, 64, 64],
+    "point_coords": [1, "n", 2],
+    "point_labels": [1, "n"],
+    "mask_input": [1, 1, 256, 256],
+    "has_mask_input": [1],
+    "orig_im_size": [2],
+}
+
+
+def save(path, nodes, inputs, outputs, weights=()):
+    """Write an ONNX model of floats; inputs and outputs are names with shapes."""
+    values = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in some.items()]
+        for some in (inputs, outputs)
+    ]
+    stored = [numpy_helper.from_array(np.asarray(array), name) for name, array in weights]
+    graph = helper.make_graph(nodes, "made", *values, stored)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
+def make_encoder(path, rank=4):
+    """The mean of each 16 x 16 pixels: three channels on SAM's grid of 64 x 64."""
+    pool = helper.make_node("AveragePool", ["x"], ["out"], kernel_shape=[16, 16], strides=[16, 16])
+    if rank == 4:
+        pool.input[0] = "image"
+        return save(path, [pool], {"image": [1, 3, 1024, 1024]}, {"out": [1, 3, 64, 64]})
+    nodes = [
+        helper.make_node("Transpose", ["image"], ["t"], perm=[2, 0, 1]),
+        helper.make_node("Unsqueeze", ["t", "axes"], ["u"]),
+        helper.make_node("Sub", ["u", "mean"], ["x"]),
+        pool,
+    ]
+    mean = np.array(sam.MEAN, np.float32).reshape(1, 3, 1, 1)
+    shapes = {"image": ["h", "w", 3]}, {"out": [1, 3, "a", "b"]}
+    return save(path, nodes, *shapes, [("axes", np.array([0])), ("mean", mean)])
+
+
+def make_decoder(path, kind="red", inputs=POINTS):
+    """Answers with the red pixels, with the mask of the prompt or with everything; two masks, the first is empty."""
+    nodes = {
+        "red": [
+            helper.make_node("Conv", ["image_embeddings", "weight", "bias"], ["small"]),
+            helper.make_node("Resize", ["small", "", "", "sizes"], ["one"], mode="nearest"),
+        ],
+        "prompt": [helper.make_node("Identity", ["mask_input"], ["one"])],
+        "all": [helper.make_node("Abs", ["mask_input"], ["one"])],
+    }[kind]
+    nodes.append(helper.make_node("Concat", ["nothing", "one"], ["low_res_masks"], axis=1))
+    weights = [
+        ("weight", np.array([1, -1, 0], np.float32).reshape(1, 3, 1, 1)),
+        ("bias", np.array([-0.5], np.float32)),
+        ("sizes", np.array([1, 1, 256, 256])),
+        ("nothing", np.full((1, 1, 256, 256), -1, np.float32)),
+    ]
+    return save(path, nodes, inputs, {"low_res_masks": [1, 2, 256, 256]}, weights)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Names of refiners by what their decoder answers."""
+    folder = tmp_path_factory.mktemp("models")
+    encoder = make_encoder(folder / "encoder.onnx")
+    return {kind: f"sam:{encoder},{make_decoder(folder / f'{kind}.onnx', kind)}" for kind in ("red", "prompt", "all")}
+
+
+def make_picture(shape=(192, 256)):
+    """A red box on grey, and where it is."""
+    picture, truth = np.full((*shape, 3), 110, np.uint8), np.zeros(shape, bool)
+    truth[48:128, 64:160] = True
+    picture[truth] = (220, 30, 30)
+    return picture, truth
+
+
+def shift(mask, pixels):
+    return np.roll(mask, pixels, axis=1)
+
+
+@pytest.mark.parametrize("shape", [(192, 256), (256, 192), (192, 192)])
+def test_agreeing_mask_replaces_the_region(models, shape):
+    picture, truth = make_picture(shape)
+    rough = shift(truth, 12)
+    redrawn = Sam(models["red"]).refine(rough, rough.astype(float), picture)
+    # A cell of the made network is four pixels of this picture.
+    inner, outer = (getattr(cv2, name)(truth.astype(np.uint8), np.ones((9, 9))) > 0 for name in ("erode", "dilate"))
+    assert redrawn[inner].all() and not redrawn[~outer].any()
+
+
+@pytest.mark.parametrize(("kind", "pixels"), [("red", 48), ("red", 90), ("all", 0)])
+def test_other_mask_leaves_the_region(models, kind, pixels):
+    picture, truth = make_picture()
+    rough = shift(truth, pixels)
+    assert np.array_equal(Sam(models[kind]).refine(rough, rough.astype(float), picture), rough)
+
+
+def test_each_region_is_judged_alone(models):
+    picture, truth = make_picture()
+    rough = shift(truth, 8)
+    rough[150:190, 200:250] = True  # grey: no red to agree with
+    redrawn = Sam(models["red"]).refine(rough, rough.astype(float), picture)
+    assert redrawn[150:190, 200:250].all() and (redrawn[:140] & truth[:140]).sum() > 0.95 * truth.sum()
+
+
+def test_mask_of_the_prompt_comes_back_in_its_place(models):
+    picture, truth = make_picture((160, 256))
+    assert np.array_equal(Sam(models["prompt"]).refine(truth, truth.astype(float), picture), truth)
+
+
+def test_encoder_that_normalises_itself_gets_plain_pixels(models, tmp_path):
+    picture, truth = make_picture((192, 192))
+    encoder, decoder = make_encoder(tmp_path / "plain.onnx", rank=3), models["red"].split(",")[1]
+    redrawn = Sam(f"sam:{encoder},{decoder}").refine(shift(truth, 8), truth.astype(float), picture)
+    assert (redrawn & truth).sum() / (redrawn | truth).sum() > 0.9
+
+
+def test_agreement_is_intersection_over_union():
+    region = np.zeros((10, 10), bool)
+    region[:, :6] = True
+    both = [np.roll(region, 1, axis=1), np.roll(region, 2, axis=1)]  # 5 of 7 and 4 of 8 columns
+    assert np.array_equal(choose_mask(np.array(both), region), both[0])
+    assert choose_mask(np.array(both[1:]), region) is None
+
+
+def test_points_are_the_highest_scores_apart():
+    scores = np.zeros((20, 20))
+    scores[5, 5], scores[5, 6], scores[15, 15], scores[2, 18] = 4, 3, 2, 5
+    allowed = np.ones((20, 20), bool)
+    allowed[2, 18] = False
+    assert pick_places(scores, allowed, 2, 4.0).tolist() == [[5, 5], [15, 15]]
+    # Of equal scores the deepest cell comes first.
+    assert pick_places(np.zeros((9, 9)), np.ones((9, 9), bool), 1, 2.0).tolist() == [[4, 4]]
+
+
+def test_prompt_has_points_box_and_mask():
+    cells = np.zeros((192, 256), bool)
+    cells[40:60, 100:140] = True
+    prompt = make_prompt(cells, cells, cells.astype(float))
+    inside, outside = prompt.points[prompt.labels == 1], prompt.points[prompt.labels == 0]
+    assert len(inside) == 3 and len(outside) == 2
+    assert all(cells[int(y / 4), int(x / 4)] for x, y in inside)
+    assert not any(cells[int(y / 4), int(x / 4)] for x, y in outside)
+    assert prompt.points[prompt.labels == 2].tolist() == [[400, 160]]
+    assert prompt.points[prompt.labels == 3].tolist() == [[560, 240]]
+
+
+def test_sides_are_rounded_as_sam_does():
+    assert fit_sides((1200, 1800), 1024) == (683, 1024) and fit_sides((7, 3), 1024) == (1024, 439)
+
+
+def test_bad_refiners_are_refused_in_one_line(models, tmp_path):
+    encoder, decoder = models["red"].removeprefix("sam:").split(",")
+    few = {name: shape for name, shape in POINTS.items() if name != "orig_im_size"}
+    other = make_decoder(tmp_path / "few.onnx", "red", few)
+    (tmp_path / "text.onnx").write_text("no model")
+    expected = {
+        "mobile": "sam:ENCODER.onnx,DECODER.onnx",
+        f"sam:{encoder}": "sam:ENCODER.onnx,DECODER.onnx",
+        f"sam:{encoder},nowhere.onnx": "found no file",
+        f"sam:{encoder},{tmp_path / 'text.onnx'}": "expected an ONNX model",
+        f"sam:{encoder},{other}": "expected the inputs .*orig_im_size",
+        f"sam:{decoder},{decoder}": "expected one input of floats",
+    }
+    for refine, message in expected.items():
+        with pytest.raises(BadInputError, match=message) as caught:
+            Sam(refine)
+        assert "\n" not in str(caught.value)
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def refined(models, tmp_path_factory):
+    """A run whose red boxes are redrawn, and the settings; the grey margin of each box belongs to its segments."""
+    folder = tmp_path_factory.mktemp("refined")
+    for name in ("with", "without"):
+        (folder / name).mkdir()
+        for index in range(5):
+            picture = np.random.default_rng([index, len(name)]).integers(100, 120, (96, 128, 3)).astype(np.uint8)
+            if name == "with":
+                picture[32:64, 40 + 4 * index : 88 + 4 * index] = (220, 30, 30)
+            Image.fromarray(picture).save(folder / name / f"{index}.png")
+    settings = Settings(features="color", n_segments=30, size=128, refine=models["red"])
+    annotate(folder / "with", folder / "without", folder / "run", settings, n_jobs=1)
+    return folder, settings
+
+
+def test_run_records_the_refiner_and_its_hash(refined, models):
+    folder, settings = refined
+    run = Run(folder / "run")
+    assert run.record.drawing.refine == settings.refine == run.drawing.refine
+    assert run.record.drawing.refine_sha256 == hash_refiner(models["red"])
+    assert "Regions redrawn by red.onnx" in (folder / "run" / "report.html").read_text()
+
+
+def test_review_extent_predict_redraw_the_same_way(refined, monkeypatch):
+    folder, settings = refined
+    calls, whole = [], Sam.refine
+
+    def count(self, mask, heat, picture):
+        calls.append(mask.shape)
+        return whole(self, mask, heat, picture)
+
+    monkeypatch.setattr(Sam, "refine", count)
+    run = Run(folder / "run")
+    assert np.array_equal(Engine(run).draw_mask(0), run.read_mask(0)) and len(calls) == 1
+    found = predict(folder / "run", folder / "with", folder / "predicted", false_positive_rate=0.5, n_jobs=1)
+    n_drawn = 1 + sum(one.contains for one in found.images)
+    assert len(calls) == n_drawn > 1
+    change_extent(folder / "run", 3)
+    assert len(calls) > n_drawn
+    n_drawn = len(calls)
+    annotate_images(*(sorted((folder / name).iterdir()) for name in ("with", "without")), settings)
+    assert len(calls) == n_drawn + 5
+
+
+def test_other_weights_are_another_run(refined, models, tmp_path):
+    folder, settings = refined
+    encoder, decoder = (tmp_path / name for name in ("encoder.onnx", "decoder.onnx"))
+    make_encoder(encoder)
+    make_decoder(decoder, "red")
+    own = replace(settings, refine=f"sam:{encoder},{decoder}")
+    annotate(folder / "with", folder / "without", tmp_path / "run", own, n_jobs=1)
+    key = json.loads((tmp_path / "run" / "run.json").read_text())["key"]
+    make_decoder(decoder, "all")
+    with pytest.raises(BadInputError, match="not those of the run"):
+        predict(tmp_path / "run", folder / "with", tmp_path / "predicted", n_jobs=1)
+    assert annotate(folder / "with", folder / "without", tmp_path / "run", own, n_jobs=1).record.key != key
