@@ -6,7 +6,7 @@
 from segvote.datasets.bags import make_bags
 from segvote.datasets.base import DataItem, DataSet
 from segvote.datasets.scenes import Scene, make_scenes, write_scenes
-from segvote.datasets.surfaces import DEFECTS, SurfaceStyle, make_surfaces, write_surfaces
+from segvote.datasets.surfaces import DEFECTS, make_surfaces, write_surfaces
 from segvote.registry import Registry
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "DataItem",
     "DataSet",
     "Scene",
-    "SurfaceStyle",
     "make_bags",
     "make_scenes",
     "make_surfaces",
