@@ -24,7 +24,6 @@ from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, read_ahead
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
-from segvote.steps.video import write
 
 HEIGHT, WIDTH, N_FRAMES = 72, 96, 10
 SETTINGS = Settings(features="color", n_segments=20, size=96)
