@@ -69,7 +69,7 @@ def attacked(finished_run, tmp_path_factory, serve_in_thread):
     folder = tmp_path_factory.mktemp("attacked") / "run"
     shutil.copytree(finished_run.folder.path, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("segvote.review.engine.PATIENCE_SECONDS", LOCK_SECONDS)
+        patch.setattr("segvote.review.actions.PATIENCE_SECONDS", LOCK_SECONDS)
         with serve_in_thread(folder) as address:
             yield address, folder
 
