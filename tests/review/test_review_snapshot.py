@@ -91,13 +91,6 @@ def test_painted_pixels_are_a_correction_without_labels(snapshot):
     assert list(read_update(encode_update(said, snapshot.version))) == [1]
 
 
-def test_a_label_that_came_after_the_vote_holds(snapshot):
-    labels = snapshot.user_labels.copy()
-    labels[0] = 0
-    voted = apply_votes(say(snapshot, user_labels=labels), snapshot.scores, snapshot.decisions, snapshot.thresholds)
-    assert not voted.decisions[0]
-
-
 def test_the_update_says_what_the_snapshot_says(snapshot):
     bags = read_update(encode_update(snapshot))
     np.testing.assert_allclose(bags[1]["scores"], snapshot.scores[4:8], rtol=1e-6)
@@ -135,13 +128,6 @@ def test_neighbours_that_are_not_object_disagree(snapshot):
     np.testing.assert_allclose(measure_disagreement(snapshot, hear_only([0, 2, 8])), [2 / 3, 2 / 3, 0])
 
 
-def test_user_labels_are_beyond_dispute(snapshot):
-    labels = snapshot.user_labels.copy()
-    labels[:2] = 1
-    said = say(snapshot, user_labels=labels)
-    np.testing.assert_allclose(measure_disagreement(said, hear_only([2, 8])), [0, 1, 0])
-
-
 def test_disputed_or_redrawn_masks_come_sooner(snapshot):
     for name in ("disagreement", "redrawn"):
         noted = note_signs(snapshot, **{name: np.array([0.9, 0.1, 0.9])})
@@ -154,21 +140,6 @@ def test_a_vote_with_a_graph_measures_disagreement_anew(snapshot):
     noted = note_signs(snapshot, disagreement=np.array([0.5, 0.5, 0.0]))
     assert apply_votes(noted, *again).disagreement.tolist() == [0.5, 0.5, 0.0]
     assert apply_votes(noted, *again, hear_only([0, 4])).disagreement.tolist() == [0, 0, 0]
-
-
-def test_a_corrected_image_makes_room_for_the_others(snapshot):
-    labels = snapshot.user_labels.copy()
-    labels[7] = 0
-    assert rank_images(say(snapshot, user_labels=labels))[1] < rank_images(snapshot)[1]
-
-
-def test_snapshots_are_not_modified(snapshot):
-    before = [np.copy(snapshot.decisions), np.copy(snapshot.scores), np.copy(snapshot.user_labels)]
-    labels = np.ones(12, dtype=np.int8)
-    say(snapshot, user_labels=labels)
-    apply_votes(snapshot, snapshot.scores + 1, ~snapshot.decisions, snapshot.thresholds)
-    for old, name in zip(before, ("decisions", "scores", "user_labels"), strict=True):
-        np.testing.assert_array_equal(old, getattr(snapshot, name))
 
 
 def read_update(data):

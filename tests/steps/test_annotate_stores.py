@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -151,7 +152,8 @@ def test_predict_fetches_the_model_and_no_features(store, monkeypatch, tmp_path)
 def test_a_run_is_updated_where_it_lies(memory, scenes, monkeypatch, tmp_path):
     annotate(memory)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
-    run = segvote.update(f"{memory}/out", remove=["with/with-000.png"], n_jobs=1)
+    fsspec.filesystem("memory").rm("/bucket/with/with-000.png")
+    run = segvote.update(f"{memory}/out", n_jobs=1)
     assert len(run) == 11
     assert "masks/with/with-000.png" not in read_store(f"{memory}/out")
 
@@ -166,6 +168,15 @@ def test_classes_in_a_store(memory, scenes):
     with open_run(f"{store}/many") as folder:
         image = segvote.Run(folder / "classes/thing").read_image(0)
     assert image.shape == (120, 160, 3)
+
+
+def test_a_run_folder_from_elsewhere_opens_no_store(memory, monkeypatch, tmp_path):
+    run, _ = annotate(memory)
+    copy = shutil.copytree(run.folder.path, tmp_path / "copy")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "elsewhere"))
+    monkeypatch.setattr("segvote.io.stores._open_store", lambda uri: pytest.fail("a store was opened"))
+    with open_run(copy) as folder:
+        assert not segvote.Run(folder).find_source(0).exists()
 
 
 def test_a_record_reads_no_other_bucket(memory, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Runs on TIFF stacks, many channels and files that are skipped, on files made here."""
+"""Runs on TIFF stacks, and files that are skipped, on files made here."""
 
 import shutil
 from dataclasses import replace
@@ -81,22 +81,16 @@ def test_by_default_the_first_page_is_read_and_that_is_said(stacks, scenes, tmp_
     assert again.record.problems == run.record.problems
 
 
-def test_pages_channels_and_window_decide_the_result_and_its_key(stacks):
-    folders = (stacks / "with", stacks / "without", "auto")
-    views = [{}, {"pages": "max"}, {"channels": "2,1,0"}, {"pages": "all"}]
-    digests = [{bag.digest for bag in list_bags(*folders, replace(QUICK, **view).reading)} for view in views]
-    assert len(set().union(*digests)) == 2 + 2 + 2 + 12
+def test_pages_and_window_decide_the_result_and_its_key(stacks):
+    views = [{}, {"window": "percentile"}, {"pages": "all"}]
+    listed = (list_bags(stacks / "with", stacks / "without", replace(QUICK, **view)) for view in views)
+    assert len({bag.digest for bags in listed for bag in bags}) == 2 + 2 + 12
 
 
-def test_unread_channels_are_said(scenes, tmp_path):
-    values = np.zeros((4, 30, 40), np.uint16)
-    tifffile.imwrite(tmp_path / "cells.tif", values, imagej=True, metadata={"axes": "CYX"})
-    (tmp_path / "with").mkdir()
-    shutil.move(tmp_path / "cells.tif", tmp_path / "with/cells.tif")
-    [bag, *_] = list_bags(tmp_path / "with", scenes / "without")
-    assert "not all of 4 channels were read; choose up to three, as in --channels 0,2,1" in bag.note
-    [bag, *_] = list_bags(tmp_path / "with", scenes / "without", "auto", replace(QUICK, channels="0,3").reading)
-    assert bag.note == ""
+@pytest.mark.parametrize("wrong", [{"pages": "last"}, {"window": "wide"}])
+def test_a_wrong_choice_is_refused_before_anything_is_read(stacks, wrong):
+    with pytest.raises(BadInputError, match=next(iter(wrong))):
+        list_bags(stacks / "with", stacks / "without", replace(QUICK, **wrong))
 
 
 def test_skipped_formats_are_told_once_with_their_count(scenes, tmp_path):

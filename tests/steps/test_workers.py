@@ -2,7 +2,6 @@
 
 import os
 import time
-import warnings
 
 import pytest
 
@@ -41,15 +40,3 @@ def test_relative_paths_are_those_of_the_current_folder(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path / name)
         items = ["."] * 8
         assert list(run_on_all(os.path.abspath, items, Resources(2))) == [str(tmp_path / name)] * 8
-
-
-def test_a_pool_ignores_a_stopped_worker_and_leaves_filters():
-    # joblib warns in the thread that hands out the work: an error there would let the pool wait for ever.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        before = list(warnings.filters)
-        results = run_on_all(abs, [-1, -2, -3, -4, -5], Resources(n_jobs=2))
-        assert next(results) == 1
-        warnings.warn("A worker stopped while some jobs were given to the executor.", UserWarning, stacklevel=1)
-        assert list(results) == [2, 3, 4, 5]
-        assert warnings.filters == before

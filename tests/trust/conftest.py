@@ -70,8 +70,9 @@ def ledger(request):
     return note
 
 
-def pytest_sessionfinish():
-    if LEDGER and Path(LEDGER).exists():
+def pytest_sessionfinish(session):
+    is_worker = hasattr(session.config, "workerinput")  # several processes append, the one that started them writes
+    if LEDGER and Path(LEDGER).exists() and not is_worker:
         text = PAGE.read_text(encoding="utf-8")
         before, _, rest = text.partition(START)
         PAGE.write_text(before + START + format_table(Path(LEDGER)) + END + rest.partition(END)[2], encoding="utf-8")

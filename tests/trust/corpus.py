@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import tifffile
 from PIL import Image
 
 FORMATS = ("png", "jpg", "webp", "bmp", "tif", "gif")
@@ -88,31 +87,10 @@ def flipped_bits(rng):
     return ending, data.tobytes()
 
 
-@maker(None)
-def spliced(rng):
-    """The first half of one file and the second of another."""
-    (ending, one), (_, other) = encode_any(rng), encode_any(rng)
-    return ending, one[: len(one) // 2].tobytes() + other[len(other) // 2 :].tobytes()
-
-
 @maker(True)
 def noise(rng):
-    starts = (
-        b"",
-        b"\x89PNG\r\n\x1a\n",
-        b"\xff\xd8\xff\xe0",
-        b"II*\0",
-        b"MM\0*",
-        b"GIF89a",
-        b"BM",
-        b"RIFF \0\0\0WEBPVP8 ",
-    )
+    starts = (b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"II*\0", b"GIF89a", b"BM", b"RIFF \0\0\0WEBPVP8 ")
     return f".{pick(rng, FORMATS)}", pick(rng, starts) + rng.bytes(int(rng.integers(1, 3000)))
-
-
-@maker(True)
-def empty(rng):
-    return f".{pick(rng, FORMATS)}", b""
 
 
 @maker(False)
@@ -133,18 +111,6 @@ def text(rng):
 
 
 # Sizes.
-
-
-@maker(False)
-def one_pixel(rng):
-    extension = pick(rng, FORMATS)
-    return f".{extension}", encode(rng, extension, (1, 1))
-
-
-@maker(False)
-def one_pixel_wide(rng):
-    extension = pick(rng, ("png", "bmp", "tif"))
-    return f".{extension}", encode(rng, extension, pick(rng, ((1, 20_000), (20_000, 1))))
 
 
 def make_png(width, height, n_rows, bit_depth=1, kind=0, chunks=()):
@@ -199,34 +165,6 @@ def tiff_bomb(rng):
     return ".tif", bytes(data)
 
 
-# Kinds of pixels.
-
-
-@maker(False)
-def animation(rng):
-    frames = [Image.new("RGB", (20, 10), tuple(map(int, rng.integers(0, 256, 3)))) for _ in range(5)]
-    extension = pick(rng, ("gif", "webp", "png", "tif"))
-    return f".{extension}", save(frames[0], extension, save_all=True, append_images=frames[1:])
-
-
-@maker(False)
-def cmyk(rng):
-    return ".jpg", save(Image.new("CMYK", (20, 10), tuple(map(int, rng.integers(0, 256, 4)))), "jpg")
-
-
-@maker(False)
-def deep(rng):
-    """16 bits, 32-bit and 64-bit floats, with and without NaN, many channels, signed numbers."""
-    dtype = pick(rng, (np.uint16, np.int16, np.uint32, np.float16, np.float32, np.float64))
-    shape = pick(rng, ((9, 12), (9, 12, 3), (9, 12, 4)))
-    values = (rng.normal(size=shape) * 1000).astype(dtype)
-    if values.dtype.kind == "f":
-        values[rng.random(shape) < rng.choice([0.3, 1.1])] = pick(rng, (np.nan, np.inf, -np.inf))
-    buffer = io.BytesIO()
-    tifffile.imwrite(buffer, values, photometric="rgb" if len(shape) == 3 else "minisblack")
-    return ".tif", buffer.getvalue()
-
-
 @maker(False)
 def hostile_exif(rng):
     """Orientation 0, 9, 65535 or text, offsets outside, a directory that is its own next."""
@@ -259,26 +197,8 @@ def folder(rng):
     return ".png", Path.mkdir
 
 
-def pick_name(rng):
-    letters = (
-        "new\nline",
-        "esc\x1b[31mred",
-        "tab\tr\r",
-        "quote'\"`$(id)",
-        "-rf",
-        "bidi\u202egnp",
-        "\udcff byte",
-        "n" * 200,
-    )
-    return f" {pick(rng, letters)}"
-
-
 @maker(False)
 def odd_name(rng):
+    names = ("new\nline", "esc\x1b[31mred", "tab\tr\r", "quote'\"`$(id)", "bidi\u202egnp", "\udcff byte", "n" * 200)
     ending, data = encode_any(rng)
-    return pick_name(rng) + ending, data.tobytes()
-
-
-@maker(True)
-def odd_name_of_nothing(rng):
-    return f"{pick_name(rng)}.png", b""
+    return f" {pick(rng, names)}{ending}", data.tobytes()

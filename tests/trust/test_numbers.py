@@ -1,9 +1,6 @@
 """Inputs at the edge of what can be computed: a sensible answer or a clear refusal, and never NaN in a file."""
 
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -80,18 +77,6 @@ def test_odd_images_give_numbers_or_a_refusal(tmp_path, ledger, case):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("counts", [(5000, 1), (1, 5000)])
-def test_five_thousand_and_one(tmp_path, ledger, counts):
-    for name, n_images in zip(("with", "without"), counts, strict=True):
-        write_images(tmp_path / name, make_noise(n_images, n_images, side=8))
-    settings = Settings(features="color", n_segments=2, size=16, draw="segments")
-    run = annotate(tmp_path / "with", tmp_path / "without", tmp_path / "out", settings, n_jobs=2)
-    assert len(run) == 5001
-    ledger("5,000 + 1 images, no NaN", 1, count_faulty_files(tmp_path / "out"))
-
-
 def make_segments(change):
     """X, y, bags of eight bags with five segments each, changed."""
     bags = np.repeat(np.arange(8), 5)
@@ -123,17 +108,3 @@ def test_odd_segments_give_numbers_or_a_refusal(ledger, voter, kind):
     except SegvoteError as error:
         assert str(error)
     ledger("odd segments (zero, equal, huge, tiny, alone) for every voter", 1, lost)
-
-
-@pytest.mark.slow
-def test_threads_of_the_libraries_change_nothing(world, ledger):
-    votes = []
-    for n_threads in ("1", "2"):
-        place = world.make_another(n_threads)
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        environment = {**os.environ, **dict.fromkeys(names, n_threads)}
-        command = [sys.executable, "-m", "segvote", *place.type("annotate")]
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-        votes.append(read_arrays(place.out / "votes" / "votes.npz"))
-    worst = max(float(np.abs(votes[0][name].astype(float) - votes[1][name]).max()) for name in votes[0])
-    ledger("scores with 1 and 2 threads of BLAS and OpenMP, equal to 1e-5", 1, int(worst > 1e-5))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import OPTIONS
-from supply import EXTRAS, PROJECT, audit, is_permissive, judge, list_licences, list_oldest, list_wanted
+from supply import EXTRAS, PROJECT, is_permissive, list_licences, list_oldest, list_wanted
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,30 +52,6 @@ def test_the_wheel_holds_the_sources_and_nothing_else(wheel):
     files = (path for path in (ROOT / "src").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert found == {path.relative_to(ROOT / "src").as_posix() for path in files}
     assert {"segvote/py.typed", "segvote/review/static/index.html"} <= found
-
-
-def test_installed_packages_agree():
-    subprocess.run([sys.executable, "-m", "pip", "check"], check=True, stdout=subprocess.DEVNULL)
-
-
-FINE = {"name": "a", "version": "1", "vulns": []}
-WEAK = {"name": "b", "version": "2", "vulns": [{"id": "CVE-1", "fix_versions": ["3"]}]}
-UNKNOWN = {"name": "c", "skip_reason": "not found"}
-
-
-@pytest.mark.parametrize(
-    ("packages", "is_well"), [([FINE], True), ([FINE, WEAK], False), ([FINE, UNKNOWN], False), ([], False)]
-)
-def test_an_audit_that_looked_nothing_up_is_no_success(packages, is_well):
-    lines, found = judge({"dependencies": packages})
-    assert found == is_well and lines[-1].startswith(f"looked up {sum('vulns' in one for one in packages)} of")
-
-
-def test_an_audit_without_an_answer_fails(monkeypatch, capsys):
-    failed = subprocess.CompletedProcess([], 0, "", "no network")
-    monkeypatch.setattr(subprocess, "run", lambda *arguments, **keywords: failed)
-    assert audit("requirements.txt") == 1
-    assert "nothing was looked up: no network" in capsys.readouterr().out
 
 
 @pytest.mark.slow

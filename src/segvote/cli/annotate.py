@@ -88,11 +88,11 @@ def annotate(
     pages: str = option(
         DEFAULTS.pages, panel=INPUT, help=f"Of a TIFF stack: {', '.join(PAGES)}.", **choice(PAGES, "choice of pages")
     ),
-    channels: str = research(DEFAULTS.channels, metavar="R,G,B", help="Channels, from 0, to show as colours."),
-    window: str = research(
+    window: str = option(
         DEFAULTS.window,
-        metavar="NAME",
-        help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}, or LOW,HIGH.",
+        panel=INPUT,
+        help=f"Intensity window for 16-bit images: {', '.join(WINDOWS)}.",
+        **choice(WINDOWS, "window"),
     ),
     strict: bool = option(False, panel=INPUT, help="Stop at an unreadable image, do not just report it."),
     voter: str = option(

@@ -100,7 +100,7 @@ def diagnose_folders(
             return diagnose_folders(with_folder, without_folder, folder, settings, n_jobs, progress)
     settings = settings or Settings()
     folders = {WITH: Path(with_folder), WITHOUT: Path(without_folder)}
-    run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT], settings.frames, settings.reading)
+    run, bags = RunFolder(out), list_all_bags(folders[WITH], folders[WITHOUT], settings)
     run.is_claimed(run.record_path, "not a run folder")  # refuses a folder of something else, as `annotate` does
     with run.lock():
         _claim(run, folders, settings)

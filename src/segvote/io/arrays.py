@@ -5,15 +5,12 @@ Every member of a zip carries a checksum that is verified on reading.
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 import threading
 import zipfile
 import zlib
 from collections.abc import Container
-from functools import lru_cache
-from io import BytesIO
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, BinaryIO
@@ -28,13 +25,6 @@ from segvote.memory_budget import check_budget, measure_on_disk
 
 # Label maps shrink nearly as much at the lowest level as at the highest, in a quarter of the time.
 COMPRESS_LEVEL = 1
-
-# Members up to so many bytes are read at once.
-SMALL = 1 << 21
-# How nearly all files begin, in numpy's format: magic string and version; then the length of the head, of two bytes.
-FIRST_VERSION = b"\x93NUMPY\x01\x00"
-HEAD_START = len(FIRST_VERSION)
-HEAD = HEAD_START + 2
 
 # The header of an array is parsed as Python; CPython 3.11 loses count when two threads do so at once (SystemError).
 _READING = threading.Lock()
@@ -71,32 +61,11 @@ def read_arrays(path: Path | str, names: Container[str] | None = None) -> dict[s
             _check_count(file, archive)
             wanted = [name for name in archive.files if names is None or name in names]
             _check_sizes(Path(path), archive, wanted)
-            return {name: _read_member(archive, name) for name in wanted}
+            return {name: archive[name] for name in wanted}
     except FileNotFoundError as error:
         raise DamagedFileError(f"{path} is missing; run the command that made it again") from error
     except DAMAGE as error:
         raise DamagedFileError(f"{path} is damaged ({error}); delete it and run the command again") from error
-
-
-def _read_member(archive: Any, name: str) -> np.ndarray:
-    """One array; small ones at once, and what their heads say is parsed once for all that say the same."""
-    member = f"{name}.npy"
-    if member not in archive.zip.NameToInfo or archive.zip.getinfo(member).file_size > SMALL:
-        return archive[name]
-    content = archive.zip.read(member)
-    start = HEAD + int.from_bytes(content[HEAD - 2 : HEAD], "little")
-    if content[:HEAD_START] != FIRST_VERSION or start > len(content):
-        return archive[name]
-    shape, is_fortran, dtype = _parse_head(content[HEAD_START:start])
-    if is_fortran or dtype.hasobject or len(content) - start != dtype.itemsize * math.prod(shape):
-        return archive[name]
-    return np.frombuffer(content, dtype, offset=start).reshape(shape).copy()
-
-
-@lru_cache(maxsize=4096)
-def _parse_head(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, order and type of an array from its length-prefixed head, as numpy parses it: a tenth of a millisecond."""
-    return np.lib.format.read_array_header_1_0(BytesIO(head))
 
 
 def _check_count(file: BinaryIO, archive: Any) -> None:

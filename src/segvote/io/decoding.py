@@ -9,28 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import stat
-import struct
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.picture_formats import BITS, PictureView, list_formats, split_view
-from segvote.io.tiff_stacks import (
-    ORIENTATION_TAG,
-    has_tiff_signature,
-    open_tiff_view,
-    open_unusual_tiff,
-    pick_channels,
-    show_window,
-)
+from segvote.io.tiff_stacks import ORIENTATION_TAG, has_tiff_signature, open_tiff_page, show_window
 
 MAX_PIXELS = 100_000_000
 
@@ -44,8 +33,9 @@ _TURNS = {
     8: Image.Transpose.ROTATE_90,
 }
 
-# Without a handler Pillow's log messages about odd files would reach the terminal.
+# Pillow's remarks about odd files would reach the terminal. Not `catch_warnings`, which leaks between threads.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
+warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 @contextlib.contextmanager
@@ -58,7 +48,7 @@ def open_picture(path: Path | str, max_pixels: int = MAX_PIXELS) -> Iterator[Ima
     path, view = split_view(Path(path))
     check_regular_file(path)
     try:
-        with _QUIET, _open_view(path, view, max_pixels) as picture:
+        with _open_view(path, view, max_pixels) as picture:
             _check_pixels(path, picture.size, max_pixels)
             yield picture
     except UnreadableImageError:
@@ -85,39 +75,13 @@ def check_regular_file(path: Path) -> None:
 
 def read_orientation(picture: Image.Image) -> int:
     """EXIF orientation 1 .. 8 that is still to be applied to `picture`; 1 where there is none or it is damaged."""
-    return _read_orientation(picture, type(picture).getexif)
-
-
-def peek_orientation(picture: Image.Image) -> int:
-    """The same from the header alone, without decoding the pixels."""
-    # For a PNG without EXIF in front Pillow decodes everything, in case there is some behind the pixels.
-    is_in_front = picture.format == "PNG" and not _has_text_behind_pixels(picture)
-    return _read_orientation(picture, Image.Image.getexif if is_in_front else type(picture).getexif)
-
-
-def _read_orientation(picture: Image.Image, get_exif: Callable[[Any], Image.Exif]) -> int:
     if picture.format == "TIFF":  # Pillow turns TIFF pages itself while decoding and swaps their size when opening
         return 1
     try:
-        orientation = get_exif(picture).get(ORIENTATION_TAG, 1)
+        orientation = picture.getexif().get(ORIENTATION_TAG, 1)
     except Exception:  # a damaged EXIF block is no reason to lose the picture
         return 1
     return orientation if orientation in _TURNS else 1
-
-
-def _has_text_behind_pixels(picture: Image.Image) -> bool:
-    with open(picture.filename, "rb") as file:  # type: ignore[attr-defined]
-        file.seek(8)
-        pixels_seen = False
-        while len(header := file.read(8)) == 8:
-            length, kind = struct.unpack(">I4s", header)
-            pixels_seen |= kind == b"IDAT"
-            if pixels_seen and kind in (b"eXIf", b"iTXt", b"tEXt", b"zTXt"):
-                return True
-            if kind == b"IEND":  # what lies behind it is no part of the picture, and may have no end
-                return False
-            file.seek(length + 4, os.SEEK_CUR)
-    return False
 
 
 def orient(picture: Image.Image) -> Image.Image:
@@ -127,34 +91,20 @@ def orient(picture: Image.Image) -> Image.Image:
 
 
 def _open_view(path: Path, view: PictureView, max_pixels: int) -> Image.Image:
-    if not str(view):
-        return _open(path, max_pixels)
-    if has_tiff_signature(path):
-        return open_tiff_view(path, view, max_pixels)
-    with _open(path, max_pixels) as whole:
-        _check_pixels(path, whole.size, max_pixels)
-        return _view_bands(orient(whole), view)
-
-
-def _view_bands(picture: Image.Image, view: PictureView) -> Image.Image:
-    """Channels and window of a picture that is no TIFF file; grey pictures have one channel, which is all of them."""
-    if picture.mode.startswith(("I", "F")) and view.window != BITS:
-        return Image.fromarray(show_window(np.asarray(picture), view.window))
-    if not view.channels or picture.mode[0] in "1LIF":
-        upright = picture.copy()
-        upright.info.pop("exif", None)  # it is turned already
-        return upright
-    colour = picture if picture.mode in ("RGB", "RGBA", "CMYK") else picture.convert("RGB")
-    return Image.fromarray(np.ascontiguousarray(pick_channels(np.asarray(colour), view.channels)))
-
-
-def _open(path: Path, max_pixels: int) -> Image.Image:
+    is_tiff = has_tiff_signature(path)
+    if is_tiff and str(view):  # Pillow cuts 16-bit colour to eight bits
+        return open_tiff_page(path, view, max_pixels)
     try:
-        return Image.open(path, formats=list_formats())
+        picture = Image.open(path, formats=list_formats())
     except UnidentifiedImageError:
-        if not has_tiff_signature(path):
+        if not is_tiff:
             raise
-        return open_unusual_tiff(path, max_pixels)
+        return open_tiff_page(path, view, max_pixels)
+    if view.window == BITS or not picture.mode.startswith(("I", "F")):
+        return picture
+    with picture:
+        _check_pixels(path, picture.size, max_pixels)
+        return Image.fromarray(show_window(np.asarray(orient(picture)), view.window))
 
 
 def _check_pixels(path: Path, size: tuple[int, int], max_pixels: int) -> None:
@@ -185,29 +135,3 @@ def _describe(error: Exception) -> str:
     if "truncated" in text.lower() or isinstance(error, EOFError):
         return "the file is truncated"
     return f"damaged or of an unknown kind ({text or type(error).__name__})"
-
-
-class _Quiet:
-    """Silence warnings while any thread is inside; `warnings.catch_warnings` alone leaks when threads interleave."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._caught: warnings.catch_warnings | None = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_inside == 0:
-                self._caught = warnings.catch_warnings()
-                self._caught.__enter__()
-                warnings.simplefilter("ignore")
-            self._n_inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0 and self._caught is not None:
-                self._caught.__exit__(None, None, None)
-
-
-_QUIET = _Quiet()

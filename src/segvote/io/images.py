@@ -3,7 +3,7 @@
 What cannot be read raises `UnreadableImageError` with a short reason. Rules for unusual files: transparency is laid on
 white; 16-bit channels keep their high byte, except that grey TIFF pages whose values all fit 12 bits count as 12-bit
 (cameras and microscopes write those); other widths follow `scale_to_bytes`; only the first page or frame is read.
-A path may ask for another page, other channels or another window: see `segvote.io.picture_formats`.
+A path may ask for another page or another window: see `segvote.io.picture_formats`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from segvote.errors import BadInputError, UnreadableImageError
-from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, peek_orientation, read_orientation
+from segvote.io.decoding import MAX_PIXELS, check_regular_file, open_picture, orient, read_orientation
 from segvote.io.files import open_regular
 from segvote.io.picture_formats import IMAGE_EXTENSIONS, list_readable_extensions, split_view
 from segvote.io.tiff_stacks import scale_to_bytes
@@ -151,10 +151,10 @@ def _resize_roughly(image: np.ndarray, longest: int) -> np.ndarray:
 
 
 def read_image_size(path: Path | str) -> tuple[int, int]:
-    """(height, width) of the picture as it is displayed, from its header alone."""
+    """(height, width) of the picture as it is displayed; most formats have it in their header."""
     with open_picture(path, max_pixels=np.iinfo(np.int64).max) as picture:
         width, height = picture.size
-        turned = peek_orientation(picture) >= 5
+        turned = read_orientation(picture) >= 5
     return (width, height) if turned else (height, width)
 
 

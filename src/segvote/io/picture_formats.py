@@ -1,8 +1,8 @@
-"""Which picture files are read, by extension, and which part of them: a page, some channels, a window of values.
+"""Which picture files are read, by extension, and how: which page, which window of values.
 
-Some formats are always read, some by a plugin of Pillow; others are named as skipped. A part of a file, its view, is
-written into the file's name, before the extension, as in ``stack[002;c=0,2,1].tif``: a path then says by itself what is
-read, wherever it is handed to. A file that is really called so is read whole.
+Some formats are always read, some by a plugin of Pillow; others are named as skipped. What is read of a file, its view,
+is written into the file's name, before the extension, as in ``stack[002;w=percentile].tif``: a path then says by itself
+what is read, wherever it is handed to. A file that is really called so is read whole.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image, features
-
-from segvote.errors import BadInputError
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # never EPS and the like, which start other programs
 IMAGE_EXTENSIONS = frozenset({".bmp", ".gif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
@@ -108,87 +106,41 @@ def describe_found(counts: Mapping[str, int]) -> str:
 
 # Views ----------------------------------------------------------------------------------------------------------------
 
-PAGES = ("first", "all", "max")
-MAXIMUM = "max"  # the brightest value of every pixel over all pages
+PAGES = ("first", "all")  # of a TIFF stack: the first, or every page is an image of its own
 BITS, PERCENTILE = "bits", "percentile"
-WINDOWS = (BITS, PERCENTILE)  # or LOW,HIGH
+# Of values with more than 8 bits: those in use, 12 or 16, keep the upper eight; or from the 0.5th to the 99.5th
+# percentile of every image and channel.
+WINDOWS = (BITS, PERCENTILE)
 TIFF_EXTENSIONS = (".tif", ".tiff")
-MOST_CHANNELS = 3  # red, green and blue
 
-_NUMBER = r"-?\d+(?:\.\d+)?"
-_RANGE = re.compile(rf"({_NUMBER}),({_NUMBER})")
-_VIEW = re.compile(
-    rf"(?P<stem>.+)\[(?P<page>\d+|{MAXIMUM})?(?:;?c=(?P<channels>\d+(?:,\d+)*))?"
-    rf"(?:;?w=(?P<window>{PERCENTILE}|{_NUMBER},{_NUMBER}))?\]"
-)
+_VIEW = re.compile(rf"(?P<stem>.+)\[(?P<page>\d+)?(?:;?w=(?P<window>{PERCENTILE}))?\]")
 
 
 @dataclass(frozen=True)
 class PictureView:
     """What of a file is read."""
 
-    # Number of a page as it is written in the name, from 0, with leading zeros; `MAXIMUM`; empty: the first.
-    page: str = ""
-    # Numbers of the channels shown as red, green and blue, from 0; one alone is grey. Empty: those of the file.
-    channels: tuple[int, ...] = ()
-    window: str = BITS  # which values become black and white, where the file has more than 8 bits; see `Reading`
+    page: str = ""  # number of a page as it is written in the name, from 0, with leading zeros; empty: the first
+    window: str = BITS  # a name of `WINDOWS`
 
     def __str__(self) -> str:
-        parts = [
-            self.page,
-            f"c={','.join(map(str, self.channels))}" if self.channels else "",
-            "" if self.window == BITS else f"w={self.window}",
-        ]
-        return ";".join(filter(None, parts))
+        return ";".join(filter(None, [self.page, "" if self.window == BITS else f"w={self.window}"]))
 
-
-@dataclass(frozen=True)
-class Reading:
-    """How picture files become images, for all files of a run."""
-
-    # Of a TIFF stack, ``first``: the first page; ``all``: every page is an image of its own; ``max``: one image, the
-    # maximum over all pages.
-    pages: str = "first"
-    # ``"0,2,1"``: numbers of the channels, from 0, that are shown as red, green and blue; two leave blue black, one is
-    # grey. An image with one channel is read as it is. Empty: colour as stored, of other files the first three.
-    channels: str = ""
-    # Of values with more than 8 bits, ``bits``: those in use, 12 or 16, keep the upper eight; ``percentile``: from the
-    # 0.5th to the 99.5th percentile of every image and channel; ``LOW,HIGH``: these, in all images.
-    window: str = BITS
-
-    def __post_init__(self) -> None:
-        if self.pages not in PAGES:
-            raise BadInputError(f"pages must be one of {', '.join(PAGES)}; got {self.pages!r}")
-        if self.window not in WINDOWS and find_range(self.window) is None:
-            raise BadInputError(f"window must be {', '.join(WINDOWS)} or LOW,HIGH with LOW < HIGH; got {self.window!r}")
-        self.list_channels()
-
-    def list_channels(self) -> tuple[int, ...]:
-        """The numbers of `channels`."""
-        parts = [part.strip() for part in self.channels.split(",")] if self.channels else []
-        if len(parts) > MOST_CHANNELS or not all(part.isdecimal() for part in parts):
-            raise BadInputError(f"channels are one to three numbers from 0, as in 0,2,1; got {self.channels!r}")
-        return tuple(int(part) for part in parts)
-
-    def view(self, path: Path) -> Path:
-        """The path by which a file, or a page of it, is read."""
-        source, own = split_view(path)
-        is_tiff = path.suffix.lower() in TIFF_EXTENSIONS
-        page = own.page or (MAXIMUM if is_tiff and self.pages == MAXIMUM else "")
-        return name_view(source, PictureView(page, self.list_channels(), self.window))
-
-
-def find_range(window: str) -> tuple[float, float] | None:
-    """The two numbers of ``LOW,HIGH``; None where a window is something else."""
-    found = _RANGE.fullmatch(window)
-    if found is None or float(found[1]) >= float(found[2]):
-        return None
-    return float(found[1]), float(found[2])
+    @property
+    def number(self) -> int:
+        """Of the page."""
+        return int(self.page or 0)
 
 
 def name_view(path: Path, view: PictureView) -> Path:
     """The path that says what of a file is read; the file's own for all of it."""
     return path.with_name(f"{path.stem}[{view}]{path.suffix}") if str(view) else path
+
+
+def choose_window(path: Path, window: str) -> Path:
+    """The path by which a file, or a page of it, is read with a window."""
+    source, view = split_view(path)
+    return name_view(source, PictureView(view.page, window))
 
 
 def split_view(path: Path) -> tuple[Path, PictureView]:
@@ -199,8 +151,5 @@ def split_view(path: Path) -> tuple[Path, PictureView]:
 def split_name(path: Path) -> tuple[Path, PictureView]:
     """The same for a name that may be that of no file here."""
     found = _VIEW.fullmatch(path.stem)
-    if found is None:
-        return path, PictureView()
-    channels = tuple(int(part) for part in (found["channels"] or "").split(",") if part)
-    view = PictureView(found["page"] or "", channels, found["window"] or BITS)
-    return (path.with_name(found["stem"] + path.suffix), view) if str(view) else (path, view)
+    view = PictureView(found["page"] or "", found["window"] or BITS) if found else PictureView()
+    return (path.with_name(found["stem"] + path.suffix), view) if found and str(view) else (path, PictureView())

@@ -1,14 +1,9 @@
-"""TIFF files that Pillow has no mode for, or with several pages or channels: what they hold, one slice of it as bytes.
-
-Axes are those of tifffile: ``C`` (a page each) and ``S`` (within a page) are channels; all others besides ``Y`` and
-``X`` (depth, time, position, plain pages) count as slices, in the order of the file.
-"""
+"""TIFF pages that Pillow has no mode for, and pixels that are not bytes: floats, 16 bits, many channels."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,74 +12,52 @@ from PIL import Image
 
 from segvote.errors import BadInputError
 from segvote.io.files import open_regular
-from segvote.io.picture_formats import MAXIMUM, PERCENTILE, PictureView, find_range
+from segvote.io.picture_formats import BITS, PictureView
 
 SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 ORIENTATION_TAG = 274
 MAX_SAMPLE_BYTES = 600_000_000  # of the decoded samples of a page
 
 SPREAD = (0.5, 99.5)  # percentiles
-# Photometric interpretations whose samples are one colour, with alpha or without: RGB, palette, CMYK, YCbCr, Lab.
-COLOUR = (2, 3, 5, 6, 8)
+_N_AT_ONCE = 1 << 20  # values that are widened at the same time
 
 # Without a handler its remarks about odd files would reach the terminal.
 logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True)
-class StackLayout:
-    """How many slices a file has, and how many channels each of them; colour counts as one."""
-
-    n_slices: int = 1
-    n_channels: int = 1
-
-
-def measure_stack(path: Path) -> StackLayout:
-    """Slices and channels from the headers alone; one of each where they cannot be read, which reading then tells."""
+def count_pages(path: Path) -> int:
+    """Pages of one size at the beginning of a file; 1 where they cannot be counted, which reading then tells."""
     import tifffile  # slow to import and rarely needed
 
     try:
         with open_regular(path) as opened, tifffile.TiffFile(opened, name=path.name) as file:
-            grid = _number_pages(file.series[0])
-            return StackLayout(len(grid), grid.shape[1] if grid.shape[1] > 1 else _count_samples(file.pages.first))
+            return len(file.series[0].pages)
     except Exception:  # a damaged file raises anything; the same file is refused with a reason when it is read
-        return StackLayout()
+        return 1
 
 
-def open_tiff_view(path: Path, view: PictureView, max_pixels: int) -> Image.Image:
-    """A page, or the maximum over all, with the channels and the window that were asked for."""
+def open_tiff_page(path: Path, view: PictureView, max_pixels: int) -> Image.Image:
+    """A page as a picture of bytes, of many channels the first three."""
     import tifffile
 
     with tifffile.TiffFile(path) as file:
-        series, page = file.series[0], file.pages.first
-        _check_pixels(page, max_pixels)
-        grid = _number_pages(series)
-        read = _PageReader(path, series)
-        if view.page == MAXIMUM:
-            samples = read.read_slice(grid[0], view.channels)
-            for row in grid[1:]:
-                np.maximum(samples, read.read_slice(row, view.channels), out=samples)
-        else:
-            samples = read.read_slice(grid[_check_page(view.page, len(grid))], view.channels)
-        return _make_picture(show_window(samples, view.window), page)
-
-
-def open_unusual_tiff(path: Path, max_pixels: int) -> Image.Image:
-    """First page of a TIFF file as a picture of bytes: colour in floats, double precision, many channels and so on."""
-    import tifffile
-
-    with tifffile.TiffFile(path) as file:
-        page = file.pages.first
-        _check_pixels(page, max_pixels)
-        _check_bytes(page.nbytes)
-        samples = _order_channels(page.asarray(), page.axes)
-        return _make_picture(scale_to_bytes(pick_channels(samples, ()) if samples.ndim == 3 else samples), page)
-
-
-def _make_picture(pixels: np.ndarray, page: Any) -> Image.Image:
-    picture = Image.fromarray(np.ascontiguousarray(pixels))
-    picture.getexif()[ORIENTATION_TAG] = int(page.tags.valueof(ORIENTATION_TAG, 1))
-    return picture
+        if view.number >= len(file.pages):
+            raise BadInputError(f"has {len(file.pages)} pages, page {view.number} (from 0) was asked for")
+        page: Any = file.pages[view.number]
+        if page.imagelength * page.imagewidth > max_pixels:
+            raise BadInputError(
+                f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read"
+            )
+        if page.nbytes > MAX_SAMPLE_BYTES:
+            raise BadInputError(f"too large, {page.nbytes} bytes of samples where at most {MAX_SAMPLE_BYTES} are read")
+        try:
+            samples, axes = page.asarray(), page.axes
+        except ValueError:  # a compression that Pillow knows and tifffile, by itself, does not: LZW, JPEG
+            samples, axes = _read_by_pillow(path, view.number), "YXS"
+        pixels = show_window(_pick_channels(samples, axes), view.window)
+        picture = Image.fromarray(np.ascontiguousarray(pixels))
+        picture.getexif()[ORIENTATION_TAG] = int(page.tags.valueof(ORIENTATION_TAG, 1))
+        return picture
 
 
 def has_tiff_signature(path: Path) -> bool:
@@ -93,139 +66,31 @@ def has_tiff_signature(path: Path) -> bool:
         return file.read(4) in SIGNATURES
 
 
-class _PageReader:
-    """Reads single pages where the file has them, else once the whole series."""
-
-    def __init__(self, path: Path, series: Any) -> None:
-        self._path, self._series = path, series
-        self._whole: np.ndarray | None = None
-
-    def read_slice(self, pages: np.ndarray, channels: tuple[int, ...]) -> np.ndarray:
-        """(h, w) or (h, w, 1 to 3) of one slice; `pages` are those of its channels."""
-        if len(pages) == 1:
-            samples = self._read_page(int(pages[0]))
-            return pick_channels(samples, channels) if samples.ndim == 3 else samples
-        # Of channels in pages of their own the first is read by default, as any viewer does.
-        planes = [self._read_page(int(pages[number])) for number in _check_channels(channels or (0,), len(pages))]
-        return _lay_side_by_side(planes)
-
-    def _read_page(self, number: int) -> np.ndarray:
-        if len(self._series.pages) > number and len(self._series.pages) == _count_pages(self._series):
-            page = self._series.pages[number]
-            _check_bytes(page.nbytes)
-            try:
-                return _order_channels(page.asarray(), self._series.keyframe.axes)
-            except ValueError:  # a compression that Pillow knows and tifffile, by itself, does not: LZW, JPEG
-                return self._read_by_pillow(page.index)
-        if self._whole is None:
-            _check_bytes(self._series.nbytes)
-            shape = self._series.shape[-len(_get_page_axes(self._series)) :]
-            self._whole = self._series.asarray().reshape(-1, *shape)
-        return _order_channels(self._whole[number], _get_page_axes(self._series))
-
-    def _read_by_pillow(self, number: int) -> np.ndarray:
-        with Image.open(self._path, formats=("TIFF",)) as picture:
-            picture.seek(number)
-            return np.asarray(picture if picture.mode[0] in "LIFR" else picture.convert("RGB"))
-
-
-def _get_page_axes(series: Any) -> str:
-    """Axes within one page: the last two, or three with samples."""
-    axes = series.axes
-    return axes[-3:] if axes.endswith("YXS") or axes[-3:] == "SYX" else axes[-2:]
-
-
-def _count_pages(series: Any) -> int:
-    return int(np.prod(series.shape[: -len(_get_page_axes(series))], dtype=np.int64))
-
-
-def _number_pages(series: Any) -> np.ndarray:
-    """(n_slices, n_channels): number of the page that holds a channel of a slice."""
-    n_inside = len(_get_page_axes(series))
-    leading, axes = series.shape[:-n_inside], series.axes[:-n_inside]
-    numbers = np.arange(np.prod(leading, dtype=np.int64)).reshape(leading)
-    if "C" not in axes:
-        return numbers.reshape(-1, 1)
-    return np.moveaxis(numbers, axes.index("C"), -1).reshape(-1, leading[axes.index("C")])
-
-
-def _count_samples(page: Any) -> int:
-    """Channels of a page that are not one colour."""
-    n_samples = int(page.samplesperpixel)
-    is_colour = int(page.photometric) in COLOUR and n_samples <= 4
-    return 1 if is_colour else n_samples
-
-
-def _check_page(page: str, n_slices: int) -> int:
-    number = int(page or 0)
-    if number >= n_slices:
-        raise BadInputError(f"has {n_slices} pages, page {number} (from 0) was asked for; annotate again")
-    return number
-
-
-def _check_channels(channels: tuple[int, ...], n_channels: int) -> tuple[int, ...]:
-    if max(channels) >= n_channels:
-        raise BadInputError(
-            f"has {n_channels} channels, numbered from 0; channel {max(channels)} was asked for, change --channels"
-        )
-    return channels
-
-
-def _check_pixels(page: Any, max_pixels: int) -> None:
-    if page.imagelength * page.imagewidth > max_pixels:
-        raise BadInputError(f"too large, {page.imagewidth} x {page.imagelength} where at most {max_pixels} are read")
-
-
-def _check_bytes(n_bytes: int) -> None:
-    if n_bytes > MAX_SAMPLE_BYTES:
-        raise BadInputError(f"too large, {n_bytes} bytes of samples where at most {MAX_SAMPLE_BYTES} are read")
-
-
-def _order_channels(samples: np.ndarray, axes: str) -> np.ndarray:
-    """A page with its channels last: (h, w) or (h, w, n)."""
-    if samples.ndim == 3 and axes.startswith("S"):  # planes one after the other
-        samples = np.moveaxis(samples, 0, -1)
+def _pick_channels(samples: np.ndarray, axes: str) -> np.ndarray:
+    """A page as (h, w) or (h, w, 3): its only channel, the first of two, or the first three."""
     if samples.ndim not in (2, 3):
         raise BadInputError(f"expected one flat page, got samples of shape {samples.shape}")
-    return samples
+    if samples.ndim == 3 and axes.startswith("S"):  # planes one after the other
+        samples = np.moveaxis(samples, 0, -1)
+    return samples if samples.ndim == 2 else samples[..., :3] if samples.shape[2] >= 3 else samples[..., 0]
 
 
-def pick_channels(samples: np.ndarray, channels: tuple[int, ...]) -> np.ndarray:
-    """Channels of an (h, w, n) array as colour: the first three where none are named."""
-    n_channels = samples.shape[2]
-    wanted = _check_channels(channels, n_channels) if channels else tuple(range(3 if n_channels >= 3 else 1))
-    return _lay_side_by_side([samples[..., number] for number in wanted])
-
-
-def _lay_side_by_side(planes: list[np.ndarray]) -> np.ndarray:
-    """One plane is grey, two leave blue black."""
-    if len(planes) == 1:
-        return planes[0].copy()
-    return np.stack([*planes, *[np.zeros_like(planes[0])] * (3 - len(planes))], axis=-1)
+def _read_by_pillow(path: Path, number: int) -> np.ndarray:
+    with Image.open(path, formats=("TIFF",)) as picture:
+        picture.seek(number)
+        return np.asarray(picture if picture.mode[0] in "LIFR" else picture.convert("RGB"))
 
 
 def show_window(values: np.ndarray, window: str) -> np.ndarray:
-    """Values (h, w) or (h, w, n) as bytes; those that are bytes stay as they are. `window`: see `Reading`."""
+    """Values (h, w) or (h, w, n) as bytes; those that are bytes stay as they are. See `WINDOWS` for `window`."""
     if values.dtype == np.uint8:
         return values
-    if window == PERCENTILE:
-        planes = [values] if values.ndim == 2 else list(np.moveaxis(values, -1, 0))
-        shown = [_stretch(plane, *np.nanpercentile(plane, SPREAD)) for plane in planes]
-        return shown[0] if values.ndim == 2 else np.stack(shown, axis=-1)
-    if (limits := find_range(window)) is not None:
-        return _stretch(values, *limits)
-    is_12_bit = values.dtype == np.uint16 and values.max(initial=0) < 4096
-    return scale_to_bytes(values, n_bits=12 if is_12_bit else 16)
-
-
-def _stretch(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    share = (values.astype(np.float32) - low) / max(high - low, 1e-12)
+    if window == BITS:
+        is_12_bit = values.dtype == np.uint16 and values.max(initial=0) < 4096
+        return scale_to_bytes(values, n_bits=12 if is_12_bit else 16)
+    low, high = np.nanpercentile(values, SPREAD, axis=(0, 1))
+    share = (values.astype(np.float32) - low) / np.maximum(high - low, 1e-12)
     return np.round(255 * np.nan_to_num(np.clip(share, 0, 1))).astype(np.uint8)
-
-
-# Pixels that are not bytes --------------------------------------------------------------------------------------------
-
-_N_AT_ONCE = 1 << 20  # values that are widened at the same time
 
 
 def scale_to_bytes(values: np.ndarray, n_bits: int = 16) -> np.ndarray:

@@ -9,17 +9,20 @@ from pathlib import Path
 from segvote.errors import BadInputError, UnreadableImageError
 from segvote.io.images import list_images
 from segvote.io.picture_formats import (
+    PAGES,
     TIFF_EXTENSIONS,
+    WINDOWS,
     PictureView,
-    Reading,
+    choose_window,
     count_extensions,
     describe_found,
     describe_skipped,
     name_view,
 )
-from segvote.io.tiff_stacks import StackLayout, measure_stack
+from segvote.io.tiff_stacks import count_pages
 from segvote.io.video.reading import hash_video
 from segvote.run.output_names import name_stems
+from segvote.run.settings import Settings
 from segvote.run.videos import is_video, split_videos
 from segvote.types import WITH, WITHOUT
 
@@ -40,32 +43,23 @@ class Bag:
         return is_video(self.path)
 
 
-def list_bags(
-    with_folder: Path, without_folder: Path, frames: str = "auto", reading: Reading | None = None
-) -> list[Bag]:
-    """All images and videos of the two folders, *with* first, each sorted by name; none may be in both.
-
-    `frames` says which sub-folders are videos, see `segvote.run.videos`; `reading` how files become images.
-    """
-    bags = list_all_bags(with_folder, without_folder, frames, reading)
+def list_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
+    """All images and videos of the two folders, *with* first, each sorted by name; none may be in both."""
+    bags = list_all_bags(with_folder, without_folder, settings)
     check_shared(bags)
     return bags
 
 
-def list_all_bags(
-    with_folder: Path, without_folder: Path, frames: str = "auto", reading: Reading | None = None
-) -> list[Bag]:
+def list_all_bags(with_folder: Path, without_folder: Path, settings: Settings = Settings()) -> list[Bag]:
     """As `list_bags`, for those who want to know of images that are in both folders."""
     _check_folders(with_folder, without_folder)
-    folders = ((WITH, with_folder), (WITHOUT, without_folder))
-    return [bag for bag_label, folder in folders for bag in _list_folder(bag_label, folder, frames, reading)]
+    return [*_list_folder(WITH, with_folder, settings), *_list_folder(WITHOUT, without_folder, settings)]
 
 
-def list_unsorted_bags(folder: Path, frames: str = "auto", reading: Reading | None = None) -> list[Bag]:
+def list_unsorted_bags(folder: Path, settings: Settings = Settings()) -> list[Bag]:
     """All images and videos of a folder of unknown content: no bag label, none in their names."""
     _check_folder(folder)
-    bags = _list_folder("", folder, frames, reading)
-    return [replace(bag, name=bag.name.removeprefix("/")) for bag in bags]
+    return [replace(bag, name=bag.name.removeprefix("/")) for bag in _list_folder("", folder, settings)]
 
 
 def _check_folder(folder: Path) -> None:
@@ -84,20 +78,44 @@ def _check_folders(with_folder: Path, without_folder: Path) -> None:
         raise BadInputError(f"one folder lies inside the other ({one}, {other}); put them side by side")
 
 
-def _list_folder(bag_label: str, folder: Path, frames: str, reading: Reading | None) -> list[Bag]:
-    bags = [_make_bag(bag_label, source) for source in list_sources(folder, frames, reading)]
+def _list_folder(bag_label: str, folder: Path, settings: Settings) -> list[Bag]:
+    """Sorted by name; a folder without any is an error that says what is there instead."""
+    for name, value, known in (("pages", settings.pages, PAGES), ("window", settings.window, WINDOWS)):
+        if value not in known:
+            raise BadInputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+    paths = split_videos(folder, list_images(folder), settings.frames)
+    if not paths:
+        raise BadInputError(
+            f"no images in {folder}: {describe_found(count_extensions(folder))}; expected JPEG, PNG, WebP, BMP, TIFF "
+            "or GIF files, or videos, nested folders too"
+        )
+    found = [bag for path in paths for bag in _list_file(bag_label, folder, path, settings)]
+    bags = sorted(found, key=lambda bag: bag.name)
     # Pictures of unsupported formats are reported like unreadable images: once for each format.
     for kind, reason in describe_skipped(count_extensions(folder)).items():
         bags.append(Bag(f"{bag_label}/{kind}", bag_label, folder / kind, "", f"{folder}: {reason}"))
     return bags
 
 
-def _make_bag(bag_label: str, source: Source) -> Bag:
-    name = f"{bag_label}/{source.name}"
-    try:
-        return Bag(name, bag_label, source.path, hash_video(source.path), note=source.note)
-    except UnreadableImageError as error:
-        return Bag(name, bag_label, source.path, "", str(error))
+def _list_file(bag_label: str, folder: Path, path: Path, settings: Settings) -> Iterator[Bag]:
+    """The bag of a file or of a folder of frames; one for each page of a stack where all are asked for."""
+    is_stack = path.suffix.lower() in TIFF_EXTENSIONS and not is_video(path)
+    n_pages = count_pages(path) if is_stack else 1
+    pages = [path]
+    if n_pages > 1 and settings.pages == "all":
+        n_digits = len(str(n_pages - 1))
+        pages = [name_view(path, PictureView(f"{number:0{n_digits}d}")) for number in range(n_pages)]
+    for page in pages:
+        name, note = f"{bag_label}/{page.relative_to(folder).as_posix()}", ""
+        if page != path and page.exists():
+            raise BadInputError(f"{page} is called like a page of {path.name}; rename it")
+        if n_pages > len(pages):
+            note = f"{path}: only the first of {n_pages} pages was read; --pages all makes every page an image"
+        source = page if is_video(page) else choose_window(page, settings.window)
+        try:
+            yield Bag(name, bag_label, source, hash_video(source), note=note)
+        except UnreadableImageError as error:
+            yield Bag(name, bag_label, source, "", str(error))
 
 
 def check_shared(bags: Sequence[Bag]) -> None:
@@ -114,60 +132,6 @@ def check_shared(bags: Sequence[Bag]) -> None:
 def name_bags(bags: Sequence[Bag]) -> dict[str, str]:
     """Bag name to the stem of its output files; see `name_stems`."""
     return name_stems([bag.name for bag in bags], {bag.name for bag in bags if bag.is_video})
-
-
-# Files of a folder ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Source:
-    """What one bag is made of."""
-
-    name: str  # its path below the folder, with the page where every page of a stack is a bag; forward slashes
-    path: Path  # by which it is read: a file, a view of one, or the folder of a video's frames
-    note: str = ""  # what of the file is not read; empty: nothing
-
-
-def list_sources(folder: Path, frames: str = "auto", reading: Reading | None = None) -> list[Source]:
-    """All images and videos of a folder, sorted by name; none at all is an error that says what is there instead."""
-    reading = reading or Reading()
-    paths = split_videos(folder, list_images(folder), frames)
-    if not paths:
-        raise BadInputError(
-            f"no images in {folder}: {describe_found(count_extensions(folder))}; expected JPEG, PNG, WebP, BMP, TIFF "
-            "or GIF files, or videos, nested folders too"
-        )
-    found = [source for path in paths for source in _split_file(folder, path, reading)]
-    return sorted(found, key=lambda source: source.name)
-
-
-def _split_file(folder: Path, path: Path, reading: Reading) -> Iterator[Source]:
-    name = path.relative_to(folder).as_posix()
-    if is_video(path):
-        yield Source(name, path)
-        return
-    layout = measure_stack(path) if path.suffix.lower() in TIFF_EXTENSIONS else StackLayout()
-    note = _describe_rest(path, layout, reading)
-    if layout.n_slices == 1 or reading.pages != "all":
-        yield Source(name, reading.view(path), note)
-        return
-    for number in range(layout.n_slices):
-        page = name_view(path, PictureView(f"{number:0{len(str(layout.n_slices - 1))}d}"))
-        if page.exists():
-            raise BadInputError(f"{page} is called like a page of {path.name}; rename it")
-        yield Source(page.relative_to(folder).as_posix(), reading.view(page), note if number == 0 else "")
-
-
-def _describe_rest(path: Path, layout: StackLayout, reading: Reading) -> str:
-    notes = []
-    if layout.n_slices > 1 and reading.pages == "first":
-        notes.append(
-            f"only the first of {layout.n_slices} pages was read; --pages all makes every page an image, --pages max "
-            "takes their maximum"
-        )
-    if layout.n_channels > 1 and not reading.channels:
-        notes.append(f"not all of {layout.n_channels} channels were read; choose up to three, as in --channels 0,2,1")
-    return f"{path}: {'; '.join(notes)}" if notes else ""
 
 
 # After extraction -----------------------------------------------------------------------------------------------------

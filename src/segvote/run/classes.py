@@ -18,7 +18,6 @@ from PIL import Image
 from segvote.errors import BadInputError
 from segvote.io.arrays import read_arrays
 from segvote.io.images import IMAGE_EXTENSIONS, read_image
-from segvote.io.picture_formats import Reading
 from segvote.io.tables import convert_record, read_json
 from segvote.run.bags import Bag, list_unsorted_bags
 from segvote.run.record import ClassesRecord, Problem
@@ -170,14 +169,14 @@ class ClassFolders:
     problems: list[Problem]  # copies that are left out
 
 
-def list_class_images(root: Path, frames: str = "auto", reading: Reading | None = None) -> ClassFolders:
+def list_class_images(root: Path, settings: Settings = Settings()) -> ClassFolders:
     """All images below a folder that holds one for each class, and perhaps ``none``; hidden ones do not count."""
     folders = _list_folders(root)
     names = tuple(folder for folder in folders if folder != NONE)
     images: dict[str, ClassImage] = {}
     problems: list[Problem] = []
     for folder in folders:
-        for bag in list_unsorted_bags(root / folder, frames, reading):
+        for bag in list_unsorted_bags(root / folder, settings):
             _add(images, replace(bag, name=f"{folder}/{bag.name}"), folder, problems)
     ordered = sorted(images.values(), key=lambda image: image.bag.name)
     _check_negatives(names, ordered)

@@ -19,6 +19,7 @@ from segvote.io.images import read_image, resize_image, resize_labels
 from segvote.io.masks import read_mask
 from segvote.io.names import encode_name
 from segvote.io.overlays import blend_mask, encode_jpeg, format_data_uri
+from segvote.io.picture_formats import choose_window
 from segvote.io.stores import fetch_folder, is_uri, open_folders
 from segvote.io.tables import read_json
 from segvote.masks import Drawing
@@ -138,7 +139,7 @@ class Run:
         """The user's own file as it is read, or folder of frames; never copied into the run."""
         # By the name, not by the bag label: the user may have moved the bag, the file stays where it is.
         path = self.inputs.find_source(self.bags[index].name)
-        return path if self.bags[index].n_frames else self.settings.reading.view(path)
+        return path if self.bags[index].n_frames else choose_window(path, self.settings.window)
 
     def read_image(self, index: int) -> np.ndarray:
         return read_image(self.find_image(index))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from segvote.io.picture_formats import Reading
+from segvote.io.picture_formats import BITS
 from segvote.io.tables import convert_record
 from segvote.voters import METHOD
-
-READING = Reading()  # its defaults
 
 # Levels of detail: the longest side of the network's input in pixels; None leaves that of the features.
 N_LEVELS = 6  # of nested selections, see `segvote.method.extents`
@@ -61,8 +59,9 @@ class Settings:
         Which sub-folders are videos: ``auto`` looks at them, ``video`` all, ``images`` none.
     every, fps
         Of a video, every n-th frame, or about this many frames per second (0: all); at most one of them.
-    pages, channels, window
-        What of TIFF stacks, of many channels and of more than 8 bits is read; see `segvote.io.picture_formats.Reading`.
+    pages, window
+        What of TIFF stacks and of more than 8 bits is read: names of `PAGES` and `WINDOWS` of
+        `segvote.io.picture_formats`.
 
     Examples
     --------
@@ -94,19 +93,13 @@ class Settings:
     frames: str = "auto"
     every: int = 1
     fps: float = 0.0
-    pages: str = READING.pages
-    channels: str = READING.channels
-    window: str = READING.window
+    pages: str = "first"
+    window: str = BITS
     voter_options: dict[str, Any] = field(default_factory=dict)
     feature_options: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @property
-    def reading(self) -> Reading:
-        """How picture files become images."""
-        return Reading(self.pages, self.channels, self.window)
 
 
 def read_settings(data: Any, where: object) -> Settings:

@@ -35,7 +35,7 @@ def annotate_folders(
     run, inputs = RunFolder(out), Inputs(name_path_or_uri(with_folder), name_path_or_uri(without_folder))
     job = Job(run, inputs, settings, resources, LabelMaps.open(segments), strict)
     _check_owner(run, inputs)
-    bags = list_bags(Path(with_folder), Path(without_folder), settings.frames, settings.reading)
+    bags = list_bags(Path(with_folder), Path(without_folder), settings)
     with run.lock():
         _check_owner(run, inputs)  # again: another process may have begun there meanwhile
         return job.carry_out(bags)
@@ -69,7 +69,7 @@ def update_run(
                 f"this is one class of a run on {inputs.without_folder}; put images into the folders there or take "
                 "them out, and repeat `segvote annotate --classes`"
             )
-        bags = list_bags(*folders, settings.frames, settings.reading)
+        bags = list_bags(*folders, settings)
         if segments is None:
             _check_own_segments(record.bags, bags, settings)
         return Job(run, inputs, settings, resources, LabelMaps.open(segments), strict).carry_out(bags)

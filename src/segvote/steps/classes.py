@@ -62,7 +62,7 @@ def annotate_class_folders(
     folder, root = RunFolder(out), Path(root)
     job = _Job(folder, root, settings, resources)
     _check_input(folder, root)
-    found = list_class_images(root, settings.frames, settings.reading)
+    found = list_class_images(root, settings)
     with folder.lock():
         _check_input(folder, root)  # again: another process may have begun there meanwhile
         if not find_class_record(folder).exists():

@@ -182,7 +182,7 @@ def _predict_folder(
 ) -> Predictions:
     model = predictor.model
     _check_input(target, folder)
-    bags = list_unsorted_bags(folder, model.settings.frames, model.settings.reading)
+    bags = list_unsorted_bags(folder, model.settings)
     with target.lock():
         _check_input(target, folder)  # again: another process may have begun there meanwhile
         # Before anything else is in the folder; until the end it is not complete.

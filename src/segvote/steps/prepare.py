@@ -20,8 +20,9 @@ from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.extract import BagExtractor
+from segvote.steps.extract import BagExtractor, make_segments_key
 from segvote.steps.label_maps import LabelMaps
+from segvote.steps.video.extract import report_key_frames
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
@@ -76,8 +77,10 @@ def extract_missing(bag_extractor: BagExtractor, bags: Sequence[Bag], resources:
     """All bags, in their order: what is on disk already is looked up here, as no process has to start for it."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
-    for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
-        known[one.bag.name] = one
+    videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
+    with report_key_frames(bag_extractor, videos, resources.progress):
+        for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
+            known[one.bag.name] = one
     return [known[bag.name] for bag in bags]
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
-import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +34,10 @@ MAX_RESTARTS = 3
 PATIENCE = 30
 # Below this many items, starting processes costs more than it saves.
 MIN_PARALLEL = 4
+
+# Of joblib, when an idle worker ended just as there was work again; another takes its place. Where warnings are errors,
+# it would end the thread that hands out the work, and the pool would never end.
+warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,7 @@ def _run_pool(function: Callable[[Item], Result], items: Sequence[Item], n_jobs:
     with parallel_config(backend="loky", inner_max_num_threads=1):
         pool: Any = Parallel(n_jobs=min(n_jobs, len(items), 4 * (os.cpu_count() or 1)), return_as="generator")
     there = _InFolder(function, os.getcwd())
-    with _IGNORED:
-        yield from pool(delayed(there)(item) for item in items)
+    yield from pool(delayed(there)(item) for item in items)
 
 
 def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], scheduler: str) -> Iterator[Result]:
@@ -151,24 +152,13 @@ def _run_dask(function: Callable[[Item], Result], items: Sequence[Item], schedul
         raise BadInputError(
             f"expected a Dask scheduler at {scheduler}, got none ({type(error).__name__}); start one: dask scheduler"
         ) from error
-    with _silent_client(), client, _named_loss(client, scheduler):
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # logs a traceback where the scheduler is gone
+    with client, _named_loss(client, scheduler):
         _check_workers(client, scheduler)
         # The function may hold a network: it is sent to each worker once.
         with parallel_config(backend="dask", client=client, scatter=[function]):
             pool: Any = Parallel(return_as="generator")
         yield from pool(delayed(_call_alone)(function, item) for item in items)
-
-
-@contextlib.contextmanager
-def _silent_client() -> Iterator[None]:
-    """Without the traceback that Dask logs where the scheduler is gone."""
-    logger = logging.getLogger("distributed.client")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 @contextlib.contextmanager
@@ -204,35 +194,6 @@ def _call_alone(function: Callable[[Any], Any], item: Any) -> Any:
     """With one thread, as in local processes: their number may change how sums are rounded."""
     with threadpool_limits(1):
         return function(item)
-
-
-class _IgnoredWarning:
-    """Ignores one warning of joblib while any pool works, and restores the filters afterwards.
-
-    It is given when an idle worker ended just as there was work again; another takes its place. Where warnings are
-    errors, it would end the thread that hands out the work, and the pool would never end.
-    """
-
-    def __init__(self, message: str) -> None:
-        self._lock, self._n_inside = threading.Lock(), 0
-        self._filter: Any = ("ignore", re.compile(message), UserWarning, None, 0)
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._n_inside += 1
-            if self._n_inside == 1:
-                # Not by `filterwarnings`, which would move an equal filter of the program's own.
-                warnings.filters.insert(0, self._filter)  # type: ignore[attr-defined]
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            # Not by `catch_warnings`, which would take back what the program changed meanwhile, too.
-            if self._n_inside == 0 and self._filter in warnings.filters:
-                warnings.filters.remove(self._filter)  # type: ignore[attr-defined]
-
-
-_IGNORED = _IgnoredWarning("A worker stopped while some jobs were given")
 
 
 class _InFolder:

@@ -109,7 +109,6 @@ class PartJoiner:
         self._shape, self._where = (height, width), where
         self._masks: dict[str, np.ndarray] = {}
         self._scores: dict[str, list[float]] = {}
-        self._last = ""
 
     def add(self, label: str, mask: np.ndarray, score: float | None = None) -> None:
         """Join one more shape, (height, width) bool; without a score it counts as 1."""
@@ -118,12 +117,6 @@ class PartJoiner:
             self._masks[label] = np.zeros(self._shape, bool)
         self._masks[label] |= mask
         self._scores.setdefault(label, []).append(1.0 if score is None else score)
-        self._last = label
-
-    def rate(self, score: float) -> None:
-        """Say the score of the last shape, where the file has it behind the shape."""
-        if self._masks:
-            self._scores[self._last][-1] = score
 
     def join(self) -> tuple[Part, ...]:
         """One part a label, in the order in which they came, with the highest of its scores."""

@@ -1,7 +1,7 @@
-"""CVAT for images 1.1: masks and polygons of ``annotations.xml``, read as a stream.
+"""CVAT for images 1.1: masks and polygons of ``annotations.xml``, read image by image.
 
-Untrusted XML can grow without bound or read other files through its document type; CVAT writes none,
-so a file that declares one is refused.
+Untrusted XML can grow without bound or name other files through its document type; CVAT writes none, so a file that
+begins with one is refused. The parser itself limits how much entities may expand, and opens nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
-from xml.parsers import expat
+from xml.etree.ElementTree import Element, ParseError, iterparse
 
 import numpy as np
 from msgspec import Struct
@@ -21,38 +21,7 @@ from segvote.io.imports.base import PartJoiner, check_size, clean_name, fill_pol
 from segvote.io.tables import Count, Finite, Size
 from segvote.types import Annotation
 
-_CHUNK = 1 << 20
 _REFUSED = {"box", "cuboid", "ellipse", "points", "polyline", "skeleton", "track"}
-
-
-def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
-    """Images of a "CVAT for images 1.1" file in their order, those without annotation too."""
-    builder = _Builder(str(path))
-    try:
-        with open_regular(path) as file:
-            yield from _parse(file, builder)
-    except SegvoteError:
-        raise
-    except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two for unknown encodings
-        raise BadInputError(f"{path}: expected XML, but {error}; export the file again") from error
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
-
-
-def _parse(file: BinaryIO, builder: _Builder) -> Iterator[Annotation]:
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartDoctypeDeclHandler = builder.refuse_document_type
-    parser.StartElementHandler = builder.start
-    parser.EndElementHandler = builder.end
-    parser.CharacterDataHandler = builder.add_text
-    while chunk := file.read(_CHUNK):
-        parser.Parse(chunk, False)
-        yield from builder.take()
-    parser.Parse(b"", True)
-    yield from builder.take()
-    if not builder.has_root:
-        raise BadInputError(f"{builder.where}: expected <annotations>; export it as 'CVAT for images 1.1'")
 
 
 class _Image(Struct):
@@ -69,81 +38,70 @@ class _Mask(Struct):
     rle: str  # lengths of runs along the rows of the crop, the first one background
 
 
-class _Builder:
-    """Collects the elements of one image after the other."""
+def read_cvat_xml(path: Path | str) -> Iterator[Annotation]:
+    """Images of a "CVAT for images 1.1" file in their order, those without annotation too."""
+    try:
+        with open_regular(path) as file:
+            if b"<!DOCTYPE" in file.peek():
+                raise BadInputError(f"{path}: expected plain XML, got a document type (DOCTYPE); export the file again")
+            yield from _parse(file, str(path))
+    except SegvoteError:
+        raise
+    except (ParseError, LookupError, ValueError) as error:  # the latter two for unknown encodings
+        raise BadInputError(f"{path}: expected XML, but {error}; export the file again") from error
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
 
-    def __init__(self, where: str) -> None:
-        self.where = where
-        self.has_root = False
-        self._finished: list[Annotation] = []
-        self._image: dict[str, str] | None = None
-        self._joiner: PartJoiner | None = None  # from the first shape of an image on
-        self._score: list[str] | None = None
 
-    def take(self) -> list[Annotation]:
-        finished, self._finished = self._finished, []
-        return finished
-
-    def refuse_document_type(self, *_: Any) -> None:
-        raise BadInputError(f"{self.where}: expected plain XML, got a document type (DOCTYPE); export the file again")
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self.has_root |= tag == "annotations"
+def _parse(file: BinaryIO, where: str) -> Iterator[Annotation]:
+    tag = ""
+    for _, element in iterparse(file):
+        tag = element.tag
         if tag == "image":
-            self._image, self._joiner = attributes, None
-        elif tag in ("mask", "polygon") and self._image is not None:
-            self._add_shape(tag, attributes)
-        elif tag == "attribute" and attributes.get("name") == "score":
-            self._score = []
-        elif tag in _REFUSED and (self._image is not None or tag == "track"):
-            raise BadInputError(
-                f"{self._place()}: a <{tag}> is no mask; export 'CVAT for images' with masks or polygons"
-            )
+            yield _read_image(element, where)
+            element.clear()
+        elif tag == "track":
+            _refuse(tag, where)
+    if tag != "annotations":  # the root ends last
+        raise BadInputError(f"{where}: expected <annotations>; export it as 'CVAT for images 1.1'")
 
-    def add_text(self, text: str) -> None:
-        if self._score is not None:
-            self._score.append(text)
 
-    def end(self, tag: str) -> None:
-        if tag == "attribute" and self._score is not None:
-            text = "".join(self._score).strip()
-            if text and self._joiner is not None:
-                self._joiner.rate(self._read(text, Finite))
-            self._score = None
-        if tag == "image" and self._image is not None:
-            height, width = self._read_size()
-            parts = self._joiner.join() if self._joiner else ()
-            self._finished.append(Annotation(clean_name(self._read(self._image, _Image).name), height, width, parts))
-            self._image = None
+def _refuse(tag: str, where: str) -> None:
+    raise BadInputError(f"{where}: a <{tag}> is no mask; export 'CVAT for images' with masks or polygons")
 
-    def _add_shape(self, tag: str, attributes: dict[str, str]) -> None:
-        height, width = self._read_size()
-        mask = (self._read_mask if tag == "mask" else self._read_polygon)(attributes, height, width)
-        self._joiner = self._joiner or PartJoiner(height, width, self._place())
-        self._joiner.add(attributes.get("label", ""), mask)
 
-    def _read_mask(self, attributes: dict[str, str], height: int, width: int) -> np.ndarray:
-        crop = self._read(attributes, _Mask)
-        if crop.left + crop.width > width or crop.top + crop.height > height:
-            raise BadInputError(f"{self._place()}: a mask reaches over the image's edge; export the file again")
-        counts = self._read([count.strip() for count in crop.rle.split(",")], list[Count], ", rle of a mask")
-        mask = np.zeros((height, width), bool)
-        rows, columns = slice(crop.top, crop.top + crop.height), slice(crop.left, crop.left + crop.width)
-        mask[rows, columns] = fill_runs(counts, crop.height * crop.width).reshape(crop.height, crop.width)
-        return mask
+def _read_image(element: Element, where: str) -> Annotation:
+    where = f"{where}, {element.get('name')}"
+    image = _read(element.attrib, _Image, where)
+    height, width = check_size(image.height, image.width, where)
+    joiner = PartJoiner(height, width, where)
+    for shape in element:
+        if shape.tag in _REFUSED:
+            _refuse(shape.tag, where)
+        if shape.tag in ("mask", "polygon"):
+            mask = (_read_mask if shape.tag == "mask" else _read_polygon)(shape, height, width, where)
+            text = (shape.findtext("attribute[@name='score']") or "").strip()
+            joiner.add(shape.get("label", ""), mask, _read(text, Finite, where) if text else None)
+    return Annotation(clean_name(image.name), height, width, joiner.join())
 
-    def _read_polygon(self, attributes: dict[str, str], height: int, width: int) -> np.ndarray:
-        pairs = [pair.split(",") for pair in attributes.get("points", "").split(";")]
-        points = self._read(pairs, list[tuple[Finite, Finite]], ", points of a polygon")
-        return fill_polygons([points], height, width, self._place())
 
-    def _read_size(self) -> tuple[int, int]:
-        image = self._read(self._image, _Image)
-        return check_size(image.height, image.width, self._place())
+def _read_mask(shape: Element, height: int, width: int, where: str) -> np.ndarray:
+    crop = _read(shape.attrib, _Mask, where)
+    if crop.left + crop.width > width or crop.top + crop.height > height:
+        raise BadInputError(f"{where}: a mask reaches over the image's edge; export the file again")
+    counts = _read([count.strip() for count in crop.rle.split(",")], list[Count], f"{where}, rle of a mask")
+    mask = np.zeros((height, width), bool)
+    rows, columns = slice(crop.top, crop.top + crop.height), slice(crop.left, crop.left + crop.width)
+    mask[rows, columns] = fill_runs(counts, crop.height * crop.width).reshape(crop.height, crop.width)
+    return mask
 
-    def _read(self, texts: Any, kind: Any, what: str = "") -> Any:
-        """Attributes and parts of them, which are texts, as values of a schema."""
-        return read_schema(texts, kind, self._place() + what, strict=False)
 
-    def _place(self) -> str:
-        return f"{self.where}, {self._image.get('name')}" if self._image else self.where
+def _read_polygon(shape: Element, height: int, width: int, where: str) -> np.ndarray:
+    pairs = [pair.split(",") for pair in shape.get("points", "").split(";")]
+    points = _read(pairs, list[tuple[Finite, Finite]], f"{where}, points of a polygon")
+    return fill_polygons([points], height, width, where)
+
+
+def _read(texts: Any, kind: Any, where: str) -> Any:
+    """Attributes and parts of them, which are texts, as values of a schema."""
+    return read_schema(texts, kind, where, strict=False)
