@@ -48,6 +48,13 @@ def make_segments_key(bag: Bag, settings: Settings, label_map: str = "") -> str:
     )
 
 
+def segment_image(settings: Settings, image: np.ndarray) -> dict[str, np.ndarray]:
+    """Segments and geometry of an image in memory, (h, w, 3) uint8; nothing is stored."""
+    working = resize_image(image, settings.size)
+    segmentation = SEGMENTERS[settings.segmenter](working, n_segments=settings.n_segments)
+    return measure_segments(segmentation, convert_to_lab(working), image.shape[:2])  # type: ignore[arg-type]
+
+
 class Picture(Protocol):
     """What is segmented: the image of a bag, or a key frame of a video."""
 
@@ -118,16 +125,6 @@ class BagExtractor:
         if bag.is_video and not is_whole(self.run, key, segments):
             return None
         return self.sum_up(bag, key, segments)
-
-    def name(self, bag: Bag) -> SegmentedImage | None:
-        """As `find`, by the names of the files alone: nothing is read."""
-        if bag.problem:
-            return None
-        key = make_segments_key(bag, self.settings)
-        features = self.name_features(key)
-        if not (self.run.segments_path(key).is_file() and self.run.features_path(features).is_file()):
-            return None
-        return SegmentedImage(bag, key, features)
 
     def name_features(self, segments_key: str) -> str:
         """Name of the features of segments: those, and all that decides how features are extracted."""
