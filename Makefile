@@ -95,7 +95,7 @@ test-pythons:
 LEDGER := $(abspath docs/_build/trust.jsonl)
 trust: install
 	mkdir -p docs/_build && rm -f $(LEDGER)
-	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -m 'not real_data' tests/trust
+	SEGVOTE_LEDGER=$(LEDGER) $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not real_data' tests/trust
 
 lint: install
 	$(BIN)/ruff check src tests benchmarks

@@ -1,5 +1,7 @@
 """Attacks: refused, logged, and the server still answers."""
 
+import json
+
 import pytest
 
 pytest.importorskip("starlette")
@@ -23,7 +25,9 @@ def client(review, make_caller):
 
 
 def list_refusals(run):
-    return [line["reason"] for line in run.folder.read_log() if line.get("step") == "review refused"]
+    return [
+        line["reason"] for line in map(json.loads, run.folder.log_path.read_text().splitlines()) if "reason" in line
+    ]
 
 
 def test_the_token_is_part_of_the_address_and_no_cookie(review, client):

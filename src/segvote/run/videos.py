@@ -94,7 +94,7 @@ class KeyFrames:
     def open(cls, run: RunFolder, segments_key: str, features_key: str) -> KeyFrames:
         arrays = read_arrays(run.segments_path(segments_key), FRAME_ARRAYS)
         own = np.arange(len(arrays["frames"]), dtype=np.int32)
-        matches = read_arrays(run.features_path(features_key), ("matches",))["matches"]
+        matches = read_arrays(run.features_path(features_key), ("matches",)).get("matches", own[:0])
         return cls(run, segments_key, arrays, np.concatenate([own, matches]))
 
     def read_labels(self, number: int) -> np.ndarray:

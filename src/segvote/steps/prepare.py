@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -21,7 +20,8 @@ from segvote.run.record import Problem
 from segvote.run.run_folder import RunFolder, make_key
 from segvote.run.settings import Settings
 from segvote.segmentation import SEGMENTERS
-from segvote.steps.extract import BagExtractor
+from segvote.steps.extract import BagExtractor, make_segments_key
+from segvote.steps.video.extract import report_key_frames
 from segvote.steps.workers import Resources, run_on_all
 from segvote.types import WITH, WITHOUT
 from segvote.voters import METHOD, VOTERS, check_system
@@ -56,12 +56,10 @@ def extract_bags(bag_extractor: BagExtractor, bags: Sequence[Bag], resources: Re
     """Segments and features of all bags, in their order; what is on disk already is looked up, not done again."""
     known = {bag.name: found for bag in bags if (found := bag_extractor.find(bag))}
     missing = [bag for bag in bags if bag.name not in known]
-    totals: Counter[str] = Counter()
-    with bag_extractor.run.time_step("extract"):
+    videos = [make_segments_key(bag, bag_extractor.settings) for bag in missing if bag.is_video and not bag.problem]
+    with bag_extractor.run.time_step("extract"), report_key_frames(bag_extractor, videos, resources.progress):
         for one in run_on_all(bag_extractor, missing, resources, "segment and extract features"):
             known[one.bag.name] = one
-            totals.update(one.seconds)
-    bag_extractor.run.log(step="bags", n_jobs=resources.n_jobs, worker_seconds=totals)
     return [known[bag.name] for bag in bags]
 
 
