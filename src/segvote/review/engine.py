@@ -41,7 +41,7 @@ from segvote.review.snapshot import (
 from segvote.review.strokes import PLACES, Stroke, draw_stroke, reshape_region, snap_to_superpixels, trace_outline
 from segvote.review.user_input import UserReader, find_written, read_written
 from segvote.review.voting import Voting, find_wider
-from segvote.run.correction_log import Action, CorrectionLog, rescue_log
+from segvote.run.correction_log import Action, CorrectionLog
 from segvote.run.corrections import Corrections, replay
 from segvote.run.run import Run
 from segvote.run.strokes import label_instances
@@ -269,12 +269,6 @@ class Engine:
         number = self.log.append_all(actions)
         self._show_actions()
         return number
-
-    def rescue(self) -> None:
-        """Go on with the run that lies in the folder now, after it was deleted or replaced; see `rescue_log`."""
-        rescue_log(self.log)
-        self.last_voted = -1  # the numbers may be others
-        self._show_actions()
 
     def _make_action(self, kind: str, bag: int, value: int, **pixels: Any) -> Action:
         record = self.run.bags[self.check_bag(bag)]

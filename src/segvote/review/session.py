@@ -13,14 +13,14 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError, SegvoteError
+from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError
 from segvote.evaluation.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.io import EXPORTS
 from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN
 from segvote.review.encoding import encode_update
 from segvote.review.engine import Engine
-from segvote.review.finishing import check_unchanged, export_run, is_written
+from segvote.review.finishing import export_run, is_written
 from segvote.review.masks import PAGE_SIZE
 from segvote.review.pictures import Pictures
 from segvote.review.strokes import check_stroke
@@ -31,8 +31,6 @@ KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".s
 MAX_LINES = 12
 MAX_SEGMENTS = 1 << 14
 MAX_BAGS = 1 << 14
-# Actions that are kept while the run folder is away; undo and redo refer to a number, which may be another's by then.
-KEPT = frozenset({"accept", "clear", "cut", "extent", "join", "move", "paint", "reshape", "set"})
 
 
 class Session:
@@ -64,7 +62,6 @@ class Session:
             "move": self._move,
             "paint": self._paint,
             "redo": self._redo,
-            "rescue": self._rescue,
             "reshape": self._reshape,
             "set": self._set,
             "undo": self._undo,
@@ -72,8 +69,7 @@ class Session:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Event] = set()
         self._duplicates: list[NearDuplicate] | None = None
-        self._doctor, self._exporting, self._rescuing = threading.Lock(), threading.Lock(), threading.Lock()
-        self.unsaved: list[tuple[str, Any]] = []  # actions and messages that came while the run folder was away
+        self._doctor, self._exporting = threading.Lock(), threading.Lock()
         self.export_step: dict[str, Any] = {}
         self.closing = False
 
@@ -178,14 +174,13 @@ class Session:
         own = {index: level for index, level in chosen.items() if level} if corrections.extents else {}
         return {"extent": corrections.extent or self.run.settings.extent, "extents": own}
 
-    def _describe_unsaved(self) -> dict[str, Any] | None:
-        """How many actions wait in memory for a folder, and why; None where all are saved."""
+    def _describe_unsaved(self) -> str:
+        """Why nothing is saved any more; empty where it is."""
         try:
             self.engine.log.check_in_place()
         except ReplacedFolderError as error:
-            return {"n": len(self.unsaved), "reason": str(error)}
-        reason = f"{self.run.folder.path} is back in its place: save there"
-        return {"n": len(self.unsaved), "reason": reason} if self.unsaved else None
+            return str(error)
+        return ""
 
     def encode_update(self, since: int) -> bytes:
         return encode_update(self.engine.snapshot, since)
@@ -300,39 +295,6 @@ class Session:
 
     def _redo(self, message: Any) -> dict[str, Any]:
         return self._take_back(self.engine.redo, message)
-
-    def keep_unsaved(self, name: str, message: Any) -> None:
-        """Keep an action that failed in memory, and say why, where the run folder was deleted or replaced."""
-        if self.engine.log.is_in_place():
-            return
-        if name in KEPT:
-            self.unsaved.append((name, message))
-            self._wake_listeners()
-        self.engine.log.check_in_place()
-
-    def _rescue(self, message: Any) -> dict[str, Any]:
-        """Save what was refused while the folder was away to the one that lies there now."""
-        _take(message)
-        with self._rescuing:
-            self.engine.rescue()
-            try:
-                check_unchanged(self.run.folder, self.run.settings, [bag.features for bag in self.run.bags])
-            except SegvoteError as error:  # earlier actions are saved, but this page shows another run
-                return {"action": self.engine.corrections.last, "notice": str(error)}
-            failures = self._repeat_unsaved()
-        return {"action": self.engine.corrections.last, "notice": "; ".join(failures)}
-
-    def _repeat_unsaved(self) -> list[str]:
-        """Do what was refused, the oldest first; the reasons of those that cannot be done any more."""
-        failures = []
-        while self.unsaved:
-            name, message = self.unsaved[0]
-            try:
-                self.actions[name](message)
-            except BadInputError as error:
-                failures.append(f"{name} was left out: {error}")
-            del self.unsaved[0]
-        return failures
 
     def _take_back(self, act: Callable[[int], int], message: Any) -> dict[str, Any]:
         """Undo or redo; the page is told in which images."""

@@ -154,7 +154,7 @@ def _act(session: Session, name: str, threads: ThreadPoolExecutor) -> Callable:
         try:
             answer = await asyncio.get_running_loop().run_in_executor(threads, session.actions[name], message)
         except SegvoteError:
-            session.keep_unsaved(name, message)
+            session.engine.log.check_in_place()  # where the folder is gone, that is the reason of whatever failed
             raise
         return Answer(answer, headers=FRESH)
 
