@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 CONSTRAINTS ?=
 PIP_CONSTRAINTS := $(if $(CONSTRAINTS),-c $(abspath $(CONSTRAINTS)))
 
-.PHONY: install constraints demo test test-slow test-judges test-torch test-s3 test-data test-oldest test-pythons trust lint bench suite paper licences audit docs docs-pictures dist clean
+.PHONY: install constraints demo test test-slow test-judges test-trainers test-torch test-s3 test-data test-oldest test-pythons trust lint bench suite paper licences audit docs docs-pictures dist clean
 
 install: $(VENV)/.installed
 
@@ -51,6 +51,13 @@ test-judges:
 	test -x $(JUDGES)/bin/python || $(PYTHON) -m venv $(JUDGES)
 	$(JUDGES)/bin/pip install -q -e '.[judges]'
 	$(JUDGES)/bin/python -m pytest -q --noconftest -m slow tests/io/test_export_judges.py
+
+# An epoch of Ultralytics (AGPL, so no extra of ours) and FiftyOne's importers on exports; torch from PyPI is 3 GB.
+TRAINERS := .venv-trainers
+test-trainers:
+	test -x $(TRAINERS)/bin/python || $(PYTHON) -m venv $(TRAINERS)
+	$(TRAINERS)/bin/pip install -q -e . fiftyone hypothesis pycocotools pytest pytest-timeout ultralytics
+	$(TRAINERS)/bin/python -m pytest -q --noconftest -m slow tests/io/test_export_trainers.py tests/io/test_export_judges.py -k 'ultralytics or fiftyone'
 
 # Backbones by transformers and torch, tiny ones with random weights, in an environment of their own.
 TORCH := .venv-torch
