@@ -111,7 +111,7 @@ def test_every_answer_carries_the_policy(client):
 
 
 def test_the_page_asks_nobody_else():
-    from segvote.review.session import read_static
+    from segvote.review.serving.routes import read_static
 
     for name, (_, content) in read_static().items():
         text = content.decode().replace("http://www.w3.org/2000/svg", "")

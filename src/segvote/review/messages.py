@@ -37,6 +37,8 @@ class _Several(Message):
 
 
 class Accept(_Several):
+    """Accept images, or take that back."""
+
     value: bool
 
     def act(self, review: Actions) -> int:
@@ -44,11 +46,15 @@ class Accept(_Several):
 
 
 class Clear(_Several):
+    """Nothing in these images is object."""
+
     def act(self, review: Actions) -> int:
         return review.clear(self.bags)
 
 
 class Move(_Several):
+    """Give images the other bag label."""
+
     bag_label: str
 
     def act(self, review: Actions) -> int:
@@ -56,6 +62,8 @@ class Move(_Several):
 
 
 class ChooseExtent(Message):
+    """Choose how much of the object masks cover."""
+
     bags: Numbers  # none: all images
     level: int
 
@@ -64,6 +72,8 @@ class ChooseExtent(Message):
 
 
 class SetSegments(Message):
+    """Label segments of an image, or of a frame of a video."""
+
     bag: int
     segments: Annotated[list[int], Meta(max_length=MAX_SEGMENTS)]
     value: int
@@ -74,6 +84,8 @@ class SetSegments(Message):
 
 
 class Paint(Message):
+    """Label the pixels of a stroke."""
+
     bag: int
     tool: str
     points: Points
@@ -86,6 +98,8 @@ class Paint(Message):
 
 
 class Reshape(Message):
+    """Give an object another outline."""
+
     bag: int
     points: Points  # the place of the object, then the corners of its new outline
 
@@ -96,6 +110,8 @@ class Reshape(Message):
 
 
 class Cut(Message):
+    """Divide objects along a line."""
+
     bag: int
     points: Points
 
@@ -104,6 +120,8 @@ class Cut(Message):
 
 
 class Join(Cut):
+    """Make one object of those under places."""
+
     def act(self, review: Actions) -> int:
         return review.join(self.bag, check_stroke("brush", self.points, 1, False).points)
 
