@@ -127,7 +127,8 @@ class _ListSearch:
         import faiss
 
         asked, bags = self.queries[rows], self.bags
-        parameters = faiss.SearchParametersIVF(nprobe=self.n_lists)  # type: ignore[call-arg]
+        parameters = faiss.SearchParametersIVF()
+        parameters.nprobe = self.n_lists
         candidates = self.index.search(self.axes.apply(asked), self.n_measured, params=parameters)[1]
         if bags is not None:
             candidates[bags[1][candidates] == bags[0][rows][:, None]] = -1

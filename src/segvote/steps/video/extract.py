@@ -49,7 +49,7 @@ GEOMETRY = (*JOINED, "edges", "parents", "altitudes", "shape")
 
 def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage:
     """Segments, under the name `key`, and features of one video; key frames in the run folder are not done again."""
-    run, settings, seconds = extractor.run, extractor.settings, dict[str, float]()
+    run, settings = extractor.run, extractor.settings
     frames = read_if_whole(run.segments_path(key))
     if frames is None:
         frames = survey_video(VideoStream(bag.path, settings.every, settings.fps or None, small=True))
@@ -59,15 +59,15 @@ def extract_video(extractor: BagExtractor, bag: Bag, key: str) -> SegmentedImage
         joined = {**frames, **({} if is_done else _segment_supervoxels(extractor, bag, key, frames))}
         _average_features(extractor, bag, key, joined)
     else:
-        joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist(), seconds)}
+        joined = {**frames, **_extract_key_frames(extractor, bag, key, frames["key_indices"].tolist())}
     if not is_done:
-        poster = next(read_frames(bag.path, [int(frames["poster"])]))
-        write_jpeg(get_poster_path(run, key), poster.image, POSTER_QUALITY)
-        labels = read_arrays(run.segments_path(name_key_frame(key, int(frames["poster"]))), ("labels",))["labels"]
-        start = joined["starts"][np.searchsorted(frames["key_indices"], frames["poster"])]
+        poster = int(frames["poster"])
+        write_jpeg(get_poster_path(run, key), next(read_frames(bag.path, [poster])).image, POSTER_QUALITY)
+        labels = read_arrays(run.segments_path(name_key_frame(key, poster)), ("labels",))["labels"]
+        start = joined["starts"][np.searchsorted(frames["key_indices"], poster)]
         joined = {**joined, "labels": (labels + start).astype(np.int32)}
         write_arrays(run.segments_path(key), compress=True, **joined)
-    return extractor.sum_up(bag, key, joined, seconds)
+    return extractor.sum_up(bag, key, joined)
 
 
 def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bool:
@@ -78,10 +78,9 @@ def is_whole(run: RunFolder, key: str, segments: Mapping[str, np.ndarray]) -> bo
 
 def report_key_frames(extractor: BagExtractor, keys: Sequence[str], progress: Progress) -> AbstractContextManager[None]:
     """While features of videos, by the names of their segments, are extracted, report how many key frames have some."""
-    run = extractor.run
 
     def count() -> tuple[int, int]:
-        done, totals = 0, list[int]()
+        run, done, totals = extractor.run, 0, list[int]()
         for key in keys:
             survey, features = read_if_whole(run.segments_path(key), ("key_indices",)), extractor.name_features(key)
             if survey is not None:
@@ -145,15 +144,13 @@ class FramePicture:
         return self.image
 
 
-def _extract_key_frames(
-    extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int], seconds: dict[str, float]
-) -> dict[str, np.ndarray]:
+def _extract_key_frames(extractor: BagExtractor, bag: Bag, key: str, indices: Sequence[int]) -> dict[str, np.ndarray]:
     """Segments and features of each key frame as of an image; returns the segments, see `join_key_frames`."""
     run, features_key = extractor.run, extractor.name_features(key)
     for frame in read_ahead(read_frames(bag.path, indices)):
         picture = FramePicture(f"{bag.name}, frame {frame.index}", frame.image)
-        segments = extractor.segment(name_key_frame(key, frame.index), picture, seconds)
-        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture, seconds)
+        segments = extractor.segment(name_key_frame(key, frame.index), picture)
+        extractor.extract(name_key_frame(features_key, frame.index), segments["labels"], picture)
     paths = [run.features_path(name_key_frame(features_key, index)) for index in indices]
     if read_if_whole(run.features_path(features_key)) is None:
         write_arrays(run.features_path(features_key), False, **_join_features(extractor, paths))
