@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from segvote.evaluation.explain import SegmentExplanation
 from segvote.masks import scale_heat
 from segvote.review.snapshot import Snapshot
+from segvote.steps.explain import SegmentExplanation
 
 MAGIC = 0x31305653  # "SV01", little endian
 SELECTED = 4

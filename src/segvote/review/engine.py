@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, SegvoteError
-from segvote.evaluation.explain import SegmentExplanation
 from segvote.review.actions import Actions
 from segvote.review.finishing import Estimate, Overlaps
 from segvote.review.masks import measure_redrawn
@@ -32,6 +31,7 @@ from segvote.review.snapshot import (
 from segvote.review.user_input import read_written
 from segvote.run.correction_log import rescue_log
 from segvote.run.run import Run
+from segvote.steps.explain import SegmentExplanation
 from segvote.steps.reopening import Voted
 
 # How often the log is asked whether another process (a second server, `segvote import`) wrote to it.

@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import to_builtins
 
 from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError, SegvoteError
-from segvote.evaluation.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.io import EXPORTS
 from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN
@@ -24,6 +23,7 @@ from segvote.review.finishing import check_unchanged, export_run, is_written
 from segvote.review.messages import ACTIONS, ExportFormat, Message, TakeBack, read_message
 from segvote.review.pictures import Pictures
 from segvote.run.run import Run
+from segvote.steps.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.steps.export import export
 
 
