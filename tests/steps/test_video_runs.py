@@ -14,7 +14,6 @@ pytest.importorskip("numba")
 from segvote import annotate, progress
 from segvote.errors import BadInputError
 from segvote.evaluation.evaluate import evaluate
-from segvote.evaluation.explain import explain_segment
 from segvote.io.masks import read_mask
 from segvote.io.video.files import open_film_writer
 from segvote.io.video.reading import VideoStream
@@ -22,6 +21,7 @@ from segvote.run.bags import list_bags
 from segvote.run.run import Run
 from segvote.run.settings import Settings
 from segvote.run.videos import KeyFrames, read_ahead
+from segvote.steps.explain import explain_segment
 from segvote.steps.predict import predict
 from segvote.steps.reopening import reopen, vote
 

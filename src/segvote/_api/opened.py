@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segvote.errors import MissingPartError
-from segvote.evaluation.explain import SegmentExplanation, explain_segment, find_segment
 from segvote.io.images import resize_labels
 from segvote.io.overlays import blend_mask
 from segvote.method.extents import N_LEVELS, Extents
@@ -20,12 +19,13 @@ from segvote.report import write_report
 from segvote.run.record import BagRecord
 from segvote.run.run import Run, open_run
 from segvote.run.settings import Settings
+from segvote.steps.explain import SegmentExplanation, explain_segment, find_segment
 from segvote.steps.extent import change_extent, draw_extent, read_extents
 from segvote.steps.reopening import Opened, Voted, reopen, vote
 from segvote.steps.vote import Held, hold_vote
 
 if TYPE_CHECKING:
-    from segvote.evaluation.doctor import Diagnosis
+    from segvote.steps.doctor import Diagnosis
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,6 @@ class OpenedRun(Run):
     def _voted(self) -> Voted:
         return vote(self._reopened)
 
-    def to_dataframe(self) -> Any:
-        """A ``pandas.DataFrame`` with one row per image, if that package is installed."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingPartError("a data frame needs pandas; install it with: pip install pandas") from error
-        return pandas.DataFrame(self.to_table())
-
     def plot(self, index: int, axes: Any = None) -> Any:
         """Draw an image, its heat map and its mask side by side with matplotlib.
 
@@ -203,7 +195,7 @@ class OpenedRun(Run):
 
     def diagnose(self) -> Diagnosis:
         """Images that are likely mislabelled, near-duplicates, files that could not be read."""
-        from segvote.evaluation.doctor import diagnose_run
+        from segvote.steps.doctor import diagnose_run
 
         return diagnose_run(self, self._voted)
 

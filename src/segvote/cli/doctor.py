@@ -34,9 +34,9 @@ def doctor(
     jobs: int = typer.Option(2, min=1, help="Number of processes."),
 ) -> None:
     """Find images that are likely mislabelled, near-duplicates, and files that cannot be read."""
-    from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis
     from segvote.io.stores import open_folders
     from segvote.run.run import Run, open_run
+    from segvote.steps.doctor import diagnose_folders, diagnose_run, format_diagnosis
 
     with show_progress() as progress:
         if without_folder is None:

@@ -25,8 +25,8 @@ def explain(
     lines: int = typer.Option(8, min=1, help="How many votes to list on each side."),
 ) -> None:
     """List the votes for and against a segment; they sum to its score."""
-    from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
     from segvote.run.run import Run, open_run
+    from segvote.steps.explain import explain_segment, find_segment, format_explanation
     from segvote.steps.reopening import reopen, vote
 
     with open_run(run_folder) as folder:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from segvote.errors import BadInputError, BusyRunError, SegvoteError
-from segvote.evaluation.explain import SegmentExplanation
 from segvote.io.encodings.rle import encode_rle
 from segvote.io.images import resize_labels
 from segvote.masks import SuperpixelMap
@@ -46,6 +45,7 @@ from segvote.run.corrections import Corrections, replay
 from segvote.run.run import Run
 from segvote.run.strokes import label_instances
 from segvote.steps.drawing.superpixels import fetch_superpixels
+from segvote.steps.explain import SegmentExplanation
 from segvote.steps.extent import check_level
 from segvote.steps.reopening import Voted
 from segvote.types import WITH, WITHOUT

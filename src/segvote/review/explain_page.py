@@ -6,11 +6,11 @@ import base64
 from html import escape
 from pathlib import Path
 
-from segvote.evaluation.explain import NEIGHBOUR, SegmentExplanation, VoteLine, format_amount
 from segvote.io.atomic import write_text
 from segvote.io.overlays import encode_jpeg
 from segvote.review.pictures import Pictures
 from segvote.run.run import Run
+from segvote.steps.explain import NEIGHBOUR, SegmentExplanation, VoteLine, format_amount
 
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }

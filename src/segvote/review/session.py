@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import to_builtins
 
 from segvote.errors import BadInputError, BusyRunError, ReplacedFolderError
-from segvote.evaluation.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.io import EXPORTS
 from segvote.method.extents import N_LEVELS
 from segvote.report.gallery import UNCERTAIN
@@ -25,6 +24,7 @@ from segvote.review.masks import PAGE_SIZE
 from segvote.review.pictures import Pictures
 from segvote.review.strokes import check_stroke
 from segvote.run.run import Run
+from segvote.steps.doctor import NearDuplicate, diagnose_run, find_duplicates
 from segvote.steps.export import export
 
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}

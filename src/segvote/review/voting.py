@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segvote.errors import BusyRunError, SegvoteError
-from segvote.evaluation.explain import SegmentExplanation, explain_segment
 from segvote.method.extents import N_LEVELS, find_extents
 from segvote.method.vote import vote_by_scores
 from segvote.review.snapshot import UserInput
 from segvote.run.corrections import Corrections
 from segvote.run.run import Run
+from segvote.steps.explain import SegmentExplanation, explain_segment
 from segvote.steps.reopening import (
     Corrected,
     Opened,

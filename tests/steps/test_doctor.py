@@ -7,10 +7,10 @@ import pytest
 
 from segvote import annotate
 from segvote.errors import BadInputError
-from segvote.evaluation.doctor import diagnose_folders, diagnose_run, format_diagnosis, hash_picture
 from segvote.io.images import read_image
 from segvote.run.run import format_confidence
 from segvote.run.settings import Settings
+from segvote.steps.doctor import diagnose_folders, diagnose_run, format_diagnosis, hash_picture
 
 QUICK = Settings(features="color", n_segments=40, size=160)
 

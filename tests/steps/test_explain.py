@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 
 from segvote.errors import BadInputError
-from segvote.evaluation.explain import explain_segment, find_segment, format_explanation
 from segvote.review.explain_page import format_page
+from segvote.steps.explain import explain_segment, find_segment, format_explanation
 from segvote.steps.reopening import reopen, vote
 
 
